@@ -1,0 +1,1 @@
+//! The provider for the simulated cloud, and the worked example of a provider.

@@ -1,0 +1,1 @@
+//! The Kubernetes side: watches, queues, the four controllers, the only writer.

@@ -1,0 +1,1 @@
+//! The cloud-controller-manager whose cloud providers are WebAssembly components.

@@ -1,0 +1,87 @@
+//! The only door between the controllers and a cloud.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::{
+    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
+};
+
+/// The answer to a call: what the cloud says, or why there is no answer.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CloudError>> + Send + 'a>>;
+
+/// What a provider can be asked. Read from the interfaces that its component exports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// `instances`: machines behind Nodes.
+    pub instances: bool,
+    /// `load-balancers`: Services of type `LoadBalancer`.
+    pub load_balancers: bool,
+    /// `routes`: routes to Pod ranges.
+    pub routes: bool,
+}
+
+/// Which provider this is. Changes when the component is swapped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderIdentity {
+    /// Short name, as `info.describe` gives it.
+    pub name: String,
+    /// The provider's own version.
+    pub version: String,
+    /// SHA-256 of the component, in hexadecimal.
+    pub digest: String,
+    /// Prefixes of the provider ids it gives out.
+    pub provider_id_prefixes: Vec<String>,
+}
+
+/// A cloud, as far as a provider knows it.
+///
+/// Calling what [`abilities`](Cloud::abilities) does not list is a fault of kind
+/// [`NotExported`](crate::FaultKind::NotExported). Every call ends within the provider's wall-clock limit. Dropping the
+/// future cancels the call.
+pub trait Cloud: Send + Sync {
+    /// Which provider answers.
+    fn identity(&self) -> ProviderIdentity;
+
+    /// What it can be asked.
+    fn abilities(&self) -> Abilities;
+
+    /// The largest number of Nodes that [`lookup`](Cloud::lookup) takes at once.
+    fn lookup_limit(&self) -> usize {
+        1000
+    }
+
+    /// Looks machines up. On success the answer has the order and the length of `nodes`; an implementation guarantees that.
+    fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>>;
+
+    /// The name the provider gives to the Service's load balancer.
+    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String>;
+
+    /// The Service's load balancer, if there is one.
+    fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>>;
+
+    /// Creates or corrects the load balancer. `token` continues a [`Failure::Pending`].
+    fn ensure_balancer<'a>(
+        &'a self,
+        service: &'a Service,
+        targets: &'a [Target],
+        token: Option<&'a str>,
+    ) -> Answer<'a, Balancer>;
+
+    /// Changes only the targets.
+    fn update_targets<'a>(
+        &'a self,
+        service: &'a Service,
+        targets: &'a [Target],
+        token: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>>;
+
+    /// Deletes the load balancer and all that belongs to it. Success when there is none.
+    fn delete_balancer<'a>(&'a self, service: &'a Service, token: Option<&'a str>) -> Answer<'a, Vec<AnnotationChange>>;
+
+    /// The routes that belong to this cluster.
+    fn list_routes(&self) -> Answer<'_, Vec<Route>>;
+
+    /// Deletes and creates routes, one result for each, in their order.
+    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome>;
+}

@@ -1,0 +1,225 @@
+//! What can go wrong in a call, and when it is tried again.
+//!
+//! Two types on purpose: a [`Failure`] is the provider's considered answer, a [`ProviderFault`] means that the provider itself
+//! misbehaved. Neither ever means that a machine is gone.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// When a failed call is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// With growing pauses, as for any error.
+    Backoff,
+    /// After exactly this time; not counted as a failure.
+    After(Duration),
+    /// As soon as possible: somebody else was faster, the next look will see it.
+    Soon,
+    /// At the longest pause: only a change by a person helps, and that usually shows as a change of the object.
+    Slowly,
+    /// Not at all until the object changes.
+    Never,
+}
+
+/// The provider's own answer that it could not do what was asked. The text is for people and is never matched.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// Something the call needs does not exist.
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// Not finished yet. Call again with the token.
+    #[error("waiting: {message}")]
+    Pending {
+        /// When to call again.
+        after: Duration,
+        /// Handed back in the next call.
+        token: String,
+        /// What is being waited for.
+        message: String,
+    },
+    /// The cloud asks to slow down.
+    #[error("rate limited: {message}")]
+    RateLimited {
+        /// The cloud's advice.
+        after: Option<Duration>,
+        /// For people.
+        message: String,
+    },
+    /// Credentials or permissions do not suffice.
+    #[error("denied: {0}")]
+    Denied(String),
+    /// Can never succeed as asked.
+    #[error("invalid: {0}")]
+    Invalid(String),
+    /// A concurrent change.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// The cloud is unreachable or failed.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// Another controller is responsible.
+    #[error("implemented elsewhere: {0}")]
+    ImplementedElsewhere(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// When to try again. A rate limit without advice waits 10 s.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Pending { after, .. } => Retry::After(*after),
+            Self::RateLimited { after, .. } => Retry::After(after.unwrap_or(Duration::from_secs(10))),
+            Self::Denied(_) | Self::Invalid(_) => Retry::Slowly,
+            Self::Conflict(_) => Retry::Soon,
+            Self::ImplementedElsewhere(_) => Retry::Never,
+            Self::NotFound(_) | Self::Unavailable(_) | Self::Other(_) => Retry::Backoff,
+        }
+    }
+
+    /// The case as a metric label; a closed set.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "not_found",
+            Self::Pending { .. } => "pending",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Denied(_) => "denied",
+            Self::Invalid(_) => "invalid",
+            Self::Conflict(_) => "conflict",
+            Self::Unavailable(_) => "unavailable",
+            Self::ImplementedElsewhere(_) => "implemented_elsewhere",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
+/// How a provider misbehaved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It trapped, panicked or exited.
+    Trap,
+    /// It used more CPU time or wall time than it may.
+    Deadline,
+    /// It wanted more memory than it may have.
+    Memory,
+    /// Its answer makes no sense.
+    BadAnswer,
+    /// It was asked for something it does not export.
+    NotExported,
+    /// The host itself failed (no room for the instance, for example).
+    Host,
+}
+
+impl FaultKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::Trap, Self::Deadline, Self::Memory, Self::BadAnswer, Self::NotExported, Self::Host];
+
+    /// The kind as a metric label; a closed set.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::BadAnswer => "bad_answer",
+            Self::NotExported => "not_exported",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// A provider misbehaved. It costs the one call in which it happened, which is retried with backoff.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("provider {provider:?} {}: {message}{}", kind_text(*kind), output_text(output))]
+pub struct ProviderFault {
+    /// Name and version of the provider, such as `sim 0.1.0`.
+    pub provider: String,
+    /// What happened.
+    pub kind: FaultKind,
+    /// In words.
+    pub message: String,
+    /// The last lines the guest wrote in this call; empty if it wrote nothing.
+    pub output: String,
+}
+
+fn kind_text(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Trap => "crashed",
+        FaultKind::Deadline => "took too long",
+        FaultKind::Memory => "used too much memory",
+        FaultKind::BadAnswer => "gave an answer that makes no sense",
+        FaultKind::NotExported => "was asked for something it does not offer",
+        FaultKind::Host => "could not be called",
+    }
+}
+
+fn output_text(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("; its last output: {}", output.trim_end()) }
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CloudError {
+    /// The provider answered with a failure.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+    /// The provider misbehaved.
+    #[error(transparent)]
+    Fault(#[from] ProviderFault),
+}
+
+impl CloudError {
+    /// When to try again; faults back off.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Failure(failure) => failure.retry(),
+            Self::Fault(_) => Retry::Backoff,
+        }
+    }
+
+    /// The case as a metric label; a closed set.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Failure(failure) => failure.label(),
+            Self::Fault(_) => "fault",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_says_when_to_try_again() {
+        let second = Duration::from_secs(1);
+        let pending = Failure::Pending { after: second, token: "t".into(), message: "building".into() };
+        assert_eq!(pending.retry(), Retry::After(second));
+        assert_eq!(Failure::RateLimited { after: Some(second), message: String::new() }.retry(), Retry::After(second));
+        assert_eq!(
+            Failure::RateLimited { after: None, message: String::new() }.retry(),
+            Retry::After(Duration::from_secs(10))
+        );
+        assert_eq!(Failure::Denied(String::new()).retry(), Retry::Slowly);
+        assert_eq!(Failure::Invalid(String::new()).retry(), Retry::Slowly);
+        assert_eq!(Failure::Conflict(String::new()).retry(), Retry::Soon);
+        assert_eq!(Failure::ImplementedElsewhere(String::new()).retry(), Retry::Never);
+        assert_eq!(Failure::Unavailable(String::new()).retry(), Retry::Backoff);
+    }
+
+    #[test]
+    fn a_fault_names_provider_kind_and_last_output() {
+        let fault = ProviderFault {
+            provider: "sim 0.1.0".into(),
+            kind: FaultKind::Trap,
+            message: "unreachable".into(),
+            output: "thread panicked at src/lib.rs:3\n".into(),
+        };
+        assert_eq!(
+            fault.to_string(),
+            "provider \"sim 0.1.0\" crashed: unreachable; its last output: thread panicked at src/lib.rs:3"
+        );
+    }
+}

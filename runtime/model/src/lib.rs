@@ -1,0 +1,39 @@
+//! What the two halves of Cloudwit agree on. Pure: no runtime, no Kubernetes types, no wasm.
+//!
+//! ```text
+//!   controllers  --- asks --->  Cloud (this crate)  <--- implemented by ---  host
+//!   (Kubernetes side)           Node and Service views,                      (wasm side)
+//!                               answers, failures, faults
+//! ```
+//!
+//! | file | what it is about |
+//! | ---- | ---------------- |
+//! | [`cloud`] | the [`Cloud`] trait, the only door between the halves, and [`Abilities`] |
+//! | [`failure`] | what can go wrong, and when to try again |
+//! | [`node`] | Nodes and addresses as a provider sees them |
+//! | [`instance`] | machines and whether they exist |
+//! | [`service`] | Services as a provider sees them |
+//! | [`load_balancer`] | load balancers and their targets |
+//! | [`route`] | routes to Pod ranges |
+//! | [`provider_id`] | reading `spec.providerID` |
+//! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
+
+pub mod cloud;
+pub mod failure;
+pub mod instance;
+pub mod load_balancer;
+pub mod node;
+pub mod outside;
+pub mod provider_id;
+pub mod route;
+pub mod service;
+
+pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
+pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Retry};
+pub use instance::{Evidence, Instance, Presence};
+pub use load_balancer::{AnnotationChange, Balancer, Target};
+pub use node::{Address, AddressKind, NodeRef};
+pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
+pub use provider_id::ProviderId;
+pub use route::{NewRoute, Route, RouteOutcome};
+pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};

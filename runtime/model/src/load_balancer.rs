@@ -1,0 +1,30 @@
+//! Load balancers and where they send traffic.
+
+use crate::{Ingress, NodeRef};
+
+/// A node that shall receive traffic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The node.
+    pub node: NodeRef,
+    /// Whether it is Ready; for information only.
+    pub ready: bool,
+}
+
+/// A change of an annotation that the provider asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnotationChange {
+    /// The annotation.
+    pub key: String,
+    /// New value; none removes it.
+    pub value: Option<String>,
+}
+
+/// A load balancer in the cloud.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Balancer {
+    /// Where it is reached.
+    pub ingress: Vec<Ingress>,
+    /// Annotation changes for its Service.
+    pub annotations: Vec<AnnotationChange>,
+}

@@ -1,0 +1,67 @@
+//! What a provider may reach beside its cloud: a read-only view of the cluster, and Events on the object at hand.
+
+use crate::{NodeRef, Service};
+
+/// A Node in the read-only view.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterNode {
+    /// The Node.
+    pub node: NodeRef,
+    /// Its labels.
+    pub labels: Vec<(String, String)>,
+    /// `spec.podCIDRs`.
+    pub pod_cidrs: Vec<String>,
+}
+
+/// The cluster from the controllers' caches; a call costs no request.
+pub trait ClusterView: Send + Sync {
+    /// All Nodes.
+    fn nodes(&self) -> Vec<ClusterNode>;
+
+    /// All Services of type `LoadBalancer`.
+    fn services(&self) -> Vec<Service>;
+}
+
+/// How serious an Event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// For information.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+/// What an Event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A Node by name.
+    Node(String),
+    /// A Service.
+    Service {
+        /// Namespace.
+        namespace: String,
+        /// Name.
+        name: String,
+        /// `metadata.uid`.
+        uid: String,
+    },
+}
+
+/// An Event a provider wants written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectEvent {
+    /// About what.
+    pub subject: Subject,
+    /// How serious.
+    pub kind: EventKind,
+    /// CamelCase reason.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+}
+
+/// Takes Events from providers to Kubernetes. Never blocks.
+pub trait EventSink: Send + Sync {
+    /// Hands the Event over.
+    fn emit(&self, event: ObjectEvent);
+}

@@ -1,0 +1,3 @@
+//! Prints sizes, load times, call cost and the node wave.
+
+fn main() {}

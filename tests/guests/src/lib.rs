@@ -1,0 +1,1 @@
+//! Providers that misbehave, each in its own way; one example each.

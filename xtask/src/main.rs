@@ -1,0 +1,3 @@
+//! Build, sandbox, test and bench: the commands of this repository.
+
+fn main() {}
