@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+)
+
+// apiServer is a kube-apiserver that runs in this process.
+type apiServer struct {
+	url  string
+	done <-chan error // gets one value when it has ended
+}
+
+// startAPIServer starts kube-apiserver with RBAC on 127.0.0.1:port (0: a free one). It is not ready yet when this returns.
+//
+// app.Run is used rather than the cobra command, which would install its own signal handler.
+func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int) (*apiServer, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, err
+	}
+	port = listener.Addr().(*net.TCPAddr).Port
+	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	server := options.NewServerRunOptions()
+	for _, group := range server.Flags().FlagSets {
+		flags.AddFlagSet(group)
+	}
+	if err := flags.Parse(apiServerFlags(pki, etcdURL, port)); err != nil {
+		return nil, err
+	}
+	server.SecureServing.Listener = listener
+	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return nil, err
+	}
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	if err := logsapi.ValidateAndApply(server.Logs, genericfeature.DefaultFeatureGate); err != nil {
+		return nil, err
+	}
+	completed, err := server.Complete(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if errs := completed.Validate(); len(errs) != 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx, completed) }()
+	return &apiServer{url: fmt.Sprintf("https://127.0.0.1:%d", port), done: done}, nil
+}
+
+// apiServerFlags is the command line of kube-apiserver. Feature gates and API groups stay at their defaults: that is what
+// clusters run, and switching groups off saves little.
+func apiServerFlags(pki *pki, etcdURL string, port int) []string {
+	return []string{
+		"--etcd-servers=" + etcdURL,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", // refuses loopback addresses otherwise
+		"--tls-cert-file=" + pki.path(serverCert),
+		"--tls-private-key-file=" + pki.path(serverKey),
+		"--client-ca-file=" + pki.path(caCert),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + pki.path(serviceAccountKey),
+		"--service-account-signing-key-file=" + pki.path(serviceAccountKey),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged=true",
+	}
+}
+
+// waitReady returns when /readyz says ok.
+func (s *apiServer) waitReady(ctx context.Context, pki *pki) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pki.pem[caCert])
+	admin, err := tls.X509KeyPair(pki.pem[adminCert], pki.pem[adminKey])
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{admin}, MinVersion: tls.VersionTLS12},
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Timeout: 2 * time.Second, Transport: transport}
+	limit := time.After(2 * time.Minute)
+	for {
+		if answer, err := client.Get(s.url + "/readyz"); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case err := <-s.done:
+			return fmt.Errorf("ended before it was ready: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit:
+			return errors.New("not ready after 120 s")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
