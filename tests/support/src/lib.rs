@@ -1,1 +1,19 @@
-//! Starts what tests need: an API server, a simulated cloud, guest components; and waits for conditions.
+//! What tests that cross crates share.
+//!
+//! | file | what it is about |
+//! | ---- | ---------------- |
+//! | [`api_server`] | a real kube-apiserver, one for each test file |
+//! | [`kubebuilder`] | the same from the binaries in `KUBEBUILDER_ASSETS` |
+//! | [`guests`] | provider components, built when they are needed |
+//! | [`wait`] | waits for a condition and says what was missing |
+//! | [`objects`] | Nodes as kubelet registers them, and Services |
+
+pub mod api_server;
+pub mod guests;
+pub mod kubebuilder;
+pub mod objects;
+pub mod wait;
+
+pub use api_server::ApiServer;
+pub use objects::{NodeBuilder, ServiceBuilder};
+pub use wait::eventually;

@@ -1,0 +1,45 @@
+//! The API server from the binaries `etcd` and `kube-apiserver` of a folder, as `setup-envtest` fetches them.
+//!
+//! `kubebuilder.sh` makes them behave as our own control plane does: the same two lines on standard output, the same end when
+//! standard input closes.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// For loopback and a throw-away cluster; it only has to pass authentication.
+const TOKEN: &str = "kubebuilder-admin";
+
+/// The command that runs both on `port` (0: a free one), not yet started.
+///
+/// # Errors
+///
+/// When a binary is missing in the folder.
+pub fn command(assets: &Path, dir: &Path, port: u16) -> Result<Command> {
+    for program in ["etcd", "kube-apiserver"] {
+        if !assets.join(program).is_file() {
+            bail!(
+                "KUBEBUILDER_ASSETS is {}, which has no {program}: fill it with `setup-envtest use`, or unset the variable \
+                 to use the API server of this repository",
+                assets.display()
+            );
+        }
+    }
+    // Both held until both are known, or they could be the same.
+    let (etcd, apiserver) = (listen(0)?, listen(port)?);
+    let ports = [&etcd, &apiserver].map(|listener| listener.local_addr().map(|address| address.port().to_string()));
+    let [etcd_port, port] = ports;
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", include_str!("kubebuilder.sh"), "kubebuilder"])
+        .arg(assets)
+        .arg(dir);
+    command.args([etcd_port?, port?, TOKEN.to_owned()]);
+    Ok(command)
+}
+
+fn listen(port: u16) -> Result<TcpListener> {
+    TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("taking port {port} on 127.0.0.1"))
+}

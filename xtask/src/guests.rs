@@ -1,0 +1,72 @@
+//! Builds provider components: the providers of this repository, and the ones for tests that misbehave.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{tools, workspace};
+
+/// Names the folder with built components, for tests that `cargo xtask test` starts: they then build none.
+pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
+
+/// The largest size of the `sim` component in bytes; a promise of the README.
+pub const SIM_LIMIT: u64 = 122_880;
+
+/// Builds the provider of that name (`providers/NAME`). Gives the component.
+pub fn provider(name: &str) -> Result<PathBuf> {
+    let folder = built(&["--package", &format!("cloudwit-provider-{name}"), "--lib"])?;
+    existing(folder.join(format!("{}.wasm", name.replace('-', "_"))))
+}
+
+/// Builds all test guests (`tests/guests/examples`). Gives the folder with `NAME.wasm` for each of them.
+pub fn test_guests() -> Result<PathBuf> {
+    Ok(built(&["--package", "cloudwit-test-guests", "--examples"])?.join("examples"))
+}
+
+/// All components in a folder, by name.
+pub fn components(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    // Beside `spins.wasm` cargo leaves `spins-0123456789abcdef.wasm`.
+    found.retain(|file| file.extension().is_some_and(|kind| kind == "wasm") && !file.to_string_lossy().contains('-'));
+    found.sort();
+    Ok(found)
+}
+
+/// Each package is built on its own: features of one must not end up in the component of another.
+fn built(packages: &[&str]) -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os(PREBUILT) {
+        return Ok(folder.into());
+    }
+    tools::require_wasm_target()?;
+    let target = workspace::target();
+    fs::create_dir_all(&target).with_context(|| format!("making {}", target.display()))?;
+    // Cargo has a lock of its own; this one keeps its "Blocking waiting for file lock" out of the tests' output.
+    let lock = File::create(target.join("guests.lock")).context("making the lock of the guests' build")?;
+    lock.lock().context("waiting for another process that builds guests")?;
+    let status = workspace::cargo()
+        .args(["build", "--quiet", "--target", tools::WASM_TARGET, "--profile", "guest"])
+        .args(packages)
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!(
+            "guests could not be built: cargo build {} failed, see above",
+            packages.join(" ")
+        );
+    }
+    Ok(target.join(tools::WASM_TARGET).join("guest"))
+}
+
+fn existing(file: PathBuf) -> Result<PathBuf> {
+    if !file.is_file() {
+        bail!(
+            "there is no component {}; is its crate a cdylib, and {PREBUILT} right if it is set?",
+            file.display()
+        );
+    }
+    Ok(file)
+}

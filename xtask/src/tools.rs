@@ -1,0 +1,70 @@
+//! What has to be installed besides Rust. A missing tool gives one line: what is missing and how to get it.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The target that provider components are built for.
+pub const WASM_TARGET: &str = "wasm32-wasip2";
+
+/// Finds a program in `PATH`.
+pub fn find(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Checks that Go is there, for the API server of the tests.
+pub fn require_go() -> Result<()> {
+    if find("go").is_none() {
+        bail!(
+            "Go is missing, which the API server of the tests is built with: install Go 1.26 or newer from \
+             https://go.dev/dl, or set KUBEBUILDER_ASSETS to a folder that holds etcd and kube-apiserver"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that guests can be built, and adds the target through rustup if it is not there.
+pub fn require_wasm_target() -> Result<()> {
+    let library = output(Command::new(rustc()).args(["--print", "target-libdir", "--target", WASM_TARGET]))?;
+    if PathBuf::from(library.trim()).is_dir() {
+        return Ok(());
+    }
+    if find("rustup").is_none() {
+        bail!(
+            "the Rust target {WASM_TARGET} is missing, which providers are built for, and so is rustup that could add it: \
+             install rustup from https://rustup.rs, or the package of your distribution with that target"
+        );
+    }
+    // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
+    let added = Command::new("rustup")
+        .args(["target", "add", WASM_TARGET])
+        .current_dir(crate::workspace::root())
+        .status()
+        .context("starting rustup")?;
+    if !added.success() {
+        bail!(
+            "the Rust target {WASM_TARGET} is missing and rustup could not add it: run `rustup target add {WASM_TARGET}`"
+        );
+    }
+    Ok(())
+}
+
+fn rustc() -> std::ffi::OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+/// What a command prints. Fails with its standard error.
+pub fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("starting {name}"))?;
+    if !done.status.success() {
+        bail!("{name} failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+    }
+    String::from_utf8(done.stdout).with_context(|| format!("reading what {name} printed"))
+}
