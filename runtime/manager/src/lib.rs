@@ -1,1 +1,0 @@
-//! The cloud-controller-manager whose cloud providers are WebAssembly components.

@@ -1,0 +1,48 @@
+//! The controllers' options from the command line.
+
+use cloudwit_controllers::{
+    LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
+};
+
+use crate::args::{Args, NodeDeletionChoice};
+use crate::config::Settings;
+
+/// What the controllers work with.
+pub fn controllers(args: &Args, settings: &Settings) -> Options {
+    let (controllers, deletion) = (&args.controllers, &args.deletion);
+    Options {
+        node: NodeOptions {
+            concurrent_syncs: controllers.concurrent_node_syncs.into(),
+            concurrent_status_updates: Some(controllers.concurrent_node_status_updates)
+                .filter(|workers| *workers > 0)
+                .map(usize::from),
+            status_update_frequency: controllers.node_status_update_frequency.0,
+            ..NodeOptions::default()
+        },
+        lifecycle: LifecycleOptions {
+            monitor_period: controllers.node_monitor_period.0,
+            concurrent_syncs: controllers.concurrent_node_lifecycle_syncs.into(),
+            node_deletion: match deletion.node_deletion {
+                NodeDeletionChoice::Off => NodeDeletion::Off,
+                NodeDeletionChoice::Taint => NodeDeletion::Taint,
+                NodeDeletionChoice::Delete => NodeDeletion::Delete,
+            },
+            confirm_after: deletion.node_deletion_confirm_after.0,
+            registration_grace: deletion.node_deletion_grace_period.0,
+            share: Share {
+                percent: deletion.node_deletion_max_percent,
+                at_least: deletion.node_deletion_min_count.into(),
+            },
+            window: deletion.node_deletion_window.0,
+        },
+        service: ServiceOptions { concurrent_syncs: controllers.concurrent_service_syncs.into() },
+        route: RouteOptions {
+            configure: controllers.configure_cloud_routes,
+            cluster_cidrs: settings.cluster_cidrs.clone(),
+            reconciliation_period: controllers.route_reconciliation_period.0,
+        },
+        cluster_name: args.cluster.cluster_name.clone(),
+        controllers: settings.controllers.iter().copied().collect(),
+        dry_run: controllers.dry_run,
+    }
+}
