@@ -1,0 +1,237 @@
+//! The only writer. Every change of the cluster but Events goes through [`Apply`], which knows three things no loop has to think
+//! of: whether this process leads (if not, the write is dropped and counted), whether it is a dry run (then the write is
+//! logged and counted), and what the API server's refusals mean ([`WriteError`]).
+//!
+//! Reads that must not be stale (before a destructive write, after a conflict) go through [`Apply::read`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_model::Retry;
+use kube::Client;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use serde_json::Value;
+use thiserror::Error;
+use tracing::{debug, info};
+
+use crate::metrics::Metrics;
+use crate::watch::Watched;
+
+/// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker for ever.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// Whether this process may write right now.
+pub type Leadership = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Why a write did not happen.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The object changed meanwhile: read it again and decide again.
+    #[error("the object changed meanwhile: {0}")]
+    Conflict(String),
+    /// The object is gone.
+    #[error("the object no longer exists")]
+    NotFound,
+    /// The API server refuses it as it stands (invalid, forbidden, too large). Trying again soon does not help.
+    #[error("the API server refuses it: {0}")]
+    Refused(String),
+    /// Another replica leads now; nothing was written.
+    #[error("this process does not lead any more")]
+    NotLeading,
+    /// The API server was not reached or failed. Retried with backoff.
+    #[error("the API server did not answer: {0}")]
+    Unreachable(String),
+}
+
+impl WriteError {
+    /// When to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Conflict(_) => Retry::Soon,
+            Self::NotFound | Self::NotLeading => Retry::Never,
+            Self::Refused(_) | Self::Unreachable(_) => Retry::Backoff,
+        }
+    }
+
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::Conflict(_) => "conflict",
+            Self::NotFound => "not_found",
+            Self::Refused(_) => "refused",
+            Self::NotLeading => "not_leading",
+            Self::Unreachable(_) => "unreachable",
+        }
+    }
+}
+
+impl From<kube::Error> for WriteError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => match status.code {
+                404 => Self::NotFound,
+                409 => Self::Conflict(status.message.clone()),
+                400 | 403 | 405 | 413 | 422 => Self::Refused(status.message.clone()),
+                _ => Self::Unreachable(status.message.clone()),
+            },
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}
+
+/// Which part of an object a patch is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The object itself: metadata and spec.
+    Object,
+    /// The `status` subresource: status and, for Nodes and Services, metadata.
+    Status,
+}
+
+/// An object's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// Namespace, for kinds that have one.
+    pub namespace: Option<&'a str>,
+    /// Name.
+    pub name: &'a str,
+}
+
+impl<'a> Target<'a> {
+    /// A Node.
+    pub fn node(name: &'a str) -> Self {
+        Self { namespace: None, name }
+    }
+}
+
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
+/// What has to be still true for a delete to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchanged {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+}
+
+/// Writes to the cluster; clones share it.
+#[derive(Clone)]
+pub struct Apply {
+    client: Client,
+    metrics: Arc<Metrics>,
+    leading: Leadership,
+    dry_run: bool,
+}
+
+impl Apply {
+    /// A writer that writes only while `leading` says so, and in a dry run never.
+    pub fn new(client: Client, metrics: Arc<Metrics>, leading: Leadership, dry_run: bool) -> Self {
+        Self { client, metrics, leading, dry_run }
+    }
+
+    /// Whether nothing is written.
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Reads the object from the API server itself, not from the cache. None when it does not exist.
+    pub async fn read<K: Watched>(&self, target: Target<'_>) -> Result<Option<K>, WriteError> {
+        let api = K::api(self.client.clone(), target.namespace);
+        match within_limit(api.get(target.name)).await {
+            Ok(object) => Ok(Some(object)),
+            Err(WriteError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Patches an object and answers its new state; None in a dry run. `purpose` says in words what the patch does.
+    ///
+    /// A merge patch with `metadata.resourceVersion` in it fails with [`WriteError::Conflict`] if the object has another version.
+    pub async fn patch<K: Watched>(
+        &self,
+        target: Target<'_>,
+        part: Part,
+        patch: &Patch<Value>,
+        purpose: &str,
+    ) -> Result<Option<K>, WriteError> {
+        let resource = if part == Part::Status { K::STATUS } else { K::RESOURCE };
+        if !self.may_write::<K>(target, resource, "patch", purpose, Some(patch))? {
+            return Ok(None);
+        }
+        debug!(kind = K::KIND, %target, purpose, "patch");
+        let api = K::api(self.client.clone(), target.namespace);
+        let params = PatchParams::default();
+        let result = match part {
+            Part::Object => within_limit(api.patch(target.name, &params, patch)).await,
+            Part::Status => within_limit(api.patch_status(target.name, &params, patch)).await,
+        };
+        self.count(resource, "patch", &result);
+        result.map(Some)
+    }
+
+    /// Deletes an object if it is unchanged. `purpose` says in words why. Answers whether it was done (false in a dry run).
+    pub async fn delete<K: Watched>(
+        &self,
+        target: Target<'_>,
+        unchanged: &Unchanged,
+        purpose: &str,
+    ) -> Result<bool, WriteError> {
+        if !self.may_write::<K>(target, K::RESOURCE, "delete", purpose, None)? {
+            return Ok(false);
+        }
+        info!(kind = K::KIND, %target, purpose, "delete");
+        let api = K::api(self.client.clone(), target.namespace);
+        let params = DeleteParams::default().preconditions(Preconditions {
+            uid: Some(unchanged.uid.clone()),
+            resource_version: Some(unchanged.resource_version.clone()),
+        });
+        let result = within_limit(async { api.delete(target.name, &params).await.map(|_| ()) }).await;
+        self.count(K::RESOURCE, "delete", &result);
+        result.map(|()| true)
+    }
+
+    /// Whether to go on; false in a dry run, after saying what would have been done.
+    fn may_write<K: Watched>(
+        &self,
+        target: Target<'_>,
+        resource: &'static str,
+        verb: &'static str,
+        purpose: &str,
+        patch: Option<&Patch<Value>>,
+    ) -> Result<bool, WriteError> {
+        if !(self.leading)() {
+            debug!(kind = K::KIND, %target, purpose, "dropped a write: another replica leads");
+            self.metrics.wrote(resource, verb, WriteError::NotLeading.label());
+            return Err(WriteError::NotLeading);
+        }
+        if self.dry_run {
+            let body = match patch {
+                Some(Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body)) => body.to_string(),
+                _ => String::new(),
+            };
+            info!(kind = K::KIND, %target, verb, purpose, body, "dry run: this would be written");
+            self.metrics.wrote(resource, verb, "dry_run");
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn count<T>(&self, resource: &'static str, verb: &'static str, result: &Result<T, WriteError>) {
+        self.metrics.wrote(resource, verb, result.as_ref().map_or_else(WriteError::label, |_| "ok"));
+    }
+}
+
+async fn within_limit<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, WriteError> {
+    match tokio::time::timeout(REQUEST_LIMIT, request).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(WriteError::Unreachable(format!("no answer within {} s", REQUEST_LIMIT.as_secs()))),
+    }
+}

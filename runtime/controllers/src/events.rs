@@ -1,0 +1,256 @@
+//! The sentences users read in `kubectl describe`.
+//!
+//! [`Recorder`]s and providers hand Events over and never wait: up to 1000 are queued, further ones are dropped and counted. One task,
+//! [`EventWriter::run`], folds them ([`event_folding`](crate::event_folding)) and writes them as core/v1 Events, which upstream's RBAC rules cover.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
+use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference, Service};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+use tracing::{debug, info, warn};
+
+use crate::apply::{Leadership, WriteError};
+use crate::event_folding::{Folded, Folding, NewEvent};
+use crate::metrics::Metrics;
+use crate::options::Controller;
+use crate::watch::Cache;
+
+/// Events that may wait to be written, as in client-go.
+const QUEUE: usize = 1000;
+/// How often an Event is tried while the API server does not answer, as in client-go.
+const ATTEMPTS: u32 = 12;
+/// Pause between these.
+const ATTEMPT_PAUSE: Duration = Duration::from_secs(10);
+/// The API server refuses longer messages.
+const MESSAGE_BYTES: usize = 1024;
+/// Source of Events that come from a provider.
+const PROVIDER_COMPONENT: &str = "cloudwit-provider";
+
+/// Takes Events from everybody; clones share the queue.
+#[derive(Clone)]
+pub struct Events {
+    sender: mpsc::Sender<NewEvent>,
+    metrics: Arc<Metrics>,
+    nodes: Arc<Cache<Node>>,
+}
+
+impl Events {
+    /// The two ends: where Events are handed over and what writes them. `nodes` tells the uid of a Node that a provider names.
+    pub fn new(client: Client, metrics: Arc<Metrics>, nodes: Arc<Cache<Node>>) -> (Self, EventWriter) {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let writer = EventWriter { client, receiver, metrics: metrics.clone(), folding: Folding::default() };
+        (Self { sender, metrics, nodes }, writer)
+    }
+
+    /// For the Events of one controller.
+    pub fn recorder(&self, controller: Controller) -> Recorder {
+        Recorder { events: self.clone(), component: controller.event_component() }
+    }
+
+    fn push(&self, event: NewEvent) {
+        if let Err(mpsc::error::TrySendError::Full(event)) = self.sender.try_send(event) {
+            self.metrics.events_dropped.inc();
+            debug!(reason = event.reason, "dropped an Event: too many are waiting to be written");
+        }
+    }
+}
+
+impl EventSink for Events {
+    fn emit(&self, event: ObjectEvent) {
+        let object = match event.subject {
+            Subject::Node(name) => {
+                let uid = self.nodes.get(&name).and_then(|node| node.metadata.uid.clone());
+                node_reference(Some(name), uid)
+            }
+            Subject::Service { namespace, name, uid } => ObjectReference {
+                namespace: Some(namespace),
+                ..reference("Service", Some(name), Some(uid))
+            },
+        };
+        let ObjectEvent { kind, reason, message, .. } = event;
+        self.push(NewEvent { component: PROVIDER_COMPONENT, object, kind, reason, message });
+    }
+}
+
+/// Writes Events in the name of one controller.
+#[derive(Clone)]
+pub struct Recorder {
+    events: Events,
+    component: &'static str,
+}
+
+impl Recorder {
+    /// An Event on a Node.
+    pub fn node(&self, node: &Node, kind: EventKind, reason: &str, message: impl Into<String>) {
+        let object = node_reference(node.metadata.name.clone(), node.metadata.uid.clone());
+        self.push(object, kind, reason, message.into());
+    }
+
+    /// An Event on a Service.
+    pub fn service(&self, service: &Service, kind: EventKind, reason: &str, message: impl Into<String>) {
+        let meta = service.meta();
+        let object = ObjectReference {
+            namespace: meta.namespace.clone(),
+            ..reference("Service", meta.name.clone(), meta.uid.clone())
+        };
+        self.push(object, kind, reason, message.into());
+    }
+
+    fn push(&self, object: ObjectReference, kind: EventKind, reason: &str, message: String) {
+        let component = self.component;
+        self.events.push(NewEvent { component, object, kind, reason: reason.to_owned(), message });
+    }
+}
+
+fn node_reference(name: Option<String>, uid: Option<String>) -> ObjectReference {
+    reference("Node", name, uid)
+}
+
+fn reference(kind: &str, name: Option<String>, uid: Option<String>) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".into()),
+        kind: Some(kind.into()),
+        name,
+        uid,
+        ..ObjectReference::default()
+    }
+}
+
+/// Writes what the recorders handed over.
+pub struct EventWriter {
+    client: Client,
+    receiver: mpsc::Receiver<NewEvent>,
+    metrics: Arc<Metrics>,
+    folding: Folding,
+}
+
+impl EventWriter {
+    /// Writes Events, one after the other, for as long as somebody can hand some over.
+    pub async fn run(mut self, leading: Leadership, dry_run: bool) {
+        while let Some(mut event) = self.receiver.recv().await {
+            cut(&mut event.message, MESSAGE_BYTES);
+            if !leading() {
+                self.metrics.wrote("events", "create", "not_leading");
+            } else if dry_run {
+                let object = event.object.name.as_deref().unwrap_or_default();
+                info!(object, reason = event.reason, message = event.message, "dry run: this Event would be written");
+                self.metrics.wrote("events", "create", "dry_run");
+            } else {
+                self.write(&event).await;
+            }
+        }
+    }
+
+    async fn write(&mut self, event: &NewEvent) {
+        match self.folding.fold(event, Instant::now()) {
+            Folded::Limited => {
+                self.metrics.events_limited.inc();
+            }
+            Folded::New { message, memory } => {
+                if let Some(name) = self.create(event, &message).await {
+                    self.folding.written(memory, name, 1, Instant::now());
+                }
+            }
+            Folded::Again { name, count, message, memory } => {
+                let written = match self.count_up(event, &name, count, &message).await {
+                    Ok(()) => Some((name, count)),
+                    // It expired on the API server: begin anew.
+                    Err(WriteError::NotFound) => self.create(event, &message).await.map(|name| (name, 1)),
+                    Err(_) => None,
+                };
+                if let Some((name, count)) = written {
+                    self.folding.written(memory, name, count, Instant::now());
+                }
+            }
+        }
+    }
+
+    async fn create(&self, event: &NewEvent, message: &str) -> Option<String> {
+        let now = Timestamp::now();
+        let object = &event.object;
+        let namespace = namespace_of(object);
+        let name = format!("{}.{:x}", object.name.as_deref().unwrap_or_default(), now.as_nanosecond());
+        let body = Event {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            },
+            involved_object: object.clone(),
+            reason: Some(event.reason.clone()),
+            message: Some(message.to_owned()),
+            type_: Some(if event.kind == EventKind::Warning { "Warning" } else { "Normal" }.into()),
+            count: Some(1),
+            first_timestamp: Some(Time(now)),
+            last_timestamp: Some(Time(now)),
+            source: Some(EventSource { component: Some(event.component.into()), host: None }),
+            reporting_component: Some(event.component.into()),
+            ..Event::default()
+        };
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        let write = || async { api.create(&PostParams::default(), &body).await.map(|_| ()) };
+        self.patiently("create", write).await.ok().map(|()| name)
+    }
+
+    async fn count_up(&self, event: &NewEvent, name: &str, count: i32, message: &str) -> Result<(), WriteError> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace_of(&event.object));
+        let body = Patch::Merge(json!({
+            "count": count,
+            "message": message,
+            "lastTimestamp": Time(Timestamp::now()),
+        }));
+        let write = || async { api.patch(name, &PatchParams::default(), &body).await.map(|_| ()) };
+        self.patiently("patch", write).await
+    }
+
+    /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the caller's business.
+    async fn patiently<F>(&self, verb: &'static str, write: impl Fn() -> F) -> Result<(), WriteError>
+    where
+        F: Future<Output = Result<(), kube::Error>>,
+    {
+        let mut attempt = 1;
+        loop {
+            let error = match write().await {
+                Ok(()) => {
+                    self.metrics.wrote("events", verb, "ok");
+                    return Ok(());
+                }
+                Err(error) => WriteError::from(error),
+            };
+            self.metrics.wrote("events", verb, error.label());
+            match error {
+                WriteError::Unreachable(_) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                    sleep(ATTEMPT_PAUSE).await;
+                }
+                WriteError::NotFound if verb == "patch" => return Err(error),
+                error => {
+                    self.metrics.events_dropped.inc();
+                    warn!(%error, "an Event could not be written");
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Events about objects without a namespace live in `default`.
+fn namespace_of(object: &ObjectReference) -> &str {
+    object.namespace.as_deref().unwrap_or("default")
+}
+
+fn cut(text: &mut String, bytes: usize) {
+    if text.len() > bytes {
+        const MARK: &str = "...";
+        text.truncate(text.floor_char_boundary(bytes - MARK.len()));
+        text.push_str(MARK);
+    }
+}

@@ -1,0 +1,82 @@
+//! Reading Nodes: the questions all loops ask, and the words a provider gets.
+
+use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, ProviderId, ProviderIdentity};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+
+/// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by key alone,
+/// whatever its value and effect.
+pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+/// Key of the taint of a Node whose machine is stopped; its effect is `NoSchedule`.
+pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+/// Key of our taint for a Node whose machine is gone, where deletion is switched to tainting; its effect is `NoSchedule`.
+pub const ABSENT: &str = "cloudwit.dev/absent";
+/// Key of the taint by which the cluster autoscaler announces that it removes a Node's machine.
+pub const AUTOSCALER_DELETES: &str = "ToBeDeletedByClusterAutoscaler";
+/// Annotation with the address the kubelet was told to use (`cloud-provider api/well_known_annotations.go`).
+pub const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
+
+/// Status of the `Ready` condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// `True`.
+    Ready,
+    /// `False`, `Unknown`, or no such condition.
+    NotReady,
+}
+
+/// Whether the Node is Ready.
+pub fn readiness(node: &Node) -> Readiness {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let ready = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    if ready { Readiness::Ready } else { Readiness::NotReady }
+}
+
+/// Its taints.
+pub fn taints(node: &Node) -> &[Taint] {
+    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// Whether it carries a taint with this key.
+pub fn has_taint(node: &Node, key: &str) -> bool {
+    taints(node).iter().any(|taint| taint.key == key)
+}
+
+/// Its addresses.
+pub fn addresses(node: &Node) -> &[NodeAddress] {
+    node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default()
+}
+
+/// `spec.providerID`, unless it is empty.
+pub fn provider_id(node: &Node) -> Option<ProviderId> {
+    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).and_then(ProviderId::new)
+}
+
+/// Whether this provider looks after the Node: its provider id has one of the provider's prefixes. A Node without an id, and a
+/// provider without prefixes, belong to each other as they do upstream.
+pub fn belongs_to(node: &Node, provider: &ProviderIdentity) -> bool {
+    provider.provider_id_prefixes.is_empty()
+        || provider_id(node).is_none_or(|id| id.has_prefix(&provider.provider_id_prefixes))
+}
+
+/// The Node as a provider sees it. Addresses of kinds we do not know are left out.
+pub fn node_ref(node: &Node) -> NodeRef {
+    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+    NodeRef {
+        name: node.metadata.name.clone().unwrap_or_default(),
+        provider_id: provider_id(node).map(|id| id.as_str().to_owned()),
+        system_uuid: info.map(|info| info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
+        addresses: addresses(node)
+            .iter()
+            .filter_map(|address| Some(Address::new(AddressKind::parse(&address.type_)?, &address.address)))
+            .collect(),
+    }
+}
+
+/// The Node in the read-only view for providers.
+pub fn cluster_node(node: &Node) -> ClusterNode {
+    ClusterNode {
+        node: node_ref(node),
+        labels: node.metadata.labels.clone().unwrap_or_default().into_iter().collect(),
+        pod_cidrs: node.spec.as_ref().and_then(|spec| spec.pod_cidrs.clone()).unwrap_or_default(),
+    }
+}

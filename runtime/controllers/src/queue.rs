@@ -1,0 +1,345 @@
+//! The keyed queue between a watch and a loop.
+//!
+//! In four sentences: a key waits at most once, however often it is added; of several wishes for a key the earliest wins; a key
+//! is never worked on twice at once, and a wish during the work comes after it; a failing key pauses longer each
+//! time, a key that asked to be called later does not.
+//!
+//! [`Queue::take_batch`] hands out all keys that are ready, so one cloud call can serve them together.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::Retry;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::metrics::QueueMetrics;
+use crate::sync::lock;
+use crate::watch::Key;
+
+/// How long a failing key pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first failure; doubles with each further one.
+    pub base: Duration,
+    /// Never longer than this.
+    pub cap: Duration,
+    /// After a failure that only a person can mend ([`Retry::Slowly`]).
+    pub slow: Duration,
+}
+
+impl Backoff {
+    /// Upstream's default limiter, 5 ms doubling to 1000 s (`client-go util/workqueue:DefaultTypedControllerRateLimiter`). Its shared
+    /// bucket of 10 keys a second is left out: keys are taken in batches. What a person has to mend is tried every minute.
+    pub const DEFAULT: Self = Self {
+        base: Duration::from_millis(5),
+        cap: Duration::from_secs(1000),
+        slow: Duration::from_secs(60),
+    };
+
+    /// The service controller's, 5 s doubling to 300 s (`controllers/service/controller.go`).
+    pub const SERVICE: Self = Self {
+        base: Duration::from_secs(5),
+        cap: Duration::from_secs(300),
+        slow: Duration::from_secs(300),
+    };
+
+    /// The pause after this many failures in a row, without jitter.
+    fn pause(&self, failures: u32) -> Duration {
+        Self::doubled(self.base, failures).min(self.cap)
+    }
+
+    fn doubled(base: Duration, failures: u32) -> Duration {
+        base.saturating_mul(2u32.saturating_pow(failures.saturating_sub(1).min(31)))
+    }
+}
+
+/// Up to a tenth longer, so that keys that failed together do not come back together.
+fn with_jitter(pause: Duration) -> Duration {
+    pause.mul_f64(1.0 + rand::random_range(0.0..0.1))
+}
+
+/// How work on a key ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left to do; its failures are forgotten.
+    Done,
+    /// It comes back as the class says.
+    Retry(Retry),
+}
+
+#[derive(Debug)]
+enum Place {
+    Idle,
+    Waiting(Instant),
+    Ready(Instant),
+    Running { since: Instant, again: Option<Instant> },
+}
+
+#[derive(Debug)]
+struct Entry {
+    place: Place,
+    failures: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    ready: VecDeque<Key>,
+    timers: BTreeSet<(Instant, Key)>,
+    closed: bool,
+}
+
+/// What the queue looks like at one moment; for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Snapshot {
+    /// Keys that are ready.
+    pub depth: usize,
+    /// Seconds of work in progress, of all keys together.
+    pub unfinished_seconds: f64,
+    /// Seconds of the longest work in progress.
+    pub longest_seconds: f64,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Notify,
+    backoff: Backoff,
+    metrics: QueueMetrics,
+}
+
+/// A keyed queue; clones share it.
+#[derive(Clone)]
+pub struct Queue {
+    shared: Arc<Shared>,
+}
+
+impl Queue {
+    /// An empty queue. `metrics` carries the queue's name (see [`Metrics::queue`](crate::metrics::Metrics::queue)).
+    pub fn new(backoff: Backoff, metrics: QueueMetrics) -> Self {
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Notify::new(), backoff, metrics: metrics.clone() });
+        let weak = Arc::downgrade(&shared);
+        metrics.watch(move || weak.upgrade().map(|shared| shared.snapshot()));
+        Self { shared }
+    }
+
+    /// Wants the key worked on now.
+    pub fn add(&self, key: impl Into<Key>) {
+        self.shared.schedule(key.into(), Instant::now());
+    }
+
+    /// Wants the key worked on after this time. Not a failure.
+    pub fn after(&self, key: impl Into<Key>, pause: Duration) {
+        self.shared.schedule(key.into(), Instant::now() + pause);
+    }
+
+    /// Keys that are waiting for their time.
+    pub fn waiting(&self) -> Vec<Key> {
+        lock(&self.shared.state).timers.iter().map(|(_, key)| key.clone()).collect()
+    }
+
+    /// The next key, as soon as one is ready. None after [`close`](Self::close).
+    pub async fn take(&self) -> Option<Taken> {
+        self.take_batch(1, Duration::ZERO).await?.pop()
+    }
+
+    /// Up to `max` ready keys, at least one. After the first is ready it waits `gather` for others, unless `max` are there already.
+    /// None after [`close`](Self::close).
+    pub async fn take_batch(&self, max: usize, gather: Duration) -> Option<Vec<Taken>> {
+        loop {
+            let mut changed = pin!(self.shared.changed.notified());
+            changed.as_mut().enable();
+            let next = {
+                let mut state = lock(&self.shared.state);
+                if state.closed {
+                    return None;
+                }
+                self.shared.wake_due(&mut state);
+                if state.ready.is_empty() {
+                    Err(state.timers.first().map(|(at, _)| *at))
+                } else {
+                    Ok(state.ready.len() >= max)
+                }
+            };
+            match next {
+                Ok(full) => {
+                    if !full && !gather.is_zero() {
+                        tokio::time::sleep(gather).await;
+                    }
+                    let batch = self.pop(max);
+                    if !batch.is_empty() {
+                        return Some(batch);
+                    }
+                }
+                Err(Some(at)) => {
+                    tokio::select! { () = changed => {}, () = sleep_until(at) => {} }
+                }
+                Err(None) => changed.await,
+            }
+        }
+    }
+
+    fn pop(&self, max: usize) -> Vec<Taken> {
+        let mut state = lock(&self.shared.state);
+        if state.closed {
+            return Vec::new();
+        }
+        self.shared.wake_due(&mut state);
+        let now = Instant::now();
+        let count = state.ready.len().min(max);
+        let keys: Vec<Key> = state.ready.drain(..count).collect();
+        for key in &keys {
+            if let Some(entry) = state.entries.get_mut(key) {
+                if let Place::Ready(since) = entry.place {
+                    self.shared.metrics.waited(now - since);
+                }
+                entry.place = Place::Running { since: now, again: None };
+            }
+        }
+        keys.into_iter().map(|key| Taken { key, shared: self.shared.clone(), finished: false }).collect()
+    }
+
+    /// Ends all [`take`](Self::take)s.
+    pub fn close(&self) {
+        lock(&self.shared.state).closed = true;
+        self.shared.changed.notify_waiters();
+    }
+}
+
+impl Shared {
+    fn schedule(&self, key: Key, at: Instant) {
+        let mut state = lock(&self.state);
+        self.schedule_locked(&mut state, key, at);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn schedule_locked(&self, state: &mut State, key: Key, at: Instant) {
+        let now = Instant::now();
+        let State { entries, ready, timers, .. } = state;
+        let entry = entries.entry(key.clone()).or_insert(Entry { place: Place::Idle, failures: 0 });
+        match &mut entry.place {
+            // Pending already, and nothing is earlier than now.
+            Place::Ready(_) => return,
+            Place::Running { again, .. } => {
+                *again = Some(again.map_or(at, |earlier| earlier.min(at)));
+                return;
+            }
+            Place::Waiting(earlier) if *earlier <= at => return,
+            Place::Waiting(later) => {
+                timers.remove(&(*later, key.clone()));
+            }
+            Place::Idle => {}
+        }
+        if at <= now {
+            entry.place = Place::Ready(now);
+            self.metrics.added();
+            ready.push_back(key);
+        } else {
+            entry.place = Place::Waiting(at);
+            timers.insert((at, key));
+        }
+    }
+
+    fn wake_due(&self, state: &mut State) {
+        let now = Instant::now();
+        while state.timers.first().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, key)) = state.timers.pop_first()
+                && let Some(entry) = state.entries.get_mut(&key)
+            {
+                entry.place = Place::Ready(now);
+                self.metrics.added();
+                state.ready.push_back(key);
+            }
+        }
+    }
+
+    fn finish(&self, key: &Key, outcome: Outcome) {
+        let now = Instant::now();
+        let mut state = lock(&self.state);
+        let Some(entry) = state.entries.get_mut(key) else { return };
+        let Place::Running { since, again } = entry.place else { return };
+        self.metrics.worked(now - since);
+        entry.place = Place::Idle;
+        let retry = self.retry_at(entry, outcome, now);
+        match (again, retry) {
+            (Some(again), Some(retry)) => self.schedule_locked(&mut state, key.clone(), again.min(retry)),
+            (Some(at), None) | (None, Some(at)) => self.schedule_locked(&mut state, key.clone(), at),
+            (None, None) => {
+                state.entries.remove(key);
+            }
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn retry_at(&self, entry: &mut Entry, outcome: Outcome, now: Instant) -> Option<Instant> {
+        let retry = match outcome {
+            Outcome::Done | Outcome::Retry(Retry::Never) => {
+                entry.failures = 0;
+                return None;
+            }
+            Outcome::Retry(Retry::After(pause)) => return Some(now + pause),
+            Outcome::Retry(retry) => retry,
+        };
+        entry.failures = entry.failures.saturating_add(1);
+        self.metrics.retried();
+        let pause = match retry {
+            Retry::Slowly => self.backoff.slow,
+            // Always from the short end, also where the queue's own base is long, but growing: a conflict that never ends must not spin.
+            Retry::Soon => Backoff::doubled(Backoff::DEFAULT.base, entry.failures).min(self.backoff.cap),
+            _ => self.backoff.pause(entry.failures),
+        };
+        Some(now + with_jitter(pause))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let now = Instant::now();
+        let state = lock(&self.state);
+        let mut snapshot = Snapshot { depth: state.ready.len(), ..Snapshot::default() };
+        for entry in state.entries.values() {
+            if let Place::Running { since, .. } = entry.place {
+                let seconds = (now - since).as_secs_f64();
+                snapshot.unfinished_seconds += seconds;
+                snapshot.longest_seconds = snapshot.longest_seconds.max(seconds);
+            }
+        }
+        snapshot
+    }
+}
+
+/// A key that is being worked on. Nobody else gets it until [`finish`](Self::finish); dropping it counts as a failure.
+#[must_use]
+pub struct Taken {
+    key: Key,
+    shared: Arc<Shared>,
+    finished: bool,
+}
+
+impl Taken {
+    /// The key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Failures in a row before this time.
+    pub fn failures(&self) -> u32 {
+        lock(&self.shared.state).entries.get(&self.key).map_or(0, |entry| entry.failures)
+    }
+
+    /// Ends the work.
+    pub fn finish(mut self, outcome: Outcome) {
+        self.finished = true;
+        self.shared.finish(&self.key, outcome);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.shared.finish(&self.key, Outcome::Retry(Retry::Backoff));
+        }
+    }
+}
