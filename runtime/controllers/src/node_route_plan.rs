@@ -1,0 +1,242 @@
+//! Which routes the cloud should have, compared with those it has.
+//!
+//! Pure: cluster ranges, Nodes and listed routes in, a [`RoutePlan`] out. `node_route` applies its changes in batches and asks the plan
+//! afterwards which Nodes have all their routes; `node_route_condition` turns that into conditions.
+//! Rules: `spec/route-controller.md`, sections 4 and 5, with weak spots R3 (CIDRs are compared as networks), R4 (a route that is
+//! in the way goes before the new one comes), R5 (nothing outside the cluster's ranges is made or deleted) and R7 (a
+//! blackhole is replaced at once) put right.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use cloudwit_model::{Address, NewRoute, NodeRef, Route};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Node;
+
+use crate::node_view::node_ref;
+
+/// What has to change at one destination: deletions first, then the creation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteChange {
+    /// The destination.
+    pub network: IpNet,
+    /// Routes that are in the way or not wanted any more.
+    pub delete: Vec<Route>,
+    /// The route that is missing.
+    pub create: Option<NewRoute>,
+}
+
+/// A Pod range that gets no route, whatever the cloud says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The Node.
+    pub node: String,
+    /// Its uid.
+    pub uid: String,
+    /// The Pod range as the Node has it.
+    pub range: String,
+    /// Why not, for an Event.
+    pub reason: String,
+}
+
+/// The difference between the routes that are wanted and those that exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoutePlan {
+    /// By destination; empty when all is well.
+    pub changes: Vec<RouteChange>,
+    /// Pod ranges without a route.
+    pub refused: Vec<Refusal>,
+    /// Node to its destinations: every Node that has Pod ranges or that a route leads to.
+    pub nodes: BTreeMap<String, BTreeSet<IpNet>>,
+}
+
+impl RoutePlan {
+    /// Which Nodes have all their routes, given the destinations whose creation failed or is still to come. Nodes that have
+    /// neither Pod ranges nor routes are not in the answer: their condition is none of our business.
+    pub fn routes_created(&self, missing: &BTreeSet<IpNet>) -> BTreeMap<String, bool> {
+        let refused: BTreeSet<&str> = self.refused.iter().map(|refusal| refusal.node.as_str()).collect();
+        let complete = |(node, networks): (&String, &BTreeSet<IpNet>)| {
+            let created = !networks.is_empty() && !refused.contains(node.as_str()) && networks.is_disjoint(missing);
+            (node.clone(), created)
+        };
+        self.nodes.iter().map(complete).collect()
+    }
+}
+
+/// Whether all of this destination lies in one of the cluster's ranges. Upstream asks for the first or the last address only,
+/// so it deletes routes that merely overlap.
+pub fn responsible(cluster: &[IpNet], network: &IpNet) -> bool {
+    cluster.iter().any(|range| range.contains(network))
+}
+
+/// Compares. Routes whose destination is no CIDR are ignored.
+pub fn plan<'a>(cluster: &[IpNet], nodes: impl IntoIterator<Item = &'a Node>, routes: &[Route]) -> RoutePlan {
+    let existing = by_network(routes);
+    let mut plan = RoutePlan::default();
+    let wanted = wanted(nodes, &existing, &mut plan);
+    for (node, _) in routes.iter().filter_map(|route| Some((route.node.as_deref()?, route))) {
+        if let Some(networks) = wanted.networks_of.get(node) {
+            plan.nodes.entry(node.to_owned()).or_insert_with(|| networks.clone());
+        }
+    }
+    for (network, claim) in &wanted.claims {
+        let none = Vec::new();
+        plan_wanted(cluster, network, claim, existing.get(network).unwrap_or(&none), &mut plan);
+    }
+    for (network, routes) in &existing {
+        if !wanted.claims.contains_key(network) && responsible(cluster, network) {
+            let delete = routes.iter().map(|route| (*route).clone()).collect();
+            plan.changes.push(RouteChange { network: *network, delete, create: None });
+        }
+    }
+    plan.changes.sort_by_key(|change| change.network);
+    plan
+}
+
+/// A Node's wish for a route.
+struct Claim<'a> {
+    node: &'a Node,
+    view: NodeRef,
+    range: String,
+}
+
+struct Wanted<'a> {
+    claims: BTreeMap<IpNet, Claim<'a>>,
+    /// The destinations of every Node that exists, also where that is none.
+    networks_of: BTreeMap<String, BTreeSet<IpNet>>,
+}
+
+fn by_network(routes: &[Route]) -> BTreeMap<IpNet, Vec<&Route>> {
+    let mut existing: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
+    for route in routes {
+        if let Ok(network) = route.destination.parse::<IpNet>() {
+            existing.entry(network.trunc()).or_default().push(route);
+        }
+    }
+    existing
+}
+
+fn wanted<'a>(
+    nodes: impl IntoIterator<Item = &'a Node>,
+    existing: &BTreeMap<IpNet, Vec<&Route>>,
+    plan: &mut RoutePlan,
+) -> Wanted<'a> {
+    let mut nodes: Vec<&Node> = nodes.into_iter().collect();
+    nodes.sort_by_key(|node| (node.metadata.creation_timestamp.clone(), node.metadata.name.clone()));
+    let mut wanted = Wanted { claims: BTreeMap::new(), networks_of: BTreeMap::new() };
+    for node in nodes {
+        let view = node_ref(node);
+        let mut networks = BTreeSet::new();
+        let ranges = node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_deref()).unwrap_or_default();
+        for range in ranges {
+            let Ok(network) = range.parse::<IpNet>() else {
+                plan.refused.push(refusal(node, range, "it is no CIDR".into()));
+                continue;
+            };
+            let network = network.trunc();
+            networks.insert(network);
+            claim(&mut wanted, network, Claim { node, view: view.clone(), range: range.clone() }, existing, plan);
+        }
+        if !ranges.is_empty() {
+            plan.nodes.insert(view.name.clone(), networks.clone());
+        }
+        wanted.networks_of.insert(view.name, networks);
+    }
+    wanted
+}
+
+/// Two Nodes with the same range: the one that has the route keeps it, else the older one gets it.
+fn claim<'a>(
+    wanted: &mut Wanted<'a>,
+    network: IpNet,
+    new: Claim<'a>,
+    existing: &BTreeMap<IpNet, Vec<&Route>>,
+    plan: &mut RoutePlan,
+) {
+    let Some(first) = wanted.claims.remove(&network) else {
+        wanted.claims.insert(network, new);
+        return;
+    };
+    if first.view.name == new.view.name {
+        wanted.claims.insert(network, first);
+        return;
+    }
+    let has_route = |claim: &Claim<'_>| existing.get(&network).is_some_and(|all| all.iter().any(|route| serves(route, claim)));
+    let (winner, loser) = if has_route(&new) && !has_route(&first) { (new, first) } else { (first, new) };
+    plan.refused.push(refusal(loser.node, &loser.range, format!("node {} has the same range", winner.view.name)));
+    wanted.claims.insert(network, winner);
+}
+
+fn refusal(node: &Node, range: &str, reason: String) -> Refusal {
+    Refusal {
+        node: node.metadata.name.clone().unwrap_or_default(),
+        uid: node.metadata.uid.clone().unwrap_or_default(),
+        range: range.to_owned(),
+        reason,
+    }
+}
+
+fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[&Route], plan: &mut RoutePlan) {
+    let served = routes.iter().any(|route| serves(route, claim));
+    if !responsible(cluster, network) {
+        if !served {
+            let ranges: Vec<String> = cluster.iter().map(ToString::to_string).collect();
+            let reason = format!("it is outside of the cluster's ranges {} (--cluster-cidr)", ranges.join(","));
+            plan.refused.push(refusal(claim.node, &claim.range, reason));
+        }
+        return;
+    }
+    let delete: Vec<Route> = routes.iter().filter(|route| !serves(route, claim)).map(|route| (*route).clone()).collect();
+    let create = (!served).then(|| NewRoute {
+        name_hint: claim.node.metadata.uid.clone().unwrap_or_default(),
+        destination: claim.range.clone(),
+        node: claim.view.clone(),
+    });
+    if create.is_some() || !delete.is_empty() {
+        plan.changes.push(RouteChange { network: *network, delete, create });
+    }
+}
+
+/// Whether the route leads to the Node of the claim. Where a cloud routes to addresses, the Node must still have them.
+fn serves(route: &Route, claim: &Claim<'_>) -> bool {
+    route.node.as_deref() == Some(claim.view.name.as_str())
+        && !route.blackhole
+        && route.next_hops.iter().all(|hop| claim.view.addresses.iter().any(|address| same_address(hop, address)))
+}
+
+fn same_address(left: &Address, right: &Address) -> bool {
+    match (left.value.parse::<IpAddr>(), right.value.parse::<IpAddr>()) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => left.value == right.value,
+    }
+}
+
+/// Cuts changes into batches of about `size` single operations. A change is never cut apart, so that its deletions and its
+/// creation travel together and stay in order.
+pub fn batches(changes: &[RouteChange], size: usize) -> Vec<&[RouteChange]> {
+    let mut batches = Vec::new();
+    let (mut start, mut operations) = (0, 0);
+    for (index, change) in changes.iter().enumerate() {
+        let count = change.delete.len() + usize::from(change.create.is_some());
+        if operations > 0 && operations + count > size {
+            batches.push(&changes[start..index]);
+            (start, operations) = (index, 0);
+        }
+        operations += count;
+    }
+    if start < changes.len() {
+        batches.push(&changes[start..]);
+    }
+    batches
+}
+
+/// What an update of a Node has to change before routes are looked at: Pod ranges or addresses (`spec/route-controller.md`, section 3.2).
+pub fn concerns_routes(old: &Node, new: &Node) -> bool {
+    let ranges = |node: &Node| node.spec.as_ref().and_then(|spec| spec.pod_cidrs.clone()).unwrap_or_default();
+    let addresses = |node: &Node| node.status.as_ref().and_then(|status| status.addresses.clone()).unwrap_or_default();
+    ranges(old) != ranges(new) || addresses(old) != addresses(new)
+}
+
+#[cfg(test)]
+#[path = "node_route_plan_tests.rs"]
+mod tests;

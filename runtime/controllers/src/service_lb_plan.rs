@@ -1,0 +1,134 @@
+//! What to do next for the load balancer of one Service.
+//!
+//! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of now
+//! ([`TargetSet`]) comes one [`Step`]. `service_lb` carries the step out, notes the result in the record and asks again, until the
+//! answer is [`Step::Nothing`] or a step has to wait.
+//!
+//! The record is only a memory of work that need not be repeated. Losing it (a restart, another leader) costs one idempotent
+//! call for each Service and nothing else, because the finalizer is on the object before the first call that can create anything.
+//! Rules: `spec/service-controller.md`, sections 4 and 6, with weak spots S1, S4, S6, S7, S8, S10 and S12 put right.
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::service_helpers::{has_cleanup_finalizer, service_type};
+use crate::service_needs_update::needs_update;
+use crate::service_record::Record;
+use crate::service_targets::TargetSet;
+
+/// The next thing to do for one Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Put the cleanup finalizer on the Service. Comes before the first call to the cloud.
+    AddFinalizer,
+    /// Create the load balancer or bring it to what the Service asks for.
+    Ensure,
+    /// Give it the new set of nodes.
+    UpdateTargets,
+    /// Delete the load balancer of the Service in the record.
+    Delete,
+    /// Let the Service go: take the finalizer off and clear the status in one write.
+    RemoveFinalizer,
+    /// Write the status and the annotations that the provider gave.
+    PatchStatus,
+    /// All is as it should be, or it is none of our business.
+    Nothing,
+}
+
+/// Whether we look after this Service: type `LoadBalancer` and no class, since a class names another controller.
+pub fn wants_balancer(service: &Service) -> bool {
+    service_type(service) == "LoadBalancer" && !has_foreign_class(service)
+}
+
+/// Whether a class gives the Service to another controller.
+pub fn has_foreign_class(service: &Service) -> bool {
+    service.spec.as_ref().is_some_and(|spec| spec.load_balancer_class.is_some())
+}
+
+/// Whether the Service is being deleted.
+pub fn dying(service: &Service) -> bool {
+    service.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether the Service carries our finalizer and no longer a reason for it.
+///
+/// Upstream forgets to look at the class here, and so takes Services of other controllers over while they are deleted: the
+/// finalizer is shared (weak spot S1).
+pub fn needs_cleanup(service: &Service) -> bool {
+    has_cleanup_finalizer(service)
+        && !has_foreign_class(service)
+        && (dying(service) || service_type(service) != "LoadBalancer")
+}
+
+/// Whether a change of a Service is worth a look. `old` is none for a Service that was not seen before.
+///
+/// Everything else (status, labels, our own writes) must not wake anything, so that it cannot cut a pause short.
+pub fn worth_a_look(old: Option<&Service>, new: &Service) -> bool {
+    let Some(old) = old else {
+        return wants_balancer(new) || needs_cleanup(new);
+    };
+    needs_update(old, new).is_some()
+        || (needs_cleanup(new) && !needs_cleanup(old))
+        || (dying(new) && !dying(old) && wants_balancer(new))
+        || (lacks_finalizer(new) && !lacks_finalizer(old))
+        || (old.metadata.uid != new.metadata.uid && (wants_balancer(old) || needs_cleanup(new)))
+}
+
+fn lacks_finalizer(service: &Service) -> bool {
+    wants_balancer(service) && !dying(service) && !has_cleanup_finalizer(service)
+}
+
+/// The next step. `current` is none when the Service is gone from the API server.
+pub fn next_step(record: &Record, current: Option<&Service>, targets: &TargetSet) -> Step {
+    let Some(service) = current else {
+        return delete_if_touched(record);
+    };
+    if !record.is_about(service) {
+        return delete_if_touched(record);
+    }
+    if wants_balancer(service) && !dying(service) {
+        return step_of_wanted(record, service, targets);
+    }
+    if has_foreign_class(service) || record.is_foreign() {
+        return delete_if_touched(record);
+    }
+    step_of_unwanted(record, service)
+}
+
+fn delete_if_touched(record: &Record) -> Step {
+    if record.is_touched() { Step::Delete } else { Step::Nothing }
+}
+
+fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> Step {
+    if !has_cleanup_finalizer(service) {
+        return Step::AddFinalizer;
+    }
+    let Some(ensured) = record.ensured() else {
+        return Step::Ensure;
+    };
+    if needs_update(&ensured.service, service).is_some() {
+        Step::Ensure
+    } else if record.unwritten().differs_from(service) {
+        Step::PatchStatus
+    } else if !ensured.elsewhere && ensured.targets != *targets {
+        Step::UpdateTargets
+    } else {
+        Step::Nothing
+    }
+}
+
+fn step_of_unwanted(record: &Record, service: &Service) -> Step {
+    let finalizer = has_cleanup_finalizer(service);
+    if record.is_touched() || (finalizer && !record.is_deleted()) {
+        Step::Delete
+    } else if finalizer {
+        Step::RemoveFinalizer
+    } else if !dying(service) && record.unwritten().differs_from(service) {
+        Step::PatchStatus
+    } else {
+        Step::Nothing
+    }
+}
+
+#[cfg(test)]
+#[path = "service_lb_plan_tests.rs"]
+mod tests;

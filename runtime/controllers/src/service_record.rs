@@ -1,0 +1,253 @@
+//! What this process remembers about the load balancer of one Service.
+//!
+//! `service_lb` notes here what it did; `service_lb_plan` reads it to find the next step. One record for one Service (by uid), dropped
+//! when the Service is gone. Nothing in it has to survive a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cloudwit_model::AnnotationChange;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+
+use crate::service_helpers::{ingress, ingress_equal};
+use crate::service_lb_plan::{has_foreign_class, wants_balancer};
+use crate::service_needs_update::needs_update;
+use crate::service_targets::TargetSet;
+
+/// A call to the cloud that changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `ensure`.
+    Ensure,
+    /// `update-targets`.
+    UpdateTargets,
+    /// `delete`.
+    Delete,
+}
+
+/// What the load balancer was brought to last.
+#[derive(Debug, Clone)]
+pub struct Ensured {
+    /// The Service as the provider saw it, plus the annotations that were written for it since.
+    pub service: Arc<Service>,
+    /// The nodes it was given.
+    pub targets: TargetSet,
+    /// The provider said that another controller looks after it; asked again when the Service changes.
+    pub elsewhere: bool,
+}
+
+/// A call that is not finished.
+#[derive(Debug, Clone)]
+struct Pending {
+    operation: Operation,
+    token: String,
+    message: String,
+    /// What the first call of the operation was given; that, and nothing newer, is done when it succeeds.
+    service: Arc<Service>,
+    targets: TargetSet,
+}
+
+/// Answers of the provider that are not on the Service yet.
+#[derive(Debug, Clone, Default)]
+pub struct Unwritten {
+    /// Ingress points for the status.
+    pub ingress: Option<Vec<LoadBalancerIngress>>,
+    /// New values of annotations; none removes.
+    pub annotations: BTreeMap<String, Option<String>>,
+}
+
+impl Unwritten {
+    /// Whether writing it would change the Service.
+    pub fn differs_from(&self, service: &Service) -> bool {
+        self.ingress_for(service).is_some() || !self.annotations_for(service).is_empty()
+    }
+
+    /// The ingress points, unless the Service has them.
+    pub fn ingress_for(&self, service: &Service) -> Option<&[LoadBalancerIngress]> {
+        self.ingress.as_deref().filter(|wanted| !ingress_equal(wanted, ingress(service)))
+    }
+
+    /// The annotations that the Service does not have like this.
+    pub fn annotations_for(&self, service: &Service) -> BTreeMap<String, Option<String>> {
+        let current = service.metadata.annotations.as_ref();
+        let missing = |key: &String, value: &Option<String>| current.and_then(|all| all.get(key)) != value.as_ref();
+        self.annotations.iter().filter(|(key, value)| missing(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
+    fn add_annotations(&mut self, changes: Vec<AnnotationChange>) {
+        self.annotations.extend(changes.into_iter().map(|change| (change.key, change.value)));
+    }
+}
+
+/// The memory of one Service.
+#[derive(Debug, Clone)]
+pub struct Record {
+    service: Arc<Service>,
+    ensured: Option<Ensured>,
+    pending: Option<Pending>,
+    unwritten: Unwritten,
+    touched: bool,
+    deleted: bool,
+    foreign: bool,
+}
+
+impl Record {
+    /// A record that knows nothing yet.
+    pub fn new(service: Arc<Service>) -> Self {
+        let foreign = has_foreign_class(&service);
+        Self {
+            service,
+            ensured: None,
+            pending: None,
+            unwritten: Unwritten::default(),
+            touched: false,
+            deleted: false,
+            foreign,
+        }
+    }
+
+    /// The Service as it was seen last. Deleting a load balancer is always about this one.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Whether it is the same Service, not one of the same name that was created later.
+    pub fn is_about(&self, service: &Service) -> bool {
+        self.service.metadata.uid == service.metadata.uid
+    }
+
+    /// Takes note of the Service as it stands. Only for the Service this record [`is_about`](Self::is_about).
+    ///
+    /// A finalizer of a Service that was seen with a class belongs to that class's controller, also after a type change has
+    /// removed the class from the object.
+    pub fn see(&mut self, service: Arc<Service>) {
+        self.foreign = !wants_balancer(&service) && (self.foreign || has_foreign_class(&service));
+        self.service = service;
+    }
+
+    /// What the load balancer was brought to last.
+    pub fn ensured(&self) -> Option<&Ensured> {
+        self.ensured.as_ref()
+    }
+
+    /// What the Service still lacks.
+    pub fn unwritten(&self) -> &Unwritten {
+        &self.unwritten
+    }
+
+    /// Whether this process made a call that may have created something, and no later delete has succeeded.
+    pub fn is_touched(&self) -> bool {
+        self.touched
+    }
+
+    /// Whether the load balancer was deleted and not ensured since.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    /// Whether the finalizer belongs to the controller of another class.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
+    /// What an unfinished call waits for, in the provider's words.
+    pub fn waits_for(&self) -> Option<&str> {
+        self.pending.as_ref().map(|pending| pending.message.as_str())
+    }
+
+    /// Starts a call: returns the token to go on with, if this call continues one.
+    ///
+    /// A token is dropped when the operation is another one or the Service has changed in a way that matters: what the
+    /// provider waits for may have become moot. A changed set of nodes keeps it; the new set is given afterwards.
+    pub fn start(&mut self, operation: Operation) -> Option<String> {
+        if operation != Operation::Delete {
+            (self.touched, self.deleted) = (true, false);
+        }
+        let pending = self.pending.as_ref().filter(|pending| {
+            let same = operation == Operation::Delete
+                || needs_update(&pending.service, &self.service).is_none();
+            pending.operation == operation && same
+        });
+        let token = pending.map(|pending| pending.token.clone());
+        if token.is_none() {
+            self.pending = None;
+        }
+        token
+    }
+
+    /// The call goes on later. `targets` are those it was given. Returns whether the provider waits for something new.
+    pub fn wait(&mut self, operation: Operation, token: String, message: String, targets: TargetSet) -> bool {
+        let news = self.waits_for() != Some(&message);
+        let (service, targets) = self.finish(targets);
+        self.pending = Some(Pending { operation, token, message, service, targets });
+        news
+    }
+
+    /// An `ensure` has succeeded.
+    pub fn note_ensured(&mut self, targets: TargetSet, ingress: Vec<LoadBalancerIngress>, changes: Vec<AnnotationChange>) {
+        let (service, targets) = self.finish(targets);
+        self.unwritten.ingress = Some(ingress);
+        self.unwritten.add_annotations(changes);
+        self.ensured = Some(Ensured { service, targets, elsewhere: false });
+    }
+
+    /// The provider leaves this Service to somebody else.
+    pub fn note_elsewhere(&mut self, targets: TargetSet) {
+        let (service, targets) = self.finish(targets);
+        self.ensured = Some(Ensured { service, targets, elsewhere: true });
+    }
+
+    /// The nodes were updated.
+    pub fn note_updated(&mut self, targets: TargetSet, changes: Vec<AnnotationChange>) {
+        let (_, targets) = self.finish(targets);
+        self.unwritten.add_annotations(changes);
+        if let Some(ensured) = &mut self.ensured {
+            ensured.targets = targets;
+        }
+    }
+
+    /// The load balancer has to be ensured again: it is gone, or may have changed.
+    pub fn forget_ensured(&mut self) {
+        (self.ensured, self.pending) = (None, None);
+    }
+
+    /// The load balancer is gone; the status has to follow.
+    pub fn note_deleted(&mut self, changes: Vec<AnnotationChange>) {
+        (self.ensured, self.pending) = (None, None);
+        (self.touched, self.deleted) = (false, true);
+        self.unwritten = Unwritten { ingress: Some(Vec::new()), ..Unwritten::default() };
+        self.unwritten.add_annotations(changes);
+    }
+
+    /// All answers are on the Service.
+    pub fn note_written(&mut self) {
+        let written = std::mem::take(&mut self.unwritten);
+        if let Some(ensured) = &mut self.ensured {
+            ensured.service = with_annotations(ensured.service.clone(), &written.annotations);
+        }
+    }
+
+    /// The arguments that a finished call is about: those of its first part.
+    fn finish(&mut self, targets: TargetSet) -> (Arc<Service>, TargetSet) {
+        match self.pending.take() {
+            Some(pending) => (pending.service, pending.targets),
+            None => (self.service.clone(), targets),
+        }
+    }
+}
+
+/// The Service with these annotations, so that writing them is not taken for a change by somebody else.
+fn with_annotations(service: Arc<Service>, changes: &BTreeMap<String, Option<String>>) -> Arc<Service> {
+    if changes.is_empty() {
+        return service;
+    }
+    let mut service = Arc::unwrap_or_clone(service);
+    let annotations = service.metadata.annotations.get_or_insert_default();
+    for (key, value) in changes {
+        match value {
+            Some(value) => annotations.insert(key.clone(), value.clone()),
+            None => annotations.remove(key),
+        };
+    }
+    Arc::new(service)
+}
