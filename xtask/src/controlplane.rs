@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::{progress, tools, workspace};
 
 /// Not inlined and without debug information: 250 s instead of 350 s for the first build, and it serves requests a little slower.
-const FLAGS: [&str; 3] = ["-trimpath", "-gcflags=all=-dwarf=false -l", "-ldflags=-s -w"];
+pub const FLAGS: [&str; 3] = ["-trimpath", "-gcflags=all=-dwarf=false -l", "-ldflags=-s -w"];
 
 /// The program, built if it is not there yet. Safe to call from several processes at once: the others wait for the first.
 pub fn binary() -> Result<PathBuf> {
@@ -91,7 +91,8 @@ fn build(sources: &Path, file: &Path) -> Result<()> {
     fs::rename(&unfinished, file).with_context(|| format!("moving the API server to {}", file.display()))
 }
 
-fn go(sources: &Path) -> Command {
+/// Go in that folder, with the environment of the build.
+pub fn go(sources: &Path) -> Command {
     let mut command = Command::new("go");
     // Collecting garbage less often shortens the build. No C compiler is needed, and a static binary starts everywhere.
     command.current_dir(sources).env("GOGC", "400").env("CGO_ENABLED", "0");

@@ -2,16 +2,25 @@
 //!
 //! | file | what it is about |
 //! | ---- | ---------------- |
-//! | [`workspace`] | where things are |
-//! | [`tools`] | what has to be installed, and the one line that says so when it is not |
-//! | [`process`] | CPU time and memory of a process |
-//! | [`progress`] | runs a long command and shows how far it is |
+//! | [`cli`] | the command line |
+//! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
+//! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
 //! | [`guests`] | builds provider components |
+//! | [`progress`] | runs a long command and shows how far it is |
+//! | [`process`] | CPU time and memory of a process |
+//! | [`tools`] | what has to be installed, and the one line that says so when it is not |
+//! | [`workspace`] | where things are |
 
+pub mod bench;
+pub mod check;
+pub mod cli;
 pub mod controlplane;
 pub mod guests;
 pub mod process;
 pub mod progress;
+pub mod sandbox;
+pub mod steps;
+pub mod test;
 pub mod tools;
 pub mod workspace;

@@ -1,3 +1,15 @@
-//! Build, sandbox, test and bench: the commands of this repository.
+//! `cargo xtask`: see [`xtask::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match xtask::cli::run(xtask::cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

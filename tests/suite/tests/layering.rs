@@ -1,0 +1,115 @@
+//! The repository keeps to the arrows of `ARCHITECTURE.md`. The checks themselves are tested where they are, in `src`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::MetadataCommand;
+use cloudwit_suite::arrows::{Crate, violations};
+use cloudwit_suite::purity::impurities;
+use cloudwit_suite::{files_below, root};
+
+/// The crates as cargo sees them.
+fn workspace() -> Vec<Crate> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap();
+    let crates = metadata.packages.iter().map(|package| Crate {
+        name: package.name.to_string(),
+        folder: package
+            .manifest_path
+            .parent()
+            .unwrap()
+            .strip_prefix(root())
+            .unwrap()
+            .to_string(),
+        dependencies: package
+            .dependencies
+            .iter()
+            .map(|dependency| dependency.name.clone())
+            .collect(),
+    });
+    crates.collect()
+}
+
+#[test]
+fn no_crate_imports_what_it_must_not() {
+    let found = violations(&workspace());
+    assert!(
+        found.is_empty(),
+        "arrows that are not in ARCHITECTURE.md:\n{}",
+        lines(&found)
+    );
+}
+
+#[test]
+fn an_arrow_added_to_the_real_workspace_is_found() {
+    let mut crates = workspace();
+    let host = crates.iter_mut().find(|one| one.name == "cloudwit-host").unwrap();
+    host.dependencies.push("cloudwit-controllers".into());
+    let found = violations(&crates);
+    assert!(
+        found
+            .iter()
+            .any(|one| one.from == "cloudwit-host" && one.to == "cloudwit-controllers"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn decisions_are_pure() {
+    let folder = root().join("runtime/controllers/src");
+    let read = |module: &str| fs::read_to_string(folder.join(format!("{module}.rs"))).ok();
+    let (mut plans, mut found) = (BTreeSet::new(), BTreeSet::new());
+    for file in files_below(&folder, "_plan.rs") {
+        let plan = file.file_stem().unwrap().to_string_lossy().into_owned();
+        found.extend(
+            impurities(&plan, &read)
+                .into_iter()
+                .map(|sentence| format!("{plan}: {sentence}")),
+        );
+        plans.insert(plan);
+    }
+    for controller in ["cloud_node", "cloud_node_lifecycle", "service_lb", "node_route"] {
+        assert!(
+            plans.contains(&format!("{controller}_plan")),
+            "{controller} decides without a plan file: {plans:?}"
+        );
+    }
+    assert!(found.is_empty(), "plans decide and do nothing else:\n{}", lines(&found));
+}
+
+#[test]
+fn code_that_the_compiler_cannot_check_is_in_one_file() {
+    // Put together here, or this file would be found too.
+    let keyword = concat!("un", "safe");
+    let forms = ["{", "fn ", "impl ", "extern ", "trait "].map(|after| format!("{keyword} {after}"));
+    let holds_it = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap();
+        forms.iter().any(|form| {
+            text.lines()
+                .any(|line| !line.trim_start().starts_with("//") && line.contains(form))
+        })
+    };
+    let mut found = files_below(&root(), ".rs");
+    found.retain(holds_it);
+    assert_eq!(
+        found.len(),
+        1,
+        "one file loads compiled code, and no other may be like it: {found:?}"
+    );
+    assert!(
+        found[0].starts_with(root().join(Path::new("runtime/host/src"))),
+        "{found:?}"
+    );
+}
+
+fn lines<T: ToString>(found: impl IntoIterator<Item = T>) -> String {
+    found
+        .into_iter()
+        .map(|one| format!("  {}", one.to_string()))
+        .collect::<Vec<_>>()
+        .join("\n")
+}

@@ -1,0 +1,92 @@
+//! The command line of `cargo xtask`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{bench, check, sandbox, test};
+
+/// The commands of this repository.
+///
+/// You need Rust with rustup, and Go 1.26 for the API server of the tests. A missing tool is named, with the way to get it.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 120)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Watch Cloudwit work: a real API server, a simulated cloud, Cloudwit with the provider `sim`, until Ctrl-C.
+    ///
+    /// Machines are made and their Nodes join as kubelet lets them join, a Service gets an address, routes appear, a machine is
+    /// deleted and its Node goes. Each step is shown with its time. Then the cluster is yours, with kubectl. The output of each
+    /// process goes to a file under target/sandbox. Everything is torn down at the end.
+    ///
+    /// The API server is built from tests/controlplane with Go. KUBEBUILDER_ASSETS=DIR takes the etcd and kube-apiserver in that
+    /// folder instead, --kubeconfig a cluster that runs already.
+    Sandbox(SandboxArgs),
+
+    /// Run every check and test there is: format, clippy, guests, unit tests, the suite on a real API server, the sandbox.
+    ///
+    /// All steps run, also after one has failed; a table at the end shows what happened. Anything left out is named in one line.
+    Test(TestArgs),
+
+    /// Measure: component sizes, load times, cost of a call, and 1,000 Nodes initialised on a real API server.
+    Bench,
+
+    /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
+    Check,
+}
+
+/// Flags of `cargo xtask sandbox`.
+#[derive(Debug, clap::Args)]
+pub struct SandboxArgs {
+    /// Check every step and end: exit code 0 when all of it worked.
+    #[arg(long)]
+    pub once: bool,
+
+    /// Use this cluster instead of starting an API server. It gets Nodes and a Service of the sandbox, which are removed again.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// How many machines join.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=100))]
+    pub nodes: u8,
+}
+
+/// Flags of `cargo xtask test`.
+#[derive(Debug, clap::Args)]
+pub struct TestArgs {
+    /// Build the provider with cargo-component too. Installs cargo-component into target/tools first, which takes many minutes.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+///
+/// When a step fails or a tool is missing; one line says which.
+pub fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Sandbox(args) => sandbox::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Bench => bench::run(),
+        Command::Check => check::run(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,70 @@
+//! `cargo xtask sandbox`: builds what the sandbox needs and hands over to it (`tests/sandbox`).
+//!
+//! The sandbox is a program of its own because it speaks to Kubernetes, whose client would make `cargo xtask` slow to build.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::SandboxArgs;
+use crate::{controlplane, guests, progress, tools, workspace};
+
+/// Builds, runs, and gives back whether it went well.
+///
+/// # Errors
+///
+/// When a tool is missing, something does not build, or the sandbox's checks fail.
+pub fn run(args: &SandboxArgs) -> Result<()> {
+    tools::require_wasm_target()?;
+    if args.kubeconfig.is_none() && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
+        controlplane::binary()?;
+    }
+    println!("building the provider sim");
+    let provider = guests::provider("sim")?;
+    build()?;
+    // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
+    // Where another handler is set already, the sandbox is torn down all the same.
+    let _ = ctrlc::set_handler(|| {});
+    let mut command = Command::new(workspace::target().join("debug/cloudwit-sandbox"));
+    command
+        .current_dir(workspace::root())
+        .arg("--provider")
+        .arg(provider)
+        .args(["--nodes", &args.nodes.to_string()]);
+    command.args(args.once.then_some("--once"));
+    if let Some(kubeconfig) = &args.kubeconfig {
+        command.arg("--kubeconfig").arg(kubeconfig);
+    }
+    let status = command.stdin(Stdio::null()).status().context("starting the sandbox")?;
+    if !status.success() {
+        bail!("the sandbox failed, see above");
+    }
+    Ok(())
+}
+
+/// Builds the host side: Cloudwit, the simulated cloud and the sandbox.
+fn build() -> Result<()> {
+    let mut crates = 0;
+    let packages = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"]
+        .iter()
+        .flat_map(|name| ["--package", name]);
+    let mut command = workspace::cargo();
+    command
+        .arg("build")
+        .args(packages)
+        .arg("--bins")
+        .env("CARGO_TERM_COLOR", "never");
+    progress::run(
+        &mut command,
+        "building Cloudwit, the simulated cloud and the sandbox",
+        |line| {
+            if let Some(name) = line.trim().strip_prefix("Compiling ") {
+                crates += 1;
+                return Some(format!("crate {crates}, {name}"));
+            }
+            line.contains("Blocking")
+                .then(|| "waiting for another cargo".to_owned())
+        },
+    )?;
+    Ok(())
+}

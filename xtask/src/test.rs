@@ -1,0 +1,172 @@
+//! `cargo xtask test`: everything, one step after the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::{SandboxArgs, TestArgs};
+use crate::steps::{Found, Steps, shown, tests};
+use crate::{check, controlplane, guests, sandbox, tools, workspace};
+
+/// The version that `--all` installs.
+const CARGO_COMPONENT: &str = "0.21.1";
+
+/// Runs all steps, also after one has failed.
+///
+/// # Errors
+///
+/// When a tool is missing (before anything runs) or a step fails.
+pub fn run(args: &TestArgs) -> Result<()> {
+    tools::require_wasm_target()?;
+    let own_api_server = std::env::var_os("KUBEBUILDER_ASSETS").is_none();
+    if own_api_server {
+        tools::require_go()?;
+    }
+    let mut steps = Steps::default();
+    steps.run("format", check::format);
+    steps.run("clippy", check::clippy);
+    steps.run("guests", build_guests);
+    if own_api_server {
+        steps.run("API server", api_server);
+    } else {
+        steps.leave_out("vet and build of tests/controlplane, since KUBEBUILDER_ASSETS brings another API server");
+    }
+    steps.run("unit tests", || {
+        tests(cargo_test().args(["--workspace", "--exclude", "cloudwit-suite"]))
+    });
+    steps.run("suite", || tests(cargo_test().args(["--package", "cloudwit-suite"])));
+    steps.run("sandbox", || {
+        sandbox::run(&SandboxArgs {
+            once: true,
+            kubeconfig: None,
+            nodes: 3,
+        })?;
+        Ok("a Node joined, a Service got its address, routes appeared, a Node went"
+            .to_owned()
+            .into())
+    });
+    if tools::find("cargo-deny").is_some() {
+        steps.run("cargo deny", || {
+            shown(workspace::cargo().args(["deny", "--all-features", "check"]))
+        });
+    } else {
+        steps.leave_out("cargo deny (licences, advisories, sources); to have it: cargo install --locked cargo-deny");
+    }
+    if args.all {
+        steps.run("cargo component", cargo_component);
+    } else {
+        steps.leave_out("the build with cargo-component; to have it: cargo xtask test --all");
+    }
+    steps.finish()
+}
+
+/// `cargo test` that uses the guests of the step before and goes on after a failure.
+fn cargo_test() -> Command {
+    let mut command = workspace::cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .env(guests::PREBUILT, built_guests());
+    command
+}
+
+fn built_guests() -> PathBuf {
+    workspace::target().join(tools::WASM_TARGET).join("guest")
+}
+
+/// Builds the provider and the test guests; prints their sizes and holds `sim` to its limit.
+fn build_guests() -> Result<Found> {
+    let sim = guests::provider("sim")?;
+    let folder = guests::test_guests()?;
+    let mut files = guests::components(&folder)?;
+    let count = files.len();
+    files.insert(0, sim.clone());
+    for file in files {
+        println!(
+            "{:>9} bytes  {}",
+            size(&file)?,
+            file.file_name().unwrap_or_default().to_string_lossy()
+        );
+    }
+    let sim_size = size(&sim)?;
+    if sim_size > guests::SIM_LIMIT {
+        bail!(
+            "sim.wasm has {sim_size} bytes, more than the {} that are promised",
+            guests::SIM_LIMIT
+        );
+    }
+    Ok(format!(
+        "sim {sim_size} bytes (limit {}), {count} test guests",
+        guests::SIM_LIMIT
+    )
+    .into())
+}
+
+fn size(file: &Path) -> Result<u64> {
+    Ok(fs::metadata(file)
+        .with_context(|| format!("reading {}", file.display()))?
+        .len())
+}
+
+/// Formats, vets and builds the Go module of the API server.
+fn api_server() -> Result<Found> {
+    let folder = workspace::root().join("tests/controlplane");
+    let unformatted = tools::output(Command::new("gofmt").args(["-l", "."]).current_dir(&folder))?;
+    if !unformatted.trim().is_empty() {
+        bail!("gofmt would change {}", unformatted.trim().replace('\n', ", "));
+    }
+    let binary = controlplane::binary()?;
+    // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
+    shown(controlplane::go(&folder).arg("vet").args(controlplane::FLAGS).arg("."))?;
+    Ok(binary
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+        .into())
+}
+
+/// Builds the provider with cargo-component and checks that it is a component that the runtime could load.
+fn cargo_component() -> Result<Found> {
+    let tools_dir = workspace::target().join("tools");
+    let program = tools_dir.join("bin/cargo-component");
+    let known = tools::output(Command::new(&program).args(["component", "--version"])).unwrap_or_default();
+    if !known.contains(CARGO_COMPONENT) {
+        println!(
+            "installing cargo-component {CARGO_COMPONENT} into {} (many minutes)",
+            tools_dir.display()
+        );
+        let install = [
+            "install",
+            "--locked",
+            "--version",
+            CARGO_COMPONENT,
+            "cargo-component",
+            "--root",
+        ];
+        shown(workspace::cargo().args(install).arg(&tools_dir))?;
+    }
+    let build = [
+        "component",
+        "build",
+        "--package",
+        "cloudwit-provider-sim",
+        "--target",
+        tools::WASM_TARGET,
+        "--profile",
+        "guest",
+    ];
+    shown(Command::new(&program).current_dir(workspace::root()).args(build))?;
+    let component = built_guests().join("sim.wasm");
+    let begin: Vec<u8> = fs::read(&component)
+        .context("reading the component")?
+        .into_iter()
+        .take(8)
+        .collect();
+    // `\0asm`, version 13, layer 1: a component; a core module has version 1 and layer 0.
+    if begin != [0, b'a', b's', b'm', 13, 0, 1, 0] {
+        bail!("{} is no component, it begins with {begin:?}", component.display());
+    }
+    Ok(format!("sim {} bytes", size(&component)?).into())
+}
