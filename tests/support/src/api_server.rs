@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,10 +16,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::sync::OnceCell;
 
+use crate::child::log_end;
 use crate::kubebuilder;
-
-/// The name of the log in the server's folder.
-const LOG: &str = "controlplane.log";
 
 /// Looks at readiness before giving up, and the pause after each: 60 s.
 const READY_LOOKS: u32 = 600;
@@ -30,6 +29,7 @@ const READY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct ApiServer {
     dir: PathBuf,
+    log: PathBuf,
     kubeconfig: PathBuf,
     config: Config,
     port: u16,
@@ -64,17 +64,33 @@ impl ApiServer {
     ///
     /// When a tool is missing (one line says which and how to get it), or the server does not start (with the end of its log).
     pub async fn start() -> Result<Self> {
-        let (dir, kubeconfig, running) = blocking(|| {
+        let dir = blocking(|| {
             let tmp = xtask::workspace::target().join("tmp");
             fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
             // The server removes it, since this process may be killed.
-            let dir = tempfile::Builder::new()
+            Ok(tempfile::Builder::new()
                 .prefix("api-server-")
                 .tempdir_in(&tmp)
                 .context("making a folder")?
-                .keep();
-            let (kubeconfig, running) = spawn(&dir, 0).inspect_err(|_| remove(&dir))?;
-            Ok((dir, kubeconfig, running))
+                .keep())
+        })
+        .await?;
+        let log = dir.join("controlplane.log");
+        Self::start_in(dir, log).await
+    }
+
+    /// As [`start`](Self::start), with the data in a folder of the caller's choice, which is removed at the end, and the log in a
+    /// file that stays when it is elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_in(dir: PathBuf, log: PathBuf) -> Result<Self> {
+        let place = (dir.clone(), log.clone());
+        let (kubeconfig, running) = blocking(move || {
+            let (dir, log) = place;
+            fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
+            spawn(&dir, &log, 0).inspect_err(|_| remove(&dir))
         })
         .await?;
         let content = Kubeconfig::read_from(&kubeconfig).context("reading the kubeconfig of the API server")?;
@@ -85,6 +101,7 @@ impl ApiServer {
             .ok_or_else(|| anyhow!("no port in {}", config.cluster_url))?;
         let server = Self {
             dir,
+            log,
             kubeconfig,
             config,
             port,
@@ -110,8 +127,8 @@ impl ApiServer {
     }
 
     /// What the server wrote to its log.
-    pub fn log(&self) -> PathBuf {
-        self.dir.join(LOG)
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     /// CPU seconds and the peak resident memory in bytes of the server, since its (last) start. `None` when it is not running.
@@ -152,8 +169,8 @@ impl ApiServer {
     /// As [`start`](Self::start).
     pub async fn restart(&self) -> Result<()> {
         self.stop().await?;
-        let (dir, port) = (self.dir.clone(), self.port);
-        let (_, running) = blocking(move || spawn(&dir, port)).await?;
+        let (dir, log, port) = (self.dir.clone(), self.log.clone(), self.port);
+        let (_, running) = blocking(move || spawn(&dir, &log, port)).await?;
         *self.running() = Some(running);
         self.ready().await
     }
@@ -172,7 +189,7 @@ impl ApiServer {
             }
             tokio::time::sleep(READY_PAUSE).await;
         }
-        let log = log_end(&self.dir);
+        let log = log_end(&self.log);
         Err(anyhow!(last.expect("it was looked at least once"))
             .context(format!("the API server is not ready; the end of its log:\n{log}")))
     }
@@ -194,7 +211,7 @@ impl Drop for ApiServer {
 }
 
 /// Starts the server on `port` (0: a free one) and returns when it is ready.
-fn spawn(dir: &Path, port: u16) -> Result<(PathBuf, Running)> {
+fn spawn(dir: &Path, log: &Path, port: u16) -> Result<(PathBuf, Running)> {
     let mut command = match std::env::var_os("KUBEBUILDER_ASSETS") {
         Some(assets) => kubebuilder::command(Path::new(&assets), dir, port)?,
         None => {
@@ -208,15 +225,17 @@ fn spawn(dir: &Path, port: u16) -> Result<(PathBuf, Running)> {
             command
         }
     };
-    let log = File::options()
+    let output = File::options()
         .create(true)
         .append(true)
-        .open(dir.join(LOG))
+        .open(log)
         .context("opening the API server's log")?;
     let mut process = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(log)
+        .stderr(output)
+        // A group of its own: Ctrl-C reaches us, and we end it.
+        .process_group(0)
         .spawn()
         .context("starting the API server")?;
     let leash = process.stdin.take();
@@ -233,14 +252,8 @@ fn spawn(dir: &Path, port: u16) -> Result<(PathBuf, Running)> {
     let status = process.wait().context("waiting for the API server")?;
     bail!(
         "the API server ended before it was ready ({status}); the end of its log:\n{}",
-        log_end(dir)
+        log_end(log)
     )
-}
-
-fn log_end(dir: &Path) -> String {
-    let log = fs::read_to_string(dir.join(LOG)).unwrap_or_default();
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 fn remove(dir: &Path) {

@@ -4,11 +4,15 @@
 //! | ---- | ---------------- |
 //! | [`api_server`] | a real kube-apiserver, one for each test file |
 //! | [`kubebuilder`] | the same from the binaries in `KUBEBUILDER_ASSETS` |
+//! | [`child`] | a process that ends when we do, with its output in a log |
+//! | [`deployment`] | Cloudwit with the provider `sim`, and the simulated cloud, as processes |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 
 pub mod api_server;
+pub mod child;
+pub mod deployment;
 pub mod guests;
 pub mod kubebuilder;
 pub mod objects;
@@ -16,4 +20,4 @@ pub mod wait;
 
 pub use api_server::ApiServer;
 pub use objects::{NodeBuilder, ServiceBuilder};
-pub use wait::eventually;
+pub use wait::{eventually, within};

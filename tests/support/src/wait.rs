@@ -57,7 +57,7 @@ impl<T, E: Display> Verdict for Result<T, E> {
 ///
 /// When `timeout` passes first; the message names the caller, `what` was awaited, and the last answer.
 #[track_caller]
-pub fn eventually<V, F, Fut>(timeout: Duration, what: &str, mut look: F) -> impl Future<Output = V::Value>
+pub fn eventually<V, F, Fut>(timeout: Duration, what: &str, look: F) -> impl Future<Output = V::Value>
 where
     V: Verdict,
     F: FnMut() -> Fut,
@@ -65,21 +65,36 @@ where
 {
     let caller = Location::caller();
     async move {
-        let deadline = Instant::now() + timeout;
-        let mut last = "the first look did not end".to_owned();
-        loop {
-            let look = tokio::time::timeout_at(deadline, look());
-            if let Ok(verdict) = look.await {
-                match verdict.settle() {
-                    Ok(value) => return value,
-                    Err(missing) => last = missing,
-                }
+        within(timeout, look).await.unwrap_or_else(|last| {
+            panic!("{caller}: not within {timeout:?}: {what}; last answer: {last}");
+        })
+    }
+}
+
+/// As [`eventually`], for those who handle failure themselves.
+///
+/// # Errors
+///
+/// The last answer, when `timeout` passes first.
+pub async fn within<V, F, Fut>(timeout: Duration, mut look: F) -> Result<V::Value, String>
+where
+    V: Verdict,
+    F: FnMut() -> Fut,
+    Fut: Future<Output = V>,
+{
+    let deadline = Instant::now() + timeout;
+    let mut last = "the first look did not end".to_owned();
+    loop {
+        if let Ok(verdict) = tokio::time::timeout_at(deadline, look()).await {
+            match verdict.settle() {
+                Ok(value) => return Ok(value),
+                Err(missing) => last = missing,
             }
-            if Instant::now() >= deadline {
-                panic!("{caller}: not within {timeout:?}: {what}; last answer: {last}");
-            }
-            sleep(PAUSE).await;
         }
+        if Instant::now() >= deadline {
+            return Err(last);
+        }
+        sleep(PAUSE).await;
     }
 }
 

@@ -75,7 +75,7 @@ async fn a_restart_keeps_data_address_and_kubeconfig() -> Result<()> {
 #[tokio::test]
 async fn dropping_it_ends_the_process_and_removes_its_data() -> Result<()> {
     let server = ApiServer::start().await?;
-    let (client, log) = (server.client(), server.log());
+    let (client, log) = (server.client(), server.log().to_owned());
     assert!(log.is_file());
     drop(server);
     assert!(!log.exists(), "{} is still there", log.display());

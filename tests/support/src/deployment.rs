@@ -1,0 +1,128 @@
+//! Cloudwit with the provider `sim` as an operator would run it: its files, its flags, its process, and the simulated cloud's.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::child::Child;
+
+/// What the simulated cloud takes as bearer token.
+pub const TOKEN: &str = "sandbox-token";
+
+/// The Pod range of the cluster; Nodes get parts of it.
+pub const CLUSTER_CIDR: &str = "10.244.0.0/16";
+
+/// Marks in the cloud what belongs to the cluster.
+pub const CLUSTER_NAME: &str = "sandbox";
+
+/// How long a program may take to start.
+const START: Duration = Duration::from_secs(60);
+
+/// A folder with all files, and where the programs are.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    folder: PathBuf,
+    programs: PathBuf,
+}
+
+impl Deployment {
+    /// Makes `folder` anew, with the provider in it as `providers/sim.wasm`. `programs` is a folder of cargo's, such as
+    /// `target/debug`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn new(folder: &Path, programs: &Path, provider: &Path) -> Result<Self> {
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+        }
+        let providers = folder.join("providers");
+        fs::create_dir_all(&providers).with_context(|| format!("making {}", providers.display()))?;
+        fs::copy(provider, providers.join("sim.wasm"))
+            .with_context(|| format!("copying {} to {}", provider.display(), providers.display()))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            programs: programs.to_owned(),
+        })
+    }
+
+    /// The folder with all files and logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts the simulated cloud; gives its URL too.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start; with the end of its log.
+    pub fn start_cloud(&self) -> Result<(Child, String)> {
+        let arguments = ["--port=0".to_owned(), format!("--token={TOKEN}")];
+        let cloud = self.start("cloudwit-sim-cloud", &arguments)?;
+        let port = cloud.said("PORT=", START)?;
+        cloud.said("READY", START)?;
+        Ok((cloud, format!("http://127.0.0.1:{port}")))
+    }
+
+    /// Writes the configuration and starts Cloudwit on this cluster and this cloud, with further flags. Gives the URL of its
+    /// metrics and health pages too.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written or the program cannot be started.
+    pub fn start_cloudwit(&self, kubeconfig: &Path, cloud: &str, flags: &[&str]) -> Result<(Child, String)> {
+        let port = cloud.rsplit(':').next().unwrap_or_default();
+        let token = self.write("token", TOKEN)?;
+        let config = self.write("sim.json", &json!({ "endpoint": cloud }).to_string())?;
+        let settings = self.write("settings.yaml", &settings(port, &token))?;
+        let admin = free_address()?;
+        let mut arguments = vec![
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--cloud-provider=sim".to_owned(),
+            format!("--provider-dir={}", self.folder.join("providers").display()),
+            format!("--cloud-config={}", config.display()),
+            format!("--provider-settings={}", settings.display()),
+            format!("--cache-dir={}", self.folder.join("cache").display()),
+            format!("--cluster-name={CLUSTER_NAME}"),
+            format!("--cluster-cidr={CLUSTER_CIDR}"),
+            format!("--admin-address={admin}"),
+            "--leader-elect=false".to_owned(),
+        ];
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        Ok((self.start("cloudwit", &arguments)?, format!("http://{admin}")))
+    }
+
+    fn start(&self, name: &str, arguments: &[String]) -> Result<Child> {
+        Child::start(
+            &self.programs.join(name),
+            arguments,
+            &self.folder.join(name).with_extension("log"),
+        )
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = self.folder.join(name);
+        fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
+        Ok(file)
+    }
+}
+
+/// The grants that `sim` needs: its API on loopback, and the token for it.
+fn settings(port: &str, token: &Path) -> String {
+    format!(
+        "grants:\n  http:\n    \
+         - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, DELETE], allowLoopback: true}}\n  \
+         secrets:\n    - {{name: token, file: {}, hosts: [\"127.0.0.1:{port}\"], uses: [placeholder]}}\n",
+        token.display()
+    )
+}
+
+/// An address on loopback that nobody listens on at this moment.
+fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("looking for a free port")?;
+    Ok(listener.local_addr().context("looking for a free port")?.to_string())
+}
