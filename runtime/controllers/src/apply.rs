@@ -134,7 +134,17 @@ pub struct Apply {
 impl Apply {
     /// A writer that writes only while `leading` says so, and in a dry run never.
     pub fn new(client: Client, metrics: Arc<Metrics>, leading: Leadership, dry_run: bool) -> Self {
-        Self { client, metrics, leading, dry_run }
+        Self {
+            client,
+            metrics,
+            leading,
+            dry_run,
+        }
+    }
+
+    /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are checked here.
+    pub fn is_leading(&self) -> bool {
+        (self.leading)()
     }
 
     /// Whether nothing is written.
@@ -225,13 +235,17 @@ impl Apply {
     }
 
     fn count<T>(&self, resource: &'static str, verb: &'static str, result: &Result<T, WriteError>) {
-        self.metrics.wrote(resource, verb, result.as_ref().map_or_else(WriteError::label, |_| "ok"));
+        self.metrics
+            .wrote(resource, verb, result.as_ref().map_or_else(WriteError::label, |_| "ok"));
     }
 }
 
 async fn within_limit<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, WriteError> {
     match tokio::time::timeout(REQUEST_LIMIT, request).await {
         Ok(result) => Ok(result?),
-        Err(_) => Err(WriteError::Unreachable(format!("no answer within {} s", REQUEST_LIMIT.as_secs()))),
+        Err(_) => Err(WriteError::Unreachable(format!(
+            "no answer within {} s",
+            REQUEST_LIMIT.as_secs()
+        ))),
     }
 }

@@ -1,8 +1,368 @@
 //! First contact with a Node, and its addresses from then on.
+//!
+//! ```text
+//!   Node with the uninitialized taint --> queue --> all that wait together --> one `Cloud::lookup`
+//!                                                                               |  one answer per Node
+//!                                                                               v
+//!                                                       `cloud_node_plan` --> `cloud_node_write`, Event
+//! ```
+//!
+//! Differences from upstream (`spec/node-controller.md` 15): many Nodes share a cloud call (N1), a Node whose machine the cloud does not know (yet) is tried
+//! again with backoff (N9), a failing initialisation shows as a Warning Event (N7), a label the API server would refuse is dropped with
+//! a Warning instead of blocking the Node for ever (N8), addresses are written before the taint goes (N5).
+//! Only Nodes of this provider are touched: those whose provider id has one of its prefixes, and those without an id.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::jiff::Timestamp;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
+use tracing::{debug, info, warn};
+
+use crate::cloud_node_plan::{matters, plan_addresses, plan_labels};
+use crate::cloud_node_waiting::Waiting;
+use crate::cloud_node_write::{Initialised, initialise, write_addresses, write_labels};
 use crate::cluster::Context;
+use crate::events::Recorder;
+use crate::metrics::Purpose;
+use crate::node_labels::{DropReason, Dropped};
+use crate::node_view::{UNINITIALIZED, belongs_to, has_taint, node_ref};
+use crate::options::Controller;
+use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::sync::lock;
+use crate::watch::Change;
 
-/// Prepares the loop.
+/// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them must not
+/// undo the batching.
+const LOOKUPS_IN_FLIGHT: usize = 4;
+/// How often to look whether the provider was swapped; Nodes that wait are then tried at once.
+const SWAP_CHECK: Duration = Duration::from_secs(1);
+/// How often a page of the refresh is tried again when the cloud asks to slow down.
+const PAGE_ATTEMPTS: u32 = 3;
+
+/// Prepares the loop: what the watch brings from now on is queued.
 pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
-    async move { context.shutdown.cancelled().await }
+    let this = CloudNode::new(context);
+    async move { this.run().await }
+}
+
+struct CloudNode {
+    context: Context,
+    queue: Queue,
+    recorder: Recorder,
+    waiting: Arc<Mutex<Waiting>>,
+    writes: Semaphore,
+    refresh_writes: Semaphore,
+}
+
+impl CloudNode {
+    fn new(context: Context) -> Self {
+        let queue = Queue::new(Backoff::DEFAULT, context.metrics.queue("Nodes"));
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let (adds, forgets) = (queue.clone(), waiting.clone());
+        context.nodes.listen(move |key, change| match change {
+            Change::Deleted(_) => lock(&forgets).done(key),
+            change if is_work(&change) => adds.add(key.clone()),
+            _ => {}
+        });
+        let options = &context.options.node;
+        Self {
+            recorder: context.events.recorder(Controller::CloudNode),
+            queue,
+            waiting,
+            writes: Semaphore::new(options.concurrent_syncs),
+            refresh_writes: Semaphore::new(options.concurrent_status_updates.unwrap_or(options.concurrent_syncs)),
+            context,
+        }
+    }
+
+    async fn run(&self) {
+        let _running = self.context.metrics.running(Controller::CloudNode);
+        self.context.nodes.synced().await;
+        tokio::select! {
+            () = self.context.shutdown.cancelled() => self.queue.close(),
+            ((), (), ()) = async { tokio::join!(self.initialise_all(), self.refresh_all(), self.retry_after_swaps()) } => {}
+        }
+    }
+
+    async fn initialise_all(&self) {
+        let mut in_flight = FuturesUnordered::new();
+        loop {
+            let limit = self.context.cloud.lookup_limit().max(1);
+            tokio::select! {
+                batch = self.queue.take_batch(limit, self.context.options.node.gather), if in_flight.len() < LOOKUPS_IN_FLIGHT => {
+                    match batch {
+                        Some(batch) => in_flight.push(self.work(batch)),
+                        None => return,
+                    }
+                }
+                Some(()) = in_flight.next() => {}
+            }
+        }
+    }
+
+    /// Works on the keys of one batch; each is finished as soon as its own work is.
+    async fn work(&self, batch: Vec<Taken>) {
+        let provider = self.context.cloud.identity();
+        let (mut new, mut known) = (Vec::new(), Vec::new());
+        for taken in batch {
+            match self.context.nodes.get(taken.key()) {
+                None => taken.finish(Outcome::Done),
+                Some(node) if !has_taint(&node, UNINITIALIZED) => known.push((taken, node)),
+                Some(node) if belongs_to(&node, &provider) => new.push((taken, node)),
+                Some(node) => {
+                    debug!(node = %taken.key(), provider = provider.name, id = node_ref(&node).provider_id, "not this provider's Node");
+                    taken.finish(Outcome::Done);
+                }
+            }
+        }
+        tokio::join!(
+            self.initialise_nodes(new),
+            each(known, |(taken, node)| self.correct_labels(taken, node))
+        );
+    }
+
+    async fn initialise_nodes(&self, nodes: Vec<(Taken, Arc<Node>)>) {
+        if nodes.is_empty() {
+            return;
+        }
+        let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
+        match self.lookup(Purpose::Init, &refs).await {
+            Ok(answers) => {
+                each(nodes.into_iter().zip(answers), |((taken, node), answer)| {
+                    self.initialise_node(taken, node, answer)
+                })
+                .await;
+            }
+            Err(error) => {
+                warn!(nodes = nodes.len(), %error, "could not look up Nodes that wait to be initialised");
+                for (taken, node) in nodes {
+                    self.not_yet(taken, &node, &error.to_string(), error.retry());
+                }
+            }
+        }
+    }
+
+    async fn initialise_node(&self, taken: Taken, node: Arc<Node>, answer: Result<Presence, Failure>) {
+        let instance = match answer {
+            Ok(Presence::Running(instance) | Presence::Stopped(instance)) => instance,
+            Ok(Presence::Absent(evidence)) => {
+                return self.not_yet(taken, &node, &absent_in_words(&node, evidence), Retry::Backoff);
+            }
+            Err(failure) => return self.not_yet(taken, &node, &failure.to_string(), failure.retry()),
+        };
+        let _permit = self.writes.acquire().await;
+        let Context { apply, nodes, .. } = &self.context;
+        match initialise(apply, nodes, &node, &instance).await {
+            Ok(Initialised::Yes(dropped)) => self.initialised(&node, &dropped),
+            Ok(Initialised::Moot | Initialised::DryRun) => {}
+            Err(error) => return self.not_yet(taken, &node, &error.to_string(), error.retry()),
+        }
+        lock(&self.waiting).done(taken.key());
+        taken.finish(Outcome::Done);
+    }
+
+    fn initialised(&self, node: &Node, dropped: &[Dropped]) {
+        if let Some(created) = &node.metadata.creation_timestamp {
+            let seconds = Timestamp::now().duration_since(created.0).as_secs_f64();
+            self.context.metrics.taint_removal_delay.observe(seconds);
+            self.context.metrics.initial_sync_delay.observe(seconds);
+        }
+        for label in dropped {
+            self.tell_dropped(node, label);
+        }
+        info!(node = node.metadata.name, "initialised");
+        self.recorder
+            .node(node, EventKind::Normal, "Synced", "Node synced successfully");
+    }
+
+    fn tell_dropped(&self, node: &Node, label: &Dropped) {
+        let Dropped { key, value, reason } = label;
+        match reason {
+            DropReason::Invalid(why) => {
+                let message = format!("The cloud gives this Node the label {key}={value:?}, which is left out: {why}");
+                self.recorder.node(node, EventKind::Warning, "InvalidLabel", message);
+            }
+            DropReason::Reserved => warn!(
+                node = node.metadata.name,
+                key, "label left out: its namespace belongs to Kubernetes"
+            ),
+            DropReason::Present(present) => warn!(
+                node = node.metadata.name,
+                key, value, present, "label left out: the Node has it"
+            ),
+        }
+    }
+
+    /// The Node keeps its taint and is tried again.
+    fn not_yet(&self, taken: Taken, node: &Node, reason: &str, retry: Retry) {
+        debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
+        if lock(&self.waiting).failed(taken.key(), Instant::now()) {
+            let provider = self.context.cloud.identity().name;
+            warn!(node = %taken.key(), provider, reason, "still not initialised");
+            let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");
+            self.recorder
+                .node(node, EventKind::Warning, "InitializationFailed", message);
+        }
+        taken.finish(Outcome::Retry(retry));
+    }
+
+    async fn correct_labels(&self, taken: Taken, node: Arc<Node>) {
+        lock(&self.waiting).done(taken.key());
+        let outcome = match write_labels(&self.context.apply, &self.context.nodes, &node).await {
+            Ok(()) => Outcome::Done,
+            Err(error) => {
+                warn!(node = %taken.key(), %error, "could not correct labels");
+                Outcome::Retry(error.retry())
+            }
+        };
+        taken.finish(outcome);
+    }
+
+    /// Refreshes addresses at once and then in each period, which starts when the pass before has ended.
+    async fn refresh_all(&self) {
+        loop {
+            self.refresh().await;
+            sleep(self.context.options.node.status_update_frequency).await;
+        }
+    }
+
+    async fn refresh(&self) {
+        let provider = self.context.cloud.identity();
+        let mut nodes = self
+            .context
+            .nodes
+            .matching(|node| !has_taint(node, UNINITIALIZED) && belongs_to(node, &provider));
+        nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
+            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
+            match self.lookup_patiently(&refs).await {
+                Ok(answers) => {
+                    each(page.iter().zip(answers), |(node, answer)| {
+                        self.refresh_node(node, answer)
+                    })
+                    .await
+                }
+                Err(error) => {
+                    warn!(nodes = page.len(), %error, "could not refresh addresses; next try in the next period")
+                }
+            }
+        }
+    }
+
+    async fn refresh_node(&self, node: &Node, answer: Result<Presence, Failure>) {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let presence = match answer {
+            Ok(presence) => presence,
+            Err(failure) => {
+                return warn!(node = name, %failure, "could not refresh addresses; next try in the next period");
+            }
+        };
+        let Some(instance) = presence.instance() else { return };
+        // The look-up took its time: plan on what the cache knows now.
+        let Some(current) = self
+            .context
+            .nodes
+            .get(name)
+            .filter(|now| now.metadata.uid == node.metadata.uid)
+        else {
+            return;
+        };
+        if let Err(error) = self.write_refreshed(&current, instance).await {
+            warn!(node = name, %error, "could not refresh addresses; next try in the next period");
+        }
+    }
+
+    async fn write_refreshed(
+        &self,
+        node: &Node,
+        instance: &Instance,
+    ) -> Result<(), crate::cloud_node_write::InitError> {
+        if has_taint(node, UNINITIALIZED) {
+            return Ok(());
+        }
+        let Some(addresses) = plan_addresses(node, instance)? else {
+            return Ok(());
+        };
+        let _permit = self.refresh_writes.acquire().await;
+        if let Some(written) = write_addresses(&self.context.apply, node, &addresses).await? {
+            self.context.nodes.observe(written);
+        }
+        Ok(())
+    }
+
+    /// Looks a page up, and again after the advised pause when the cloud asks to slow down.
+    async fn lookup_patiently(&self, refs: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, CloudError> {
+        let mut attempt = 1;
+        loop {
+            let error = match self.lookup(Purpose::Refresh, refs).await {
+                Ok(answers) => return Ok(answers),
+                Err(error) => error,
+            };
+            match error.retry() {
+                Retry::After(pause) if attempt < PAGE_ATTEMPTS => {
+                    attempt += 1;
+                    sleep(pause).await;
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    async fn lookup(&self, purpose: Purpose, refs: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, CloudError> {
+        let answer = self.context.cloud.lookup(refs).await;
+        self.context
+            .metrics
+            .looked_up(purpose, refs.len(), answer.as_ref().map(|_| ()));
+        answer
+    }
+
+    /// A new provider, configuration or secret may know what the last one did not.
+    async fn retry_after_swaps(&self) {
+        let mut digest = self.context.cloud.identity().digest;
+        loop {
+            sleep(SWAP_CHECK).await;
+            let now = self.context.cloud.identity().digest;
+            if now != digest {
+                digest = now;
+                lock(&self.waiting)
+                    .keys()
+                    .into_iter()
+                    .for_each(|key| self.queue.add(key));
+            }
+        }
+    }
+}
+
+/// Runs `work` on all items at once.
+async fn each<I: IntoIterator, F: Future<Output = ()>>(items: I, work: impl FnMut(I::Item) -> F) {
+    items
+        .into_iter()
+        .map(work)
+        .collect::<FuturesUnordered<F>>()
+        .collect::<Vec<()>>()
+        .await;
+}
+
+/// Whether there is something to do for a Node after this change.
+fn is_work(change: &Change<'_, Node>) -> bool {
+    match change {
+        Change::Added(node) => has_taint(node, UNINITIALIZED) || !plan_labels(node).is_empty(),
+        Change::Updated { old, new } if has_taint(new, UNINITIALIZED) => matters(old, new),
+        Change::Updated { new, .. } => !plan_labels(new).is_empty(),
+        Change::Deleted(_) => false,
+    }
+}
+
+fn absent_in_words(node: &Node, evidence: Evidence) -> String {
+    match (evidence, node_ref(node).provider_id) {
+        (Evidence::ById, Some(id)) => format!("the cloud has no machine with the id {id}"),
+        (_, Some(id)) => format!("the cloud has no machine that matches this Node (provider id {id})"),
+        (_, None) => "the cloud has no machine that matches this Node's name, system UUID or addresses".into(),
+    }
 }

@@ -102,7 +102,10 @@ impl Cluster {
 
     /// The cluster as providers may see it.
     pub fn view(&self) -> Arc<dyn ClusterView> {
-        Arc::new(View { nodes: self.nodes.clone(), services: self.services.clone() })
+        Arc::new(View {
+            nodes: self.nodes.clone(),
+            services: self.services.clone(),
+        })
     }
 
     /// Runs the enabled controllers until `shutdown`.
@@ -122,7 +125,12 @@ impl Cluster {
             cloud,
             nodes: self.nodes,
             services: self.services,
-            apply: Apply::new(self.client.clone(), self.metrics.clone(), self.leading.clone(), options.dry_run),
+            apply: Apply::new(
+                self.client.clone(),
+                self.metrics.clone(),
+                self.leading.clone(),
+                options.dry_run,
+            ),
             events: self.events,
             metrics: self.metrics,
             options: Arc::new(options),
@@ -132,12 +140,17 @@ impl Cluster {
         start_controllers(&mut tasks, &context);
         let dry_run = context.options.dry_run;
         tasks.start("the writer of Events", self.event_writer.run(self.leading, dry_run));
-        tasks.start("the watch of Nodes", watch(context.nodes.clone(), self.client.clone(), context.metrics.clone()));
+        tasks.start(
+            "the watch of Nodes",
+            watch(context.nodes.clone(), self.client.clone(), context.metrics.clone()),
+        );
         tasks.start(
             "the watch of Services",
             watch(context.services.clone(), self.client, context.metrics.clone()),
         );
         tokio::select! {
+            // First, since loops end by themselves then.
+            biased;
             () = shutdown.cancelled() => {
                 tasks.set.shutdown().await;
                 Ok(())
@@ -157,16 +170,27 @@ fn start_controllers(tasks: &mut Tasks, context: &Context) {
         };
         if !supported {
             let provider = context.cloud.identity().name;
-            warn!(controller = controller.name(), provider, "not started: the provider does not export the interface it needs");
+            warn!(
+                controller = controller.name(),
+                provider, "not started: the provider does not export the interface it needs"
+            );
+            continue;
+        }
+        if controller == Controller::NodeRoute
+            && let Some(reason) = crate::node_route::not_started_because(&context.options.route)
+        {
+            warn!(controller = controller.name(), "not started: {reason}");
             continue;
         }
         info!(controller = controller.name(), "starting");
         // Each `prepare` registers its listeners before it returns the loop, so nothing that a watch brings is missed.
         match controller {
             Controller::CloudNode => tasks.start(controller.name(), crate::cloud_node::prepare(context.clone())),
-            Controller::CloudNodeLifecycle => {}
-            Controller::ServiceLb => {}
-            Controller::NodeRoute => {}
+            Controller::CloudNodeLifecycle => {
+                tasks.start(controller.name(), crate::cloud_node_lifecycle::prepare(context.clone()));
+            }
+            Controller::ServiceLb => tasks.start(controller.name(), crate::service_lb::prepare(context.clone())),
+            Controller::NodeRoute => tasks.start(controller.name(), crate::node_route::prepare(context.clone())),
         }
     }
 }
@@ -192,18 +216,26 @@ impl Tasks {
     async fn first_end(&mut self) -> ControllersError {
         match self.set.join_next_with_id().await {
             Some(Ok((id, ()))) => ControllersError::Ended(self.name(id)),
-            Some(Err(error)) => ControllersError::Panicked { name: self.name(error.id()), message: panic_message(error) },
+            Some(Err(error)) => ControllersError::Panicked {
+                name: self.name(error.id()),
+                message: panic_message(error),
+            },
             None => ControllersError::Ended("every loop"),
         }
     }
 
     fn name(&self, id: Id) -> &'static str {
-        self.names.iter().find(|(known, _)| *known == id).map_or("a loop", |(_, name)| name)
+        self.names
+            .iter()
+            .find(|(known, _)| *known == id)
+            .map_or("a loop", |(_, name)| name)
     }
 }
 
 fn panic_message(error: JoinError) -> String {
-    let Ok(panic) = error.try_into_panic() else { return "cancelled".into() };
+    let Ok(panic) = error.try_into_panic() else {
+        return "cancelled".into();
+    };
     panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)
@@ -219,7 +251,11 @@ struct View {
 
 impl ClusterView for View {
     fn nodes(&self) -> Vec<ClusterNode> {
-        self.nodes.all().iter().map(|node| crate::node_view::cluster_node(node)).collect()
+        self.nodes
+            .all()
+            .iter()
+            .map(|node| crate::node_view::cluster_node(node))
+            .collect()
     }
 
     fn services(&self) -> Vec<cloudwit_model::Service> {

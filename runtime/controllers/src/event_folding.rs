@@ -109,7 +109,12 @@ impl Folding {
         let object = &event.object;
         let about = Memory {
             component: event.component,
-            object: (object.kind.clone(), object.namespace.clone(), object.name.clone(), object.uid.clone()),
+            object: (
+                object.kind.clone(),
+                object.namespace.clone(),
+                object.name.clone(),
+                object.uid.clone(),
+            ),
             warning: event.kind == EventKind::Warning,
             reason: event.reason.clone(),
             message: None,
@@ -121,12 +126,23 @@ impl Folding {
         let (memory, message) = if many {
             (about, format!("{FOLDED}{}", event.message))
         } else {
-            (Memory { message: Some(event.message.clone()), ..about }, event.message.clone())
+            (
+                Memory {
+                    message: Some(event.message.clone()),
+                    ..about
+                },
+                event.message.clone(),
+            )
         };
         match self.written.get_mut(&memory) {
             Some(written) => {
                 written.at = now;
-                Folded::Again { name: written.name.clone(), count: written.count + 1, message, memory }
+                Folded::Again {
+                    name: written.name.clone(),
+                    count: written.count + 1,
+                    message,
+                    memory,
+                }
             }
             None => Folded::New { message, memory },
         }
@@ -140,7 +156,11 @@ impl Folding {
 
     fn may_speak(&mut self, about: &Memory, now: Instant) -> bool {
         forget_oldest(&mut self.buckets, |bucket| bucket.at);
-        let speaker = Memory { warning: false, reason: String::new(), ..about.clone() };
+        let speaker = Memory {
+            warning: false,
+            reason: String::new(),
+            ..about.clone()
+        };
         let bucket = self.buckets.entry(speaker).or_insert(Bucket { tokens: BURST, at: now });
         let refilled = (now - bucket.at).as_secs_f64() / REFILL.as_secs_f64();
         bucket.tokens = (bucket.tokens + refilled).min(BURST);
@@ -154,7 +174,10 @@ impl Folding {
 
     fn many_similar(&mut self, about: &Memory, message: &str, now: Instant) -> bool {
         forget_oldest(&mut self.similar, |similar| similar.at);
-        let similar = self.similar.entry(about.clone()).or_insert(Similar { messages: Vec::new(), at: now });
+        let similar = self.similar.entry(about.clone()).or_insert(Similar {
+            messages: Vec::new(),
+            at: now,
+        });
         if now - similar.at > SIMILAR_WINDOW {
             similar.messages.clear();
         }
@@ -189,7 +212,11 @@ mod tests {
     fn event(node: &str, message: &str) -> NewEvent {
         NewEvent {
             component: "test",
-            object: ObjectReference { kind: Some("Node".into()), name: Some(node.into()), ..ObjectReference::default() },
+            object: ObjectReference {
+                kind: Some("Node".into()),
+                name: Some(node.into()),
+                ..ObjectReference::default()
+            },
             kind: EventKind::Normal,
             reason: "Tested".into(),
             message: message.into(),
@@ -200,7 +227,9 @@ mod tests {
         let folded = folding.fold(event, now);
         match folded.clone() {
             Folded::New { memory, message } => folding.written(memory, format!("name-of-{message}"), 1, now),
-            Folded::Again { memory, name, count, .. } => folding.written(memory, name, count, now),
+            Folded::Again {
+                memory, name, count, ..
+            } => folding.written(memory, name, count, now),
             Folded::Limited => {}
         }
         folded
@@ -211,7 +240,9 @@ mod tests {
         let (mut folding, now) = (Folding::default(), Instant::now());
         assert!(matches!(write(&mut folding, &event("a", "x"), now), Folded::New { .. }));
         for expected in 2..5 {
-            let Folded::Again { name, count, .. } = write(&mut folding, &event("a", "x"), now) else { panic!("new") };
+            let Folded::Again { name, count, .. } = write(&mut folding, &event("a", "x"), now) else {
+                panic!("new")
+            };
             assert_eq!((name.as_str(), count), ("name-of-x", expected));
         }
         assert!(matches!(write(&mut folding, &event("b", "x"), now), Folded::New { .. }));
@@ -221,15 +252,23 @@ mod tests {
     fn the_eleventh_similar_event_is_folded_and_so_are_the_next() {
         let (mut folding, now) = (Folding::default(), Instant::now());
         for i in 0..10 {
-            let Folded::New { message, .. } = write(&mut folding, &event("a", &format!("m{i}")), now) else { panic!() };
+            let Folded::New { message, .. } = write(&mut folding, &event("a", &format!("m{i}")), now) else {
+                panic!()
+            };
             assert_eq!(message, format!("m{i}"));
         }
-        let Folded::New { message, .. } = write(&mut folding, &event("a", "m10"), now) else { panic!() };
+        let Folded::New { message, .. } = write(&mut folding, &event("a", "m10"), now) else {
+            panic!()
+        };
         assert_eq!(message, "(combined from similar events): m10");
-        let Folded::Again { count, message, .. } = write(&mut folding, &event("a", "m11"), now) else { panic!() };
+        let Folded::Again { count, message, .. } = write(&mut folding, &event("a", "m11"), now) else {
+            panic!()
+        };
         assert_eq!((count, message.as_str()), (2, "(combined from similar events): m11"));
         let later = now + SIMILAR_WINDOW + Duration::from_secs(1);
-        let Folded::New { message, .. } = write(&mut folding, &event("a", "m12"), later) else { panic!() };
+        let Folded::New { message, .. } = write(&mut folding, &event("a", "m12"), later) else {
+            panic!()
+        };
         assert_eq!(message, "m12");
     }
 
@@ -240,7 +279,11 @@ mod tests {
             assert_ne!(write(&mut folding, &event("a", "x"), now), Folded::Limited);
         }
         assert_eq!(write(&mut folding, &event("a", "x"), now), Folded::Limited);
-        assert_ne!(write(&mut folding, &event("b", "x"), now), Folded::Limited, "another object is not affected");
+        assert_ne!(
+            write(&mut folding, &event("b", "x"), now),
+            Folded::Limited,
+            "another object is not affected"
+        );
         assert_eq!(write(&mut folding, &event("a", "x"), now + REFILL / 2), Folded::Limited);
         assert_ne!(write(&mut folding, &event("a", "x"), now + REFILL), Folded::Limited);
         assert_eq!(write(&mut folding, &event("a", "x"), now + REFILL), Folded::Limited);
@@ -250,7 +293,11 @@ mod tests {
     fn memory_is_bounded_and_the_newest_is_kept() {
         let (mut folding, start) = (Folding::default(), Instant::now());
         for i in 0..10_000u64 {
-            write(&mut folding, &event(&format!("node-{i}"), "x"), start + Duration::from_millis(i));
+            write(
+                &mut folding,
+                &event(&format!("node-{i}"), "x"),
+                start + Duration::from_millis(i),
+            );
         }
         assert!(folding.written.len() <= REMEMBERED && folding.buckets.len() <= REMEMBERED);
         assert!(folding.similar.len() <= REMEMBERED);

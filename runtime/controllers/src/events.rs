@@ -46,19 +46,30 @@ impl Events {
     /// The two ends: where Events are handed over and what writes them. `nodes` tells the uid of a Node that a provider names.
     pub fn new(client: Client, metrics: Arc<Metrics>, nodes: Arc<Cache<Node>>) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let writer = EventWriter { client, receiver, metrics: metrics.clone(), folding: Folding::default() };
+        let writer = EventWriter {
+            client,
+            receiver,
+            metrics: metrics.clone(),
+            folding: Folding::default(),
+        };
         (Self { sender, metrics, nodes }, writer)
     }
 
     /// For the Events of one controller.
     pub fn recorder(&self, controller: Controller) -> Recorder {
-        Recorder { events: self.clone(), component: controller.event_component() }
+        Recorder {
+            events: self.clone(),
+            component: controller.event_component(),
+        }
     }
 
     fn push(&self, event: NewEvent) {
         if let Err(mpsc::error::TrySendError::Full(event)) = self.sender.try_send(event) {
             self.metrics.events_dropped.inc();
-            debug!(reason = event.reason, "dropped an Event: too many are waiting to be written");
+            debug!(
+                reason = event.reason,
+                "dropped an Event: too many are waiting to be written"
+            );
         }
     }
 }
@@ -75,8 +86,16 @@ impl EventSink for Events {
                 ..reference("Service", Some(name), Some(uid))
             },
         };
-        let ObjectEvent { kind, reason, message, .. } = event;
-        self.push(NewEvent { component: PROVIDER_COMPONENT, object, kind, reason, message });
+        let ObjectEvent {
+            kind, reason, message, ..
+        } = event;
+        self.push(NewEvent {
+            component: PROVIDER_COMPONENT,
+            object,
+            kind,
+            reason,
+            message,
+        });
     }
 }
 
@@ -106,7 +125,13 @@ impl Recorder {
 
     fn push(&self, object: ObjectReference, kind: EventKind, reason: &str, message: String) {
         let component = self.component;
-        self.events.push(NewEvent { component, object, kind, reason: reason.to_owned(), message });
+        self.events.push(NewEvent {
+            component,
+            object,
+            kind,
+            reason: reason.to_owned(),
+            message,
+        });
     }
 }
 
@@ -141,7 +166,12 @@ impl EventWriter {
                 self.metrics.wrote("events", "create", "not_leading");
             } else if dry_run {
                 let object = event.object.name.as_deref().unwrap_or_default();
-                info!(object, reason = event.reason, message = event.message, "dry run: this Event would be written");
+                info!(
+                    object,
+                    reason = event.reason,
+                    message = event.message,
+                    "dry run: this Event would be written"
+                );
                 self.metrics.wrote("events", "create", "dry_run");
             } else {
                 self.write(&event).await;
@@ -159,7 +189,12 @@ impl EventWriter {
                     self.folding.written(memory, name, 1, Instant::now());
                 }
             }
-            Folded::Again { name, count, message, memory } => {
+            Folded::Again {
+                name,
+                count,
+                message,
+                memory,
+            } => {
                 let written = match self.count_up(event, &name, count, &message).await {
                     Ok(()) => Some((name, count)),
                     // It expired on the API server: begin anew.
@@ -177,7 +212,11 @@ impl EventWriter {
         let now = Timestamp::now();
         let object = &event.object;
         let namespace = namespace_of(object);
-        let name = format!("{}.{:x}", object.name.as_deref().unwrap_or_default(), now.as_nanosecond());
+        let name = format!(
+            "{}.{:x}",
+            object.name.as_deref().unwrap_or_default(),
+            now.as_nanosecond()
+        );
         let body = Event {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -187,11 +226,21 @@ impl EventWriter {
             involved_object: object.clone(),
             reason: Some(event.reason.clone()),
             message: Some(message.to_owned()),
-            type_: Some(if event.kind == EventKind::Warning { "Warning" } else { "Normal" }.into()),
+            type_: Some(
+                if event.kind == EventKind::Warning {
+                    "Warning"
+                } else {
+                    "Normal"
+                }
+                .into(),
+            ),
             count: Some(1),
             first_timestamp: Some(Time(now)),
             last_timestamp: Some(Time(now)),
-            source: Some(EventSource { component: Some(event.component.into()), host: None }),
+            source: Some(EventSource {
+                component: Some(event.component.into()),
+                host: None,
+            }),
             reporting_component: Some(event.component.into()),
             ..Event::default()
         };

@@ -13,13 +13,37 @@
 
 pub mod apply;
 pub mod cloud_node;
+pub mod cloud_node_lifecycle;
+pub mod cloud_node_lifecycle_plan;
+pub mod cloud_node_plan;
+pub mod cloud_node_waiting;
+pub mod cloud_node_write;
 pub mod cluster;
 pub mod event_folding;
 pub mod events;
+pub mod guard;
 pub mod metrics;
+pub mod node_addresses;
+pub mod node_labels;
+pub mod node_route;
+pub mod node_route_condition;
+pub mod node_route_metrics;
+pub mod node_route_plan;
+pub mod node_route_retries;
+pub mod node_taints;
 pub mod node_view;
 pub mod options;
 pub mod queue;
+pub mod service_helpers;
+pub mod service_lb;
+pub mod service_lb_plan;
+mod service_lb_steps;
+pub mod service_metrics;
+pub mod service_needs_update;
+pub mod service_patch;
+pub mod service_record;
+pub mod service_targets;
+pub mod service_view;
 pub mod watch;
 
 mod sync;

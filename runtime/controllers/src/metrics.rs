@@ -15,13 +15,15 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::node_route_metrics::RouteMetrics;
 use crate::options::Controller;
 use crate::queue::Snapshot;
+use crate::service_metrics::ServiceMetrics;
 use crate::sync::lock;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// All metrics of this crate except those of the service and route controllers.
+/// All metrics of this crate.
 pub struct Metrics {
     running: Family<Labels<2>, Gauge>,
     /// Node creation to the removal of its taint, in seconds.
@@ -45,6 +47,10 @@ pub struct Metrics {
     /// Events that were held back by the limit per object.
     pub events_limited: Counter,
     queues: Queues,
+    /// The service controller's.
+    pub service: ServiceMetrics,
+    /// The route controller's.
+    pub route: RouteMetrics,
 }
 
 /// What a look-up was for; a closed set of labels.
@@ -90,6 +96,8 @@ impl Metrics {
             events_dropped: Counter::default(),
             events_limited: Counter::default(),
             queues: Queues::new(registry),
+            service: ServiceMetrics::new(registry),
+            route: RouteMetrics::new(registry),
         };
         metrics.register_upstream(registry);
         metrics.register_ours(registry);
@@ -97,7 +105,11 @@ impl Metrics {
     }
 
     fn register_upstream(&self, registry: &mut Registry) {
-        registry.register("running_managed_controllers", "Controllers that are running", self.running.clone());
+        registry.register(
+            "running_managed_controllers",
+            "Controllers that are running",
+            self.running.clone(),
+        );
         registry.register(
             "node_controller_cloud_provider_taint_removal_delay_seconds",
             "Seconds from the creation of a Node to the removal of its uninitialized taint",
@@ -141,13 +153,21 @@ impl Metrics {
             "Nodes whose machine seems to be gone",
             self.deletion_candidates.clone(),
         );
-        registry.register("cloudwit_node_deletions", "Nodes deleted because their machine is gone", self.node_deletions.clone());
+        registry.register(
+            "cloudwit_node_deletions",
+            "Nodes deleted because their machine is gone",
+            self.node_deletions.clone(),
+        );
         registry.register(
             "cloudwit_api_writes",
             "Writes to the API server by resource, verb and result",
             self.writes.clone(),
         );
-        registry.register("cloudwit_watch_errors", "Interruptions of a watch by kind", self.watch_errors.clone());
+        registry.register(
+            "cloudwit_watch_errors",
+            "Interruptions of a watch by kind",
+            self.watch_errors.clone(),
+        );
         registry.register(
             "cloudwit_events_dropped",
             "Events dropped because too many were waiting or the API server refused them",
@@ -172,13 +192,19 @@ impl Metrics {
     /// Counts a look-up call for so many Nodes.
     pub fn looked_up(&self, purpose: Purpose, nodes: usize, result: Result<(), &CloudError>) {
         let result = result.map_or_else(CloudError::label, |()| "success");
-        self.lookups.get_or_create(&[("purpose", purpose.label()), ("result", result)]).inc();
-        self.looked_up_nodes.get_or_create(&[("purpose", purpose.label())]).inc_by(nodes as u64);
+        self.lookups
+            .get_or_create(&[("purpose", purpose.label()), ("result", result)])
+            .inc();
+        self.looked_up_nodes
+            .get_or_create(&[("purpose", purpose.label())])
+            .inc_by(nodes as u64);
     }
 
     /// Counts an answer about one Node: upstream's `cloud_provider_calls_total`.
     pub fn lifecycle_call(&self, operation: &'static str, result: &'static str) {
-        self.lifecycle_calls.get_or_create(&[("operation", operation), ("result", result)]).inc();
+        self.lifecycle_calls
+            .get_or_create(&[("operation", operation), ("result", result)])
+            .inc();
     }
 
     /// Counts a Node that was deleted.
@@ -188,7 +214,9 @@ impl Metrics {
 
     /// Counts a write.
     pub fn wrote(&self, resource: &'static str, verb: &'static str, result: &'static str) {
-        self.writes.get_or_create(&[("resource", resource), ("verb", verb), ("result", result)]).inc();
+        self.writes
+            .get_or_create(&[("resource", resource), ("verb", verb), ("result", result)])
+            .inc();
     }
 
     /// The counter of watch interruptions for a kind.
@@ -258,13 +286,21 @@ impl Queues {
             gauges: Arc::default(),
         };
         registry.register("workqueue_adds", "Keys that became ready", queues.adds.clone());
-        registry.register("workqueue_retries", "Keys that failed and were put back", queues.retries.clone());
+        registry.register(
+            "workqueue_retries",
+            "Keys that failed and were put back",
+            queues.retries.clone(),
+        );
         registry.register(
             "workqueue_queue_duration_seconds",
             "Seconds that a key was ready before work on it began",
             queues.waited.clone(),
         );
-        registry.register("workqueue_work_duration_seconds", "Seconds of work on a key", queues.worked.clone());
+        registry.register(
+            "workqueue_work_duration_seconds",
+            "Seconds of work on a key",
+            queues.worked.clone(),
+        );
         registry.register_collector(Box::new(queues.gauges.clone()));
         queues
     }
@@ -334,8 +370,10 @@ impl fmt::Debug for QueueGauges {
 
 impl Collector for QueueGauges {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let snapshots: Vec<(&str, Snapshot)> =
-            lock(&self.sources).iter().filter_map(|(name, source)| Some((*name, source()?))).collect();
+        let snapshots: Vec<(&str, Snapshot)> = lock(&self.sources)
+            .iter()
+            .filter_map(|(name, source)| Some((*name, source()?)))
+            .collect();
         let mut gauge = |name, help, value: fn(&Snapshot) -> f64| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for (queue, snapshot) in &snapshots {
@@ -345,8 +383,14 @@ impl Collector for QueueGauges {
             }
             Ok(())
         };
-        gauge("workqueue_depth", "Keys that are ready", |snapshot| snapshot.depth as f64)?;
-        gauge("workqueue_unfinished_work_seconds", "Seconds of work in progress", |snapshot| snapshot.unfinished_seconds)?;
+        gauge("workqueue_depth", "Keys that are ready", |snapshot| {
+            snapshot.depth as f64
+        })?;
+        gauge(
+            "workqueue_unfinished_work_seconds",
+            "Seconds of work in progress",
+            |snapshot| snapshot.unfinished_seconds,
+        )?;
         gauge(
             "workqueue_longest_running_processor_seconds",
             "Seconds of the longest work in progress",

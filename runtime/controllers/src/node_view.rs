@@ -26,14 +26,23 @@ pub enum Readiness {
 
 /// Whether the Node is Ready.
 pub fn readiness(node: &Node) -> Readiness {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let ready = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let conditions = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
+    let ready = conditions
+        .iter()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
     if ready { Readiness::Ready } else { Readiness::NotReady }
 }
 
 /// Its taints.
 pub fn taints(node: &Node) -> &[Taint] {
-    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default()
 }
 
 /// Whether it carries a taint with this key.
@@ -43,12 +52,18 @@ pub fn has_taint(node: &Node, key: &str) -> bool {
 
 /// Its addresses.
 pub fn addresses(node: &Node) -> &[NodeAddress] {
-    node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default()
+    node.status
+        .as_ref()
+        .and_then(|status| status.addresses.as_deref())
+        .unwrap_or_default()
 }
 
 /// `spec.providerID`, unless it is empty.
 pub fn provider_id(node: &Node) -> Option<ProviderId> {
-    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).and_then(ProviderId::new)
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref())
+        .and_then(ProviderId::new)
 }
 
 /// Whether this provider looks after the Node: its provider id has one of the provider's prefixes. A Node without an id, and a
@@ -64,7 +79,9 @@ pub fn node_ref(node: &Node) -> NodeRef {
     NodeRef {
         name: node.metadata.name.clone().unwrap_or_default(),
         provider_id: provider_id(node).map(|id| id.as_str().to_owned()),
-        system_uuid: info.map(|info| info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
+        system_uuid: info
+            .map(|info| info.system_uuid.clone())
+            .filter(|uuid| !uuid.is_empty()),
         addresses: addresses(node)
             .iter()
             .filter_map(|address| Some(Address::new(AddressKind::parse(&address.type_)?, &address.address)))
@@ -77,6 +94,10 @@ pub fn cluster_node(node: &Node) -> ClusterNode {
     ClusterNode {
         node: node_ref(node),
         labels: node.metadata.labels.clone().unwrap_or_default().into_iter().collect(),
-        pod_cidrs: node.spec.as_ref().and_then(|spec| spec.pod_cidrs.clone()).unwrap_or_default(),
+        pod_cidrs: node
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.pod_cidrs.clone())
+            .unwrap_or_default(),
     }
 }

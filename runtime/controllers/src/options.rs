@@ -20,7 +20,12 @@ pub enum Controller {
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::CloudNode, Self::CloudNodeLifecycle, Self::ServiceLb, Self::NodeRoute];
+    pub const ALL: [Self; 4] = [
+        Self::CloudNode,
+        Self::CloudNodeLifecycle,
+        Self::ServiceLb,
+        Self::NodeRoute,
+    ];
 
     /// The canonical name, as in `--controllers`.
     pub fn name(self) -> &'static str {
@@ -134,7 +139,10 @@ impl Default for LifecycleOptions {
             node_deletion: NodeDeletion::Delete,
             confirm_after: Duration::from_secs(120),
             registration_grace: Duration::from_secs(300),
-            share: Share { percent: 10, at_least: 1 },
+            share: Share {
+                percent: 10,
+                at_least: 1,
+            },
             window: Duration::from_secs(600),
         }
     }
@@ -166,7 +174,11 @@ pub struct RouteOptions {
 
 impl Default for RouteOptions {
     fn default() -> Self {
-        Self { configure: true, cluster_cidrs: Vec::new(), reconciliation_period: Duration::from_secs(10) }
+        Self {
+            configure: true,
+            cluster_cidrs: Vec::new(),
+            reconciliation_period: Duration::from_secs(10),
+        }
     }
 }
 
@@ -216,7 +228,10 @@ impl Options {
             }
         };
         count("concurrent-node-syncs", self.node.concurrent_syncs);
-        count("concurrent-node-status-updates", self.node.concurrent_status_updates.unwrap_or(1));
+        count(
+            "concurrent-node-status-updates",
+            self.node.concurrent_status_updates.unwrap_or(1),
+        );
         count("concurrent-node-lifecycle-syncs", self.lifecycle.concurrent_syncs);
         count("concurrent-service-syncs", self.service.concurrent_syncs);
         let mut period = |flag: &str, value: Duration| {
@@ -229,7 +244,9 @@ impl Options {
         period("route-reconciliation-period", self.route.reconciliation_period);
         if self.lifecycle.share.percent > 100 {
             let percent = self.lifecycle.share.percent;
-            mistakes.push(format!("the share of Nodes that may be deleted must be at most 100 percent, but got {percent}"));
+            mistakes.push(format!(
+                "the share of Nodes that may be deleted must be at most 100 percent, but got {percent}"
+            ));
         }
         mistakes
     }
@@ -267,7 +284,13 @@ mod tests {
 
     #[test]
     fn a_share_is_rounded_down_but_never_below_its_minimum() {
-        let share = Share { percent: 10, at_least: 1 };
-        assert_eq!([0, 9, 10, 19, 20, 5000].map(|nodes| share.of(nodes)), [1, 1, 1, 1, 2, 500]);
+        let share = Share {
+            percent: 10,
+            at_least: 1,
+        };
+        assert_eq!(
+            [0, 9, 10, 19, 20, 5000].map(|nodes| share.of(nodes)),
+            [1, 1, 1, 1, 2, 500]
+        );
     }
 }

@@ -119,7 +119,12 @@ pub struct Queue {
 impl Queue {
     /// An empty queue. `metrics` carries the queue's name (see [`Metrics::queue`](crate::metrics::Metrics::queue)).
     pub fn new(backoff: Backoff, metrics: QueueMetrics) -> Self {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Notify::new(), backoff, metrics: metrics.clone() });
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            backoff,
+            metrics: metrics.clone(),
+        });
         let weak = Arc::downgrade(&shared);
         metrics.watch(move || weak.upgrade().map(|shared| shared.snapshot()));
         Self { shared }
@@ -137,7 +142,11 @@ impl Queue {
 
     /// Keys that are waiting for their time.
     pub fn waiting(&self) -> Vec<Key> {
-        lock(&self.shared.state).timers.iter().map(|(_, key)| key.clone()).collect()
+        lock(&self.shared.state)
+            .timers
+            .iter()
+            .map(|(_, key)| key.clone())
+            .collect()
     }
 
     /// The next key, as soon as one is ready. None after [`close`](Self::close).
@@ -195,10 +204,19 @@ impl Queue {
                 if let Place::Ready(since) = entry.place {
                     self.shared.metrics.waited(now - since);
                 }
-                entry.place = Place::Running { since: now, again: None };
+                entry.place = Place::Running {
+                    since: now,
+                    again: None,
+                };
             }
         }
-        keys.into_iter().map(|key| Taken { key, shared: self.shared.clone(), finished: false }).collect()
+        keys.into_iter()
+            .map(|key| Taken {
+                key,
+                shared: self.shared.clone(),
+                finished: false,
+            })
+            .collect()
     }
 
     /// Ends all [`take`](Self::take)s.
@@ -218,8 +236,13 @@ impl Shared {
 
     fn schedule_locked(&self, state: &mut State, key: Key, at: Instant) {
         let now = Instant::now();
-        let State { entries, ready, timers, .. } = state;
-        let entry = entries.entry(key.clone()).or_insert(Entry { place: Place::Idle, failures: 0 });
+        let State {
+            entries, ready, timers, ..
+        } = state;
+        let entry = entries.entry(key.clone()).or_insert(Entry {
+            place: Place::Idle,
+            failures: 0,
+        });
         match &mut entry.place {
             // Pending already, and nothing is earlier than now.
             Place::Ready(_) => return,
@@ -259,8 +282,12 @@ impl Shared {
     fn finish(&self, key: &Key, outcome: Outcome) {
         let now = Instant::now();
         let mut state = lock(&self.state);
-        let Some(entry) = state.entries.get_mut(key) else { return };
-        let Place::Running { since, again } = entry.place else { return };
+        let Some(entry) = state.entries.get_mut(key) else {
+            return;
+        };
+        let Place::Running { since, again } = entry.place else {
+            return;
+        };
         self.metrics.worked(now - since);
         entry.place = Place::Idle;
         let retry = self.retry_at(entry, outcome, now);
@@ -298,7 +325,10 @@ impl Shared {
     fn snapshot(&self) -> Snapshot {
         let now = Instant::now();
         let state = lock(&self.state);
-        let mut snapshot = Snapshot { depth: state.ready.len(), ..Snapshot::default() };
+        let mut snapshot = Snapshot {
+            depth: state.ready.len(),
+            ..Snapshot::default()
+        };
         for entry in state.entries.values() {
             if let Place::Running { since, .. } = entry.place {
                 let seconds = (now - since).as_secs_f64();
@@ -326,7 +356,10 @@ impl Taken {
 
     /// Failures in a row before this time.
     pub fn failures(&self) -> u32 {
-        lock(&self.shared.state).entries.get(&self.key).map_or(0, |entry| entry.failures)
+        lock(&self.shared.state)
+            .entries
+            .get(&self.key)
+            .map_or(0, |entry| entry.failures)
     }
 
     /// Ends the work.

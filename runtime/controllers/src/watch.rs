@@ -70,7 +70,9 @@ impl Watched for Node {
             // The route controller owns NetworkUnavailable, everybody else reads Ready.
             if let Some(conditions) = &mut status.conditions {
                 conditions.retain(|condition| matches!(condition.type_.as_str(), "Ready" | "NetworkUnavailable"));
-                conditions.iter_mut().for_each(|condition| condition.last_heartbeat_time = None);
+                conditions
+                    .iter_mut()
+                    .for_each(|condition| condition.last_heartbeat_time = None);
             }
             if let Some(info) = status.node_info.take() {
                 let mut kept = k8s_openapi::api::core::v1::NodeSystemInfo::default();
@@ -175,7 +177,11 @@ impl<K: Watched> Cache<K> {
 
     /// The objects for which `wanted` holds, in no order. Holds the lock meanwhile.
     pub fn matching(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        read(&self.objects).values().filter(|entry| wanted(&entry.object)).map(|entry| entry.object.clone()).collect()
+        read(&self.objects)
+            .values()
+            .filter(|entry| wanted(&entry.object))
+            .map(|entry| entry.object.clone())
+            .collect()
     }
 
     /// How many there are.
@@ -214,7 +220,13 @@ impl<K: Watched> Cache<K> {
             entry.floor = version;
             std::mem::replace(&mut entry.object, object.clone())
         };
-        self.tell(&key, Change::Updated { old: &old, new: &object });
+        self.tell(
+            &key,
+            Change::Updated {
+                old: &old,
+                new: &object,
+            },
+        );
     }
 
     /// Watches for ever and keeps the cache current.
@@ -228,7 +240,9 @@ impl<K: Watched> Cache<K> {
             while let Some(event) = events.next().await {
                 match event {
                     Ok(event) => self.take(event, &mut seen),
-                    Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if streaming && !status.is_forbidden() => {
+                    Err(watcher::Error::WatchStartFailed(kube::Error::Api(status)))
+                        if streaming && !status.is_forbidden() =>
+                    {
                         debug!(kind = K::KIND, %status.message, "the API server does not stream lists, reading pages");
                         streaming = false;
                         break;
@@ -250,7 +264,11 @@ impl<K: Watched> Cache<K> {
                 seen.insert(self.put(object, true));
             }
             watcher::Event::InitDone => {
-                let gone: Vec<Key> = read(&self.objects).keys().filter(|key| !seen.contains(*key)).cloned().collect();
+                let gone: Vec<Key> = read(&self.objects)
+                    .keys()
+                    .filter(|key| !seen.contains(*key))
+                    .cloned()
+                    .collect();
                 gone.iter().for_each(|key| self.remove(key, None));
                 *seen = HashSet::new();
                 self.synced.send_replace(true);
@@ -284,7 +302,13 @@ impl<K: Watched> Cache<K> {
                     Some(std::mem::replace(&mut entry.object, object.clone()))
                 }
                 None => {
-                    objects.insert(key.clone(), Entry { object: object.clone(), floor: 0 });
+                    objects.insert(
+                        key.clone(),
+                        Entry {
+                            object: object.clone(),
+                            floor: 0,
+                        },
+                    );
                     None
                 }
             }
@@ -300,7 +324,11 @@ impl<K: Watched> Cache<K> {
         let old = {
             let mut objects = write(&self.objects);
             let same = |entry: &Entry<K>| uid.is_none() || entry.object.meta().uid.as_deref() == uid;
-            if objects.get(key).is_some_and(same) { objects.remove(key) } else { None }
+            if objects.get(key).is_some_and(same) {
+                objects.remove(key)
+            } else {
+                None
+            }
         };
         if let Some(old) = old {
             self.tell(key, Change::Deleted(&old.object));
@@ -330,5 +358,10 @@ pub fn key_of<K: Resource>(object: &K) -> Key {
 /// The resource version as a number, 0 where it is none: Kubernetes guarantees the order of versions of one object since 1.35
 /// and has counted upwards ever since.
 fn version_of<K: Resource>(object: &K) -> u64 {
-    object.meta().resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0)
+    object
+        .meta()
+        .resource_version
+        .as_deref()
+        .and_then(|version| version.parse().ok())
+        .unwrap_or(0)
 }

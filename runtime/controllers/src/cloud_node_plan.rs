@@ -1,0 +1,80 @@
+//! Node and machine in, changes out: what initialisation and refresh write. Pure.
+//!
+//! Initialisation is two writes, in this order: first the addresses (`nodes/status`), then everything else with the taint
+//! ([`Release`]). So a Node without taint has its addresses (`spec/node-controller.md`, N5 describes what happens otherwise). Both
+//! plans are made from the newest state of the Node and change nothing where nothing differs, so they can be made again at any time.
+
+use cloudwit_model::Instance;
+use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+
+use crate::node_addresses::{self, AddressError};
+use crate::node_labels::{self, Dropped, Labels};
+use crate::node_view::{self, PROVIDED_NODE_IP, UNINITIALIZED};
+
+/// Everything that is written together with the removal of the taint.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Release {
+    /// `spec.providerID`, where the Node has none. It is written once and never changed.
+    pub provider_id: Option<String>,
+    /// Labels to set.
+    pub labels: Labels,
+    /// All taints that stay, in their order.
+    pub taints: Vec<Taint>,
+    /// Labels of the cloud that are not set.
+    pub dropped: Vec<Dropped>,
+}
+
+/// The addresses to write; None when the Node has them or the cloud tells none.
+///
+/// An error means that the address the kubelet was told does not fit: then nothing of the Node may be written.
+pub fn plan_addresses(node: &Node, instance: &Instance) -> Result<Option<Vec<NodeAddress>>, AddressError> {
+    let current = node_view::addresses(node);
+    let provided = node
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|all| all.get(PROVIDED_NODE_IP))
+        .map(String::as_str);
+    let wanted = node_addresses::wanted(current, &instance.addresses, provided)?;
+    Ok(wanted.filter(|wanted| node_addresses::changed(current, wanted)))
+}
+
+/// What ends the initialisation of a Node.
+pub fn plan_release(node: &Node, instance: &Instance) -> Release {
+    let empty = Labels::new();
+    let (labels, dropped) = node_labels::for_instance(node.metadata.labels.as_ref().unwrap_or(&empty), instance);
+    let provider_id = match node_view::provider_id(node) {
+        None if !instance.provider_id.is_empty() => Some(instance.provider_id.clone()),
+        _ => None,
+    };
+    let taints = node_view::taints(node)
+        .iter()
+        .filter(|taint| taint.key != UNINITIALIZED)
+        .cloned()
+        .collect();
+    Release {
+        provider_id,
+        labels,
+        taints,
+        dropped,
+    }
+}
+
+/// Labels to correct on a Node that is initialised; empty when there is nothing to do.
+pub fn plan_labels(node: &Node) -> Labels {
+    node.metadata
+        .labels
+        .as_ref()
+        .map(node_labels::reconciled)
+        .unwrap_or_default()
+}
+
+/// Whether a change of a Node can matter for its initialisation. Heartbeats and conditions cannot; without this every one of them
+/// would cut a pause after a failure short.
+pub fn matters(old: &Node, new: &Node) -> bool {
+    old.metadata.uid != new.metadata.uid
+        || old.metadata.labels != new.metadata.labels
+        || old.metadata.annotations != new.metadata.annotations
+        || node_view::taints(old) != node_view::taints(new)
+        || node_view::node_ref(old) != node_view::node_ref(new)
+}
