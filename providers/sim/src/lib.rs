@@ -1,1 +1,78 @@
-//! The provider for the simulated cloud, and the worked example of a provider.
+//! The provider for the simulated cloud of `tests/sim-cloud`, and the worked example of a provider.
+//!
+//! Read it in this order; each file is what any provider needs, in the shape we recommend:
+//!
+//! | file | what it shows |
+//! | ---- | ------------- |
+//! | `lib.rs` | the type, its registration, what it says about itself |
+//! | [`config`] | a typed configuration and the mistakes that types cannot express |
+//! | [`api`] | the cloud's wire types, and one function for each of its calls |
+//! | [`instances`] | many machines in few requests; what counts as evidence that one is gone |
+//! | [`load_balancers`] | find, adopt, create; waiting without sleeping; annotations |
+//! | [`routes`] | many changes in one request, one result each |
+//!
+//! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
+
+use cloudwit_guest_sdk::prelude::*;
+
+pub mod api;
+pub mod config;
+pub mod instances;
+pub mod load_balancers;
+pub mod routes;
+
+use api::Api;
+use config::Config;
+
+/// Provider ids are `sim://` and the machine's id. It MUST NOT change: it is written into every Node.
+pub const PROVIDER_ID_PREFIX: &str = "sim://";
+
+/// The secret that is sent as bearer token. The host puts it into the request; it never comes in here.
+pub const TOKEN: &str = "token";
+
+/// The provider, alive for one call.
+#[derive(Debug)]
+pub struct Sim {
+    api: Api,
+    /// Marks what belongs to this cluster.
+    cluster: String,
+}
+
+impl Provider for Sim {
+    type Config = Config;
+
+    fn describe(config: Option<&Config>) -> Description {
+        // Which host to grant follows from the configuration, so a wrong one asks for none.
+        let wish = config.and_then(|config| {
+            HttpWish::for_url(
+                &config.endpoint,
+                &["GET", "POST", "PUT", "DELETE"],
+                "the simulated cloud's API",
+            )
+        });
+        Description::new("sim", env!("CARGO_PKG_VERSION"))
+            .prefix(PROVIDER_ID_PREFIX)
+            .http(wish)
+            .secret(
+                TOKEN,
+                "bearer token of the simulated cloud, for requests to its API only",
+            )
+    }
+
+    fn validate(config: &Config, problems: &mut Problems) {
+        config.validate(problems);
+    }
+
+    fn new(config: Config, context: Context) -> Result<Self, Failure> {
+        Ok(Self {
+            api: Api::new(config, context.http()),
+            cluster: context.cluster().name,
+        })
+    }
+
+    fn probe(&self) -> Result<(), Failure> {
+        self.api.zones().map(drop)
+    }
+}
+
+register_provider!(Sim: Instances, LoadBalancers, Routes);

@@ -1,0 +1,70 @@
+//! What wit-bindgen makes of `wit/v0.1`. Nothing here is for authors: the crate root re-exports the types by hand.
+//!
+//! One world for each exported interface, all sharing the types of the imports world. Because each has an export macro of
+//! its own, a component exports exactly the interfaces its author registers: see `register.rs`.
+
+/// Types and host functions.
+pub mod imports {
+    #![expect(missing_docs, reason = "generated")]
+    wit_bindgen::generate!({
+        path: "../wit/v0.1",
+        world: "imports",
+        generate_all,
+        generate_unused_types: true,
+        additional_derives: [PartialEq, Clone],
+    });
+}
+
+/// One world with one exported interface.
+macro_rules! exported {
+    ($module:ident, $world:literal, $export_macro:literal, $path:literal) => {
+        pub mod $module {
+            #![expect(missing_docs, reason = "generated")]
+            wit_bindgen::generate!({
+                path: "../wit/v0.1",
+                world: $world,
+                with: {
+                    "cloudwit:provider/types@0.1.0": crate::bindings::imports::cloudwit::provider::types,
+                    "cloudwit:provider/services@0.1.0": crate::bindings::imports::cloudwit::provider::services,
+                    "cloudwit:provider/config@0.1.0": crate::bindings::imports::cloudwit::provider::config,
+                    "cloudwit:provider/keys@0.1.0": crate::bindings::imports::cloudwit::provider::keys,
+                    "cloudwit:provider/state@0.1.0": crate::bindings::imports::cloudwit::provider::state,
+                    "cloudwit:provider/log@0.1.0": crate::bindings::imports::cloudwit::provider::log,
+                    "cloudwit:provider/events@0.1.0": crate::bindings::imports::cloudwit::provider::events,
+                    "cloudwit:provider/cluster@0.1.0": crate::bindings::imports::cloudwit::provider::cluster,
+                },
+                generate_unused_types: true,
+                additional_derives: [PartialEq, Clone],
+                pub_export_macro: true,
+                export_macro_name: $export_macro,
+                default_bindings_module: $path,
+                runtime_path: "::cloudwit_guest_sdk::__private::wit_bindgen::rt",
+            });
+        }
+    };
+}
+
+exported!(
+    info,
+    "provides-info",
+    "__export_info",
+    "cloudwit_guest_sdk::bindings::info"
+);
+exported!(
+    instances,
+    "provides-instances",
+    "__export_instances",
+    "cloudwit_guest_sdk::bindings::instances"
+);
+exported!(
+    load_balancers,
+    "provides-load-balancers",
+    "__export_load_balancers",
+    "cloudwit_guest_sdk::bindings::load_balancers"
+);
+exported!(
+    routes,
+    "provides-routes",
+    "__export_routes",
+    "cloudwit_guest_sdk::bindings::routes"
+);

@@ -1,0 +1,63 @@
+//! What a provider may use: [`Context`] is the door to everything outside the component.
+
+use crate::host;
+use crate::http::Http;
+use crate::keys::Keys;
+use crate::state::State;
+use crate::types::*;
+
+/// The world outside, as far as the operator granted it. Costs nothing to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Context(());
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+
+    /// A client for the cloud's API.
+    pub fn http(&self) -> Http {
+        Http::new()
+    }
+
+    /// Secrets that the host keeps: key handles and hashes. To put a secret into a request use [`Secret`](crate::Secret).
+    pub fn keys(&self) -> Keys {
+        Keys(())
+    }
+
+    /// What outlives this call: tokens, snapshots, locks.
+    pub fn state(&self) -> State {
+        State(())
+    }
+
+    /// The cluster's name (`--cluster-name`) and Pod ranges (`--cluster-cidr`).
+    pub fn cluster(&self) -> ClusterInfo {
+        host::cluster()
+    }
+
+    /// All Nodes, from the controller's cache.
+    ///
+    /// # Errors
+    /// `denied` when the operator did not grant the view, with the line to add.
+    pub fn nodes(&self) -> Result<Vec<ClusterNode>, Failure> {
+        host::nodes().map_err(Failure::Denied)
+    }
+
+    /// All Services of type `LoadBalancer` of this provider, from the controller's cache.
+    ///
+    /// # Errors
+    /// `denied` when the operator did not grant the view, with the line to add.
+    pub fn services(&self) -> Result<Vec<Service>, Failure> {
+        host::services().map_err(Failure::Denied)
+    }
+
+    /// Writes an Event on the Service of this call. `reason` is short CamelCase, `message` a sentence without secrets.
+    pub fn service_event(&self, kind: EventKind, reason: &str, message: &str) {
+        host::emit(None, kind, reason, message);
+    }
+
+    /// Writes an Event on a Node of this call.
+    pub fn node_event(&self, node: &str, kind: EventKind, reason: &str, message: &str) {
+        host::emit(Some(node), kind, reason, message);
+    }
+}

@@ -1,0 +1,286 @@
+//! How the cloud's answers become [`Failure`]s.
+//!
+//! The case of a failure decides when the host tries again, so it is chosen here, once, from the HTTP status and `Retry-After`:
+//!
+//! | answer | failure |
+//! | ------ | ------- |
+//! | 404, 410 | `not-found` |
+//! | 401, 403 | `denied` |
+//! | 409, 412 | `conflict` |
+//! | 400, 422 | `invalid` |
+//! | 429, and 503 with `Retry-After` | `rate-limited` |
+//! | 408, 423 to 425, other 5xx, no answer | `unavailable` |
+//! | refused by the host | `denied` |
+//! | anything else | `other` |
+
+use std::time::Duration;
+
+use crate::http::Response;
+use crate::http_date::seconds_until;
+use crate::types::{Failure, Pending, Throttle};
+
+/// Bytes of an answer's body that are quoted in a failure.
+const QUOTED: usize = 300;
+
+impl Failure {
+    /// Not finished: the host calls again after this time and hands the token back. At most 4 KiB of token.
+    pub fn pending(after: Duration, token: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Pending(Pending {
+            after_ms: millis(after),
+            token: token.into(),
+            message: message.into(),
+        })
+    }
+
+    /// The cloud asks to slow down.
+    pub fn rate_limited(after: Option<Duration>, message: impl Into<String>) -> Self {
+        Self::RateLimited(Throttle {
+            after_ms: after.map(millis),
+            message: message.into(),
+        })
+    }
+
+    /// A request that can never succeed as it stands.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+
+    /// Something the call needs does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::NotFound(message.into())
+    }
+
+    /// Credentials or permissions do not suffice.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::Denied(message.into())
+    }
+
+    /// Somebody else changed the same thing.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::Conflict(message.into())
+    }
+
+    /// The cloud cannot be reached or failed on its side.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::Unavailable(message.into())
+    }
+
+    /// Anything that fits nowhere else.
+    pub fn other(message: impl Into<String>) -> Self {
+        Self::Other(message.into())
+    }
+
+    /// The failure for an HTTP status, by the table in [`crate::failure`]; for answers that carry the status of each part.
+    pub fn from_status(status: u16, message: impl Into<String>) -> Self {
+        let message = message.into();
+        match status {
+            404 | 410 => Self::NotFound(message),
+            401 | 403 => Self::Denied(message),
+            409 | 412 => Self::Conflict(message),
+            400 | 422 => Self::Invalid(message),
+            429 => Self::rate_limited(None, message),
+            408 | 423..=425 | 500.. => Self::Unavailable(message),
+            _ => Self::Other(message),
+        }
+    }
+
+    /// Whether it is `not-found`.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound(_))
+    }
+
+    /// The text for people.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Pending(pending) => &pending.message,
+            Self::RateLimited(throttle) => &throttle.message,
+            Self::NotFound(text)
+            | Self::Denied(text)
+            | Self::Invalid(text)
+            | Self::Conflict(text)
+            | Self::Unavailable(text)
+            | Self::ImplementedElsewhere(text)
+            | Self::Other(text) => text,
+        }
+    }
+
+    /// The same failure with what was being done in front of its text: `creating the load balancer: ...`.
+    pub fn context(mut self, doing: &str) -> Self {
+        let text = match &mut self {
+            Self::Pending(pending) => &mut pending.message,
+            Self::RateLimited(throttle) => &mut throttle.message,
+            Self::NotFound(text)
+            | Self::Denied(text)
+            | Self::Invalid(text)
+            | Self::Conflict(text)
+            | Self::Unavailable(text)
+            | Self::ImplementedElsewhere(text)
+            | Self::Other(text) => text,
+        };
+        text.insert_str(0, ": ");
+        text.insert_str(0, doing);
+        self
+    }
+}
+
+/// Milliseconds, at most what fits the contract (49 days).
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// The failure for an answer that is none of the successes, by the table above. `now` is in seconds since 1970 and only used
+/// for a `Retry-After` that is a date, when the answer carries no `Date` of its own.
+pub(crate) fn from_response(response: &Response, now: u64) -> Failure {
+    let text = describe(response);
+    let after = retry_after(response, now);
+    match response.status {
+        429 | 503 if after.is_some() => Failure::rate_limited(after, text),
+        status => Failure::from_status(status, text),
+    }
+}
+
+/// `Retry-After`: a number of seconds or a date. Anything else counts as no advice.
+fn retry_after(response: &Response, now: u64) -> Option<Duration> {
+    let value = response.header("retry-after")?.trim();
+    if let Ok(seconds) = value.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    // Two times of the cloud's own clock: a wrong clock on our side then does no harm.
+    seconds_until(value, response.header("date"), now).map(Duration::from_secs)
+}
+
+/// `GET https://cloud/v1/x: 404 Not Found: the body's beginning`.
+fn describe(response: &Response) -> String {
+    let mut text = String::with_capacity(120);
+    text.push_str(&response.request);
+    text.push_str(": ");
+    text.push_str(&response.status.to_string());
+    if let Some(name) = status_name(response.status) {
+        text.push(' ');
+        text.push_str(name);
+    }
+    let body = String::from_utf8_lossy(&response.body[..response.body.len().min(QUOTED)]);
+    let body = body.trim();
+    if !body.is_empty() {
+        text.push_str(": ");
+        // One line: it ends up in Events and log lines.
+        text.extend(body.chars().map(|c| if c.is_control() { ' ' } else { c }));
+        if response.body.len() > QUOTED {
+            text.push_str("...");
+        }
+    }
+    text
+}
+
+fn status_name(status: u16) -> Option<&'static str> {
+    Some(match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        409 => "Conflict",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
+        Response {
+            request: "GET https://cloud.test/v1".into(),
+            status,
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
+            body: body.into(),
+        }
+    }
+
+    fn failure(status: u16) -> Failure {
+        from_response(&response(status, &[], ""), 0)
+    }
+
+    #[test]
+    fn the_status_decides_the_case() {
+        for status in [404, 410] {
+            assert!(matches!(failure(status), Failure::NotFound(_)), "{status}");
+        }
+        for status in [401, 403] {
+            assert!(matches!(failure(status), Failure::Denied(_)), "{status}");
+        }
+        for status in [409, 412] {
+            assert!(matches!(failure(status), Failure::Conflict(_)), "{status}");
+        }
+        for status in [400, 422] {
+            assert!(matches!(failure(status), Failure::Invalid(_)), "{status}");
+        }
+        for status in [408, 500, 502, 503, 504, 599] {
+            assert!(matches!(failure(status), Failure::Unavailable(_)), "{status}");
+        }
+        for status in [301, 402, 405, 418] {
+            assert!(matches!(failure(status), Failure::Other(_)), "{status}");
+        }
+        assert_eq!(
+            failure(429),
+            Failure::rate_limited(None, "GET https://cloud.test/v1: 429 Too Many Requests")
+        );
+    }
+
+    #[test]
+    fn retry_after_in_seconds_or_as_a_date_is_kept() {
+        let after = |status, headers: &[(&str, &str)]| match from_response(&response(status, headers, ""), 784_111_777)
+        {
+            Failure::RateLimited(throttle) => throttle.after_ms,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(after(429, &[("Retry-After", "7")]), Some(7_000));
+        assert_eq!(after(503, &[("retry-after", "0")]), Some(0));
+        assert_eq!(
+            after(429, &[("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT")]),
+            Some(10_000)
+        );
+        assert_eq!(
+            after(
+                429,
+                &[
+                    ("date", "Sun, 06 Nov 1994 08:49:40 GMT"),
+                    ("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT")
+                ]
+            ),
+            Some(7_000)
+        );
+        assert_eq!(after(429, &[("retry-after", "soon")]), None);
+    }
+
+    #[test]
+    fn the_text_names_request_status_and_the_beginning_of_the_answer_in_one_line() {
+        let failure = from_response(&response(409, &[], " {\"message\":\n\"busy\"} "), 0);
+        assert_eq!(
+            failure.message(),
+            "GET https://cloud.test/v1: 409 Conflict: {\"message\": \"busy\"}"
+        );
+        let long = from_response(&response(500, &[], &"x".repeat(1000)), 0);
+        assert!(long.message().ends_with("xxx...") && long.message().len() < 400);
+    }
+
+    #[test]
+    fn context_is_put_in_front_and_the_case_stays() {
+        let failure = Failure::pending(Duration::from_secs(5), "lb-1", "building").context("load balancer web");
+        let Failure::Pending(pending) = failure else {
+            panic!("{failure:?}")
+        };
+        assert_eq!(
+            (pending.after_ms, pending.message.as_str()),
+            (5_000, "load balancer web: building")
+        );
+    }
+}

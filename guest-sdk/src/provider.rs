@@ -1,0 +1,134 @@
+//! What an author implements: one trait for each interface of the contract.
+//!
+//! The host makes a fresh instance of the component for every call, so a provider is built, asked once and thrown away:
+//! `Provider::new` reads no network and keeps no cache. What must outlive a call goes to [`Context::state`].
+
+use serde::de::DeserializeOwned;
+
+use crate::types::*;
+use crate::{Context, Problems};
+
+/// What every provider answers. Export `info` of the contract.
+pub trait Provider: Sized {
+    /// The cloud config. Unknown keys, missing keys and wrong types are found and reported by themselves, all at once.
+    /// Use [`NoConfig`](crate::NoConfig) when there is nothing to configure.
+    type Config: DeserializeOwned;
+
+    /// Name, version, provider-id prefixes, and what it would like to be granted. `config` is none when it is wrong or missing;
+    /// this must then still answer.
+    fn describe(config: Option<&Self::Config>) -> Description;
+
+    /// Mistakes that types cannot express: a URL that is none, a page size of nought. No network.
+    fn validate(config: &Self::Config, problems: &mut Problems) {
+        let _ = (config, problems);
+    }
+
+    /// Makes the provider for one call. The configuration has passed [`validate`](Self::validate).
+    ///
+    /// # Errors
+    /// Whatever makes a call impossible; the call is answered with it.
+    fn new(config: Self::Config, context: Context) -> Result<Self, Failure>;
+
+    /// One cheap authenticated call, to learn whether address and credentials are right.
+    ///
+    /// # Errors
+    /// What the cloud said.
+    fn probe(&self) -> Result<(), Failure>;
+
+    /// Reads the text of the cloud config. JSON unless a provider documents another format: it then builds the JSON that
+    /// [`Config`](Self::Config) is read from. Empty text never gets here and counts as an empty object.
+    ///
+    /// # Errors
+    /// Where the text is malformed.
+    fn parse_config(text: &str) -> Result<serde_json::Value, Problem> {
+        crate::config::parse_json(text)
+    }
+}
+
+/// Machines behind Nodes. Export `instances` of the contract.
+pub trait Instances: Provider {
+    /// Looks many machines up, in the order and number of `nodes` (at most 1,000). List pages of machines instead of asking for each.
+    ///
+    /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud said does not exist; when in doubt, fail.
+    ///
+    /// # Errors
+    /// What prevents every look-up: the cloud cannot be reached, the token is refused.
+    fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure>;
+}
+
+/// Load balancers for Services. Export `load-balancers` of the contract.
+///
+/// Calls for one Service never overlap. Everything but [`name`](Self::name) and [`get`](Self::get) has to be idempotent: find by
+/// owner (the Service's uid) first, adopt by name second, create last.
+pub trait LoadBalancers: Provider {
+    /// The name of the Service's load balancer: stable for its life, no network. By default the one every upstream provider uses.
+    fn name(cluster: &ClusterInfo, service: &Service) -> String {
+        let _ = cluster;
+        default_balancer_name(service)
+    }
+
+    /// Finds the Service's load balancer, half-built ones too. Changes nothing.
+    ///
+    /// # Errors
+    /// What the cloud said. Not finding it is `Ok(None)`.
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure>;
+
+    /// Creates it or brings it to what the Service asks for. `token` is the one of the `pending` answer that this call continues.
+    ///
+    /// # Errors
+    /// `pending` while the cloud works on it; else what the cloud said.
+    fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure>;
+
+    /// Brings only the targets up to date.
+    ///
+    /// # Errors
+    /// `not-found` when there is no load balancer, `pending` while the cloud works on it.
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure>;
+
+    /// Deletes it and everything made for it. Success when there is nothing.
+    ///
+    /// # Errors
+    /// `pending` while the cloud works on it; else what the cloud said.
+    fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure>;
+}
+
+/// Routes to Pod ranges. Export `routes` of the contract.
+pub trait Routes: Provider {
+    /// The routes of this cluster and no others: what is listed and not wanted is deleted.
+    ///
+    /// # Errors
+    /// What the cloud said.
+    fn list(&self) -> Result<Vec<Route>, Failure>;
+
+    /// Deletes, then creates. One result for each change, in the given order. Creating what exists and deleting what does not is
+    /// success.
+    ///
+    /// # Errors
+    /// What prevents every change.
+    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure>;
+}
+
+/// The name upstream's providers give: `a` and the Service's uid without dashes, at most 32 characters (kubernetes/cloud-provider
+/// `cloud.go`, `DefaultLoadBalancerName`). It MUST NOT change: load balancers are adopted by it.
+pub fn default_balancer_name(service: &Service) -> String {
+    let mut name = String::with_capacity(32);
+    name.push('a');
+    name.extend(service.uid.chars().filter(|c| *c != '-').take(31));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_name_is_upstreams() {
+        let service = Service::new("default", "web", "1bf6e8a3-6f0a-4d3e-9a3c-000000000001");
+        assert_eq!(default_balancer_name(&service), "a1bf6e8a36f0a4d3e9a3c00000000000");
+    }
+}

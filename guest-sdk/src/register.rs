@@ -1,0 +1,119 @@
+//! Registration: [`register_provider!`](crate::register_provider) and what stands between the component's exports and the traits.
+//!
+//! The macro names the interfaces, the component exports exactly those. Every exported function goes the same way: read the
+//! configuration, make the provider, ask it. Natively nothing is exported (the names of exports are no valid symbols there); the
+//! macro then only checks that the traits are implemented.
+
+use crate::bindings::{info, instances, load_balancers, routes};
+use crate::types::*;
+use crate::{Context, Instances, LoadBalancers, Provider, Routes, config, host};
+
+use info::exports::cloudwit::provider::info::Guest as InfoGuest;
+use instances::exports::cloudwit::provider::instances::Guest as InstancesGuest;
+use load_balancers::exports::cloudwit::provider::load_balancers::Guest as LoadBalancersGuest;
+use routes::exports::cloudwit::provider::routes::Guest as RoutesGuest;
+
+/// Makes the crate a provider: `register_provider!(Sim: Instances, LoadBalancers, Routes);`.
+///
+/// The type implements [`Provider`] and the named traits; an interface that is not named is not exported, and the
+/// controller then knows that this cloud does not have it. Call it once, in a crate of type `cdylib`.
+#[macro_export]
+macro_rules! register_provider {
+    ($provider:ty : $($interface:ident),+ $(,)?) => {
+        const _: fn() = || {
+            fn provides<P: $crate::Provider $(+ $crate::$interface)+>() {}
+            provides::<$provider>();
+        };
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            type Registered = $provider;
+            $crate::bindings::info::__export_info!(Registered with_types_in $crate::bindings::info);
+            $($crate::__export_interface!(Registered, $interface);)+
+        };
+    };
+}
+
+/// Exports one interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_interface {
+    ($provider:ident, Instances) => {
+        $crate::bindings::instances::__export_instances!($provider with_types_in $crate::bindings::instances);
+    };
+    ($provider:ident, LoadBalancers) => {
+        $crate::bindings::load_balancers::__export_load_balancers!($provider with_types_in $crate::bindings::load_balancers);
+    };
+    ($provider:ident, Routes) => {
+        $crate::bindings::routes::__export_routes!($provider with_types_in $crate::bindings::routes);
+    };
+    ($provider:ident, $other:ident) => {
+        compile_error!(concat!(
+            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers and Routes"
+        ));
+    };
+}
+
+/// Makes the provider for one call, from what the operator configured.
+///
+/// # Errors
+/// `invalid` with every mistake of the configuration, or what the provider's own `new` says.
+pub(crate) fn start<P: Provider>() -> Result<P, Failure> {
+    let config = config::read::<P>().map_err(|problems| problems.into_failure())?;
+    P::new(config, Context::new())
+}
+
+impl<P: Provider> InfoGuest for P {
+    fn describe() -> Description {
+        P::describe(config::read::<P>().ok().as_ref())
+    }
+
+    fn check() -> Vec<Problem> {
+        config::read::<P>().err().map(Into::into).unwrap_or_default()
+    }
+
+    fn probe() -> Result<(), Failure> {
+        start::<P>()?.probe()
+    }
+}
+
+impl<P: Instances> InstancesGuest for P {
+    fn lookup(nodes: Vec<NodeRef>) -> Result<Vec<Result<Presence, Failure>>, Failure> {
+        start::<P>()?.lookup(&nodes)
+    }
+}
+
+impl<P: LoadBalancers> LoadBalancersGuest for P {
+    fn name(service: Service) -> String {
+        P::name(&host::cluster(), &service)
+    }
+
+    fn get(service: Service) -> Result<Option<Balancer>, Failure> {
+        start::<P>()?.get(&service)
+    }
+
+    fn ensure(service: Service, targets: Vec<Target>, token: Option<String>) -> Result<Balancer, Failure> {
+        start::<P>()?.ensure(&service, &targets, token.as_deref())
+    }
+
+    fn update_targets(
+        service: Service,
+        targets: Vec<Target>,
+        token: Option<String>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        start::<P>()?.update_targets(&service, &targets, token.as_deref())
+    }
+
+    fn delete(service: Service, token: Option<String>) -> Result<Vec<AnnotationChange>, Failure> {
+        start::<P>()?.delete(&service, token.as_deref())
+    }
+}
+
+impl<P: Routes> RoutesGuest for P {
+    fn list() -> Result<Vec<Route>, Failure> {
+        start::<P>()?.list()
+    }
+
+    fn apply(create: Vec<NewRoute>, delete: Vec<Route>) -> Result<RouteOutcome, Failure> {
+        start::<P>()?.apply(&create, &delete)
+    }
+}

@@ -1,0 +1,235 @@
+//! The words of the contract under their Rust names, with the helpers that make them pleasant to build.
+//!
+//! The types themselves are generated from `wit/v0.1`; what each field means is written there and shown here.
+
+use std::net::IpAddr;
+
+use crate::bindings;
+
+pub use bindings::imports::cloudwit::provider::cluster::Node as ClusterNode;
+pub use bindings::imports::cloudwit::provider::config::ClusterInfo;
+pub use bindings::imports::cloudwit::provider::events::Kind as EventKind;
+pub use bindings::imports::cloudwit::provider::services::{
+    Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy,
+};
+pub use bindings::imports::cloudwit::provider::types::{
+    Address, AddressKind, Evidence, Failure, Instance, NodeRef, Pair, Pending, Presence, Throttle,
+};
+pub use bindings::info::exports::cloudwit::provider::info::{Description, HttpWish, Problem, SecretWish};
+pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{AnnotationChange, Balancer, Target};
+pub use bindings::routes::exports::cloudwit::provider::routes::{NewRoute, Outcome as RouteOutcome, Route};
+
+impl Pair {
+    /// A key and its value.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            value: value.into(),
+        }
+    }
+}
+
+impl Address {
+    /// An address of this kind.
+    pub fn new(kind: AddressKind, value: impl Into<String>) -> Self {
+        Self {
+            kind,
+            value: value.into(),
+        }
+    }
+}
+
+impl NodeRef {
+    /// A Node of this name of which nothing else is known, as it joins.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            provider_id: None,
+            system_uuid: None,
+            addresses: Vec::new(),
+        }
+    }
+
+    /// The same Node with this provider id.
+    pub fn with_provider_id(mut self, provider_id: impl Into<String>) -> Self {
+        self.provider_id = Some(provider_id.into());
+        self
+    }
+}
+
+impl Instance {
+    /// A machine with this provider id of which nothing else is known yet.
+    pub fn new(provider_id: impl Into<String>) -> Self {
+        Self {
+            provider_id: provider_id.into(),
+            instance_type: None,
+            zone: None,
+            region: None,
+            addresses: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+}
+
+impl Service {
+    /// A Service with this name and uid and nothing else; a start for tests.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>, uid: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            uid: uid.into(),
+            annotations: Vec::new(),
+            labels: Vec::new(),
+            ports: Vec::new(),
+            load_balancer_ip: None,
+            source_ranges: Vec::new(),
+            traffic_policy: TrafficPolicy::Cluster,
+            session_affinity_seconds: None,
+            health_check_node_port: None,
+            ip_families: Vec::new(),
+            external_ips: Vec::new(),
+            ingress: Vec::new(),
+        }
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations
+            .iter()
+            .find(|pair| pair.key == key)
+            .map(|pair| pair.value.as_str())
+    }
+}
+
+impl Ingress {
+    /// An ingress point at this IP address, with the API server's default mode.
+    pub fn ip(address: impl Into<String>) -> Self {
+        Self {
+            endpoint: Endpoint::Ip((address.into(), None)),
+            ports: Vec::new(),
+        }
+    }
+
+    /// An ingress point at this host name.
+    pub fn hostname(name: impl Into<String>) -> Self {
+        Self {
+            endpoint: Endpoint::Hostname(name.into()),
+            ports: Vec::new(),
+        }
+    }
+}
+
+impl Balancer {
+    /// A load balancer reached at these points, without annotation changes.
+    pub fn at(ingress: Vec<Ingress>) -> Self {
+        Self {
+            ingress,
+            annotations: Vec::new(),
+        }
+    }
+}
+
+impl AnnotationChange {
+    /// Sets an annotation.
+    pub fn set(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            value: Some(value.into()),
+        }
+    }
+
+    /// Removes an annotation.
+    pub fn remove(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            value: None,
+        }
+    }
+}
+
+impl Problem {
+    /// A mistake at this key of the configuration.
+    pub fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            at: at.into(),
+            message: message.into(),
+        }
+    }
+}
+
+impl Description {
+    /// A provider of this name and version that wants nothing yet. For the version, `env!("CARGO_PKG_VERSION")` is usual.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            provider_id_prefixes: Vec::new(),
+            http: Vec::new(),
+            secrets: Vec::new(),
+        }
+    }
+
+    /// Adds a prefix of the provider ids it gives out, such as `sim://`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.provider_id_prefixes.push(prefix.into());
+        self
+    }
+
+    /// Adds a destination it would like to reach.
+    pub fn http(mut self, wish: impl IntoIterator<Item = HttpWish>) -> Self {
+        self.http.extend(wish);
+        self
+    }
+
+    /// Adds a secret it would like to use.
+    pub fn secret(mut self, name: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.secrets.push(SecretWish {
+            name: name.into(),
+            reason: reason.into(),
+        });
+        self
+    }
+}
+
+impl HttpWish {
+    /// The wish to reach the host of this URL with these methods; none when it is no `http` or `https` URL.
+    pub fn for_url(url: &str, methods: &[&str], reason: impl Into<String>) -> Option<Self> {
+        let parts = crate::http::split_url(url)?;
+        let (host, port) = split_port(parts.authority);
+        Some(Self {
+            scheme: parts.scheme.into(),
+            host: host.into(),
+            port,
+            methods: methods.iter().map(|method| (*method).into()).collect(),
+            reason: reason.into(),
+        })
+    }
+}
+
+/// Takes `host:port` apart; `[::1]:80` gives `::1` and 80.
+fn split_port(authority: &str) -> (&str, Option<u16>) {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, port) = rest.split_once(']').unwrap_or((rest, ""));
+        return (host, port.strip_prefix(':').and_then(|port| port.parse().ok()));
+    }
+    match authority.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok()),
+        None => (authority, None),
+    }
+}
+
+/// Takes a provider id of the form `scheme://rest` apart: the rest, if the id starts with this prefix and has one.
+///
+/// ```
+/// # use cloudwit_guest_sdk::types::id_after;
+/// assert_eq!(id_after("sim://", "sim://vm-7"), Some("vm-7"));
+/// assert_eq!(id_after("sim://", "aws:///z/i-1"), None);
+/// ```
+pub fn id_after<'a>(prefix: &str, provider_id: &'a str) -> Option<&'a str> {
+    provider_id.strip_prefix(prefix).filter(|rest| !rest.is_empty())
+}
+
+/// An address as the cloud's private or public one; none when the text is no IP address.
+pub fn ip_address(kind: AddressKind, text: &str) -> Option<Address> {
+    text.parse::<IpAddr>().ok().map(|ip| Address::new(kind, ip.to_string()))
+}

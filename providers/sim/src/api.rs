@@ -1,0 +1,341 @@
+//! The simulated cloud's API: its wire types, and one function for each call.
+//!
+//! No decision is made here. Failures are right as they come: the SDK maps status and `Retry-After`.
+
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::TOKEN;
+use crate::config::Config;
+
+/// A machine.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Machine {
+    /// Unique for ever.
+    pub id: String,
+    /// Usually, but not by force, the Node's name.
+    pub name: String,
+    /// Size, such as `small`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Zone.
+    pub zone: String,
+    /// Region.
+    pub region: String,
+    /// Whether it runs.
+    pub state: MachineState,
+    /// Addresses, the most important first.
+    pub addresses: Vec<MachineAddress>,
+    /// Free labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Whether a machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MachineState {
+    /// It does.
+    Running,
+    /// It is switched off.
+    Stopped,
+}
+
+/// An address of a machine.
+#[derive(Debug, Clone, Deserialize)]
+pub struct MachineAddress {
+    /// In which network.
+    pub network: Network,
+    /// The IP address.
+    pub ip: String,
+}
+
+/// Where an address is reachable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Inside the cloud.
+    Private,
+    /// Everywhere.
+    Public,
+}
+
+/// A load balancer.
+#[derive(Debug, Clone, Deserialize)]
+pub struct LoadBalancer {
+    /// Unique for ever.
+    pub id: String,
+    /// Whether it works already.
+    pub state: BalancerState,
+    /// Where it is reached, once it is active.
+    pub address: Option<String>,
+    /// What it was asked to be.
+    pub spec: BalancerSpec,
+}
+
+/// Whether a load balancer works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BalancerState {
+    /// Not yet.
+    Building,
+    /// It does.
+    Active,
+}
+
+/// What a load balancer shall be. One type for asking and for what is there, so that `!=` finds every difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BalancerSpec {
+    /// Unique in its cluster.
+    pub name: String,
+    /// The cluster it belongs to.
+    pub cluster: String,
+    /// The uid of the Service it belongs to; none when nobody claimed it.
+    pub owner: Option<String>,
+    /// Who can reach it.
+    pub scheme: Scheme,
+    /// Ports in the Service's order.
+    pub ports: Vec<BalancerPort>,
+    /// Ids of the machines it sends traffic to, sorted.
+    pub targets: Vec<String>,
+    /// Who may connect, as CIDRs; empty means everybody.
+    pub source_ranges: Vec<String>,
+    /// Seconds for which a client stays with its machine.
+    pub affinity_seconds: Option<u32>,
+    /// Port to ask machines for their health; none asks the traffic's own port.
+    pub health_check_port: Option<u16>,
+    /// The address to take; none for any.
+    pub requested_address: Option<String>,
+}
+
+/// Who can reach a load balancer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Everybody.
+    Public,
+    /// Only machines of this cloud.
+    Internal,
+}
+
+/// One port of a load balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BalancerPort {
+    /// `tcp` or `udp`.
+    pub protocol: PortProtocol,
+    /// Where it listens.
+    pub port: u16,
+    /// Where machines listen.
+    pub node_port: u16,
+}
+
+/// The protocols the cloud knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PortProtocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// A route.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CloudRoute {
+    /// Unique for ever.
+    pub id: String,
+    /// Whether its machine is gone.
+    pub blackhole: bool,
+    /// What it was asked to be.
+    pub spec: RouteSpec,
+}
+
+/// What a route shall be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteSpec {
+    /// The cluster it belongs to.
+    pub cluster: String,
+    /// Pod range as a CIDR.
+    pub destination: String,
+    /// Id of the machine.
+    pub machine: String,
+    /// Name of the Node, a free text to the cloud.
+    pub node: String,
+}
+
+/// The cloud's answer to many changes of routes.
+#[derive(Debug, Deserialize)]
+pub struct RouteResults {
+    /// For each creation.
+    pub created: Vec<PartResult>,
+    /// For each deletion.
+    pub deleted: Vec<PartResult>,
+}
+
+/// One part of an answer to many changes.
+#[derive(Debug, Deserialize)]
+pub struct PartResult {
+    /// As an HTTP status.
+    pub status: u16,
+    /// What went wrong.
+    #[serde(default)]
+    pub message: String,
+}
+
+#[derive(Serialize)]
+struct RouteChanges<'a> {
+    create: &'a [RouteSpec],
+    delete: &'a [&'a str],
+}
+
+#[derive(Serialize)]
+struct Targets<'a> {
+    targets: &'a [String],
+}
+
+/// One page of a list.
+#[derive(Deserialize)]
+struct Page<T> {
+    items: Vec<T>,
+    next: Option<String>,
+}
+
+/// The calls.
+#[derive(Debug)]
+pub struct Api {
+    http: Http,
+    region: Option<String>,
+    page_size: u16,
+}
+
+impl Api {
+    /// A client for this configuration.
+    pub fn new(config: Config, http: Http) -> Self {
+        let http = http.base(&config.endpoint).bearer(&Secret::new(TOKEN));
+        Self {
+            http,
+            region: config.region,
+            page_size: config.page_size,
+        }
+    }
+
+    /// The most machines that can be asked for at once.
+    pub fn page_size(&self) -> usize {
+        self.page_size.into()
+    }
+
+    /// One cheap call, to see whether address and token are right.
+    pub fn zones(&self) -> Result<Response, Failure> {
+        self.http.get("/v1/zones").send()
+    }
+
+    /// The machines with these ids, or these names; as `by` says. At most [`page_size`](Self::page_size) keys, of which those without a
+    /// machine are left out. Several machines can have one name.
+    pub fn machines(&self, by: MachineKey, keys: &[&str]) -> Result<Vec<Machine>, Failure> {
+        let keys = keys.join(",");
+        self.list(|| {
+            let request = self.http.get("/v1/instances").query(by.parameter(), &keys);
+            // An id means one machine wherever it is; a name is only looked for where the cluster is.
+            match by {
+                MachineKey::Id => request,
+                MachineKey::Name => request.query_opt("region", self.region.as_ref()),
+            }
+        })
+    }
+
+    /// The load balancers of this cluster that match `parameter`.
+    pub fn load_balancers(&self, cluster: &str, parameter: &str, value: &str) -> Result<Vec<LoadBalancer>, Failure> {
+        self.list(|| {
+            self.http
+                .get("/v1/load-balancers")
+                .query("cluster", cluster)
+                .query(parameter, value)
+        })
+    }
+
+    /// A load balancer by its id.
+    pub fn load_balancer(&self, id: &str) -> Result<Option<LoadBalancer>, Failure> {
+        self.http
+            .get(&balancer_path(id))
+            .send_optional()?
+            .map(|response| response.json())
+            .transpose()
+    }
+
+    /// Makes a load balancer.
+    pub fn create_load_balancer(&self, spec: &BalancerSpec) -> Result<LoadBalancer, Failure> {
+        self.http.post("/v1/load-balancers").json(spec).send()?.json()
+    }
+
+    /// Makes a load balancer what `spec` says.
+    pub fn update_load_balancer(&self, id: &str, spec: &BalancerSpec) -> Result<LoadBalancer, Failure> {
+        self.http.put(&balancer_path(id)).json(spec).send()?.json()
+    }
+
+    /// Changes only the targets.
+    pub fn update_targets(&self, id: &str, targets: &[String]) -> Result<(), Failure> {
+        let path = [&balancer_path(id), "/targets"].concat();
+        self.http.put(&path).json(&Targets { targets }).send().map(drop)
+    }
+
+    /// Deletes a load balancer; one that does not exist is deleted.
+    pub fn delete_load_balancer(&self, id: &str) -> Result<(), Failure> {
+        self.http.delete(&balancer_path(id)).send_optional().map(drop)
+    }
+
+    /// The routes of this cluster.
+    pub fn routes(&self, cluster: &str) -> Result<Vec<CloudRoute>, Failure> {
+        self.list(|| self.http.get("/v1/routes").query("cluster", cluster))
+    }
+
+    /// Deletes routes by id, then creates others; all in one request.
+    pub fn change_routes(&self, create: &[RouteSpec], delete: &[&str]) -> Result<RouteResults, Failure> {
+        self.http
+            .post("/v1/routes/batch")
+            .json(&RouteChanges { create, delete })
+            .send()?
+            .json()
+    }
+
+    /// All pages of a list.
+    fn list<T: serde::de::DeserializeOwned>(
+        &self,
+        request: impl Fn() -> cloudwit_guest_sdk::http::Request,
+    ) -> Result<Vec<T>, Failure> {
+        paginate(|token| {
+            let page: Page<T> = request()
+                .query("limit", self.page_size)
+                .query_opt("token", token)
+                .send()?
+                .json()?;
+            Ok((page.items, page.next))
+        })
+    }
+}
+
+/// By what machines are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MachineKey {
+    /// Their ids.
+    Id,
+    /// Their names.
+    Name,
+}
+
+impl MachineKey {
+    fn parameter(self) -> &'static str {
+        match self {
+            Self::Id => "ids",
+            Self::Name => "names",
+        }
+    }
+}
+
+fn balancer_path(id: &str) -> String {
+    ["/v1/load-balancers/", &cloudwit_guest_sdk::http::percent_encode(id)].concat()
+}

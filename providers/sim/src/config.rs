@@ -1,0 +1,88 @@
+//! The cloud config: JSON with these keys. README.md has the same as a table.
+
+use cloudwit_guest_sdk::http::is_url;
+use cloudwit_guest_sdk::prelude::*;
+use serde::Deserialize;
+
+/// The most machines that the cloud takes or gives in one request.
+pub const MAX_PAGE_SIZE: u16 = 500;
+
+/// What the operator configures. The token is no part of it: it is a secret.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// URL of the cloud's API, such as `https://sim.example.com`.
+    pub endpoint: String,
+    /// Only machines of this region; all when left out.
+    pub region: Option<String>,
+    /// Machines per request, 1 to 500.
+    #[serde(default = "max_page_size")]
+    pub page_size: u16,
+}
+
+fn max_page_size() -> u16 {
+    MAX_PAGE_SIZE
+}
+
+impl Config {
+    /// What types cannot express.
+    pub fn validate(&self, problems: &mut Problems) {
+        if !is_url(&self.endpoint) {
+            problems.add(
+                "endpoint",
+                format!("{:?} is no URL; write it like https://sim.example.com", self.endpoint),
+            );
+        }
+        if !(1..=MAX_PAGE_SIZE).contains(&self.page_size) {
+            problems.add(
+                "pageSize",
+                format!("{} is not between 1 and {MAX_PAGE_SIZE}", self.page_size),
+            );
+        }
+        if self.region.as_deref() == Some("") {
+            problems.add(
+                "region",
+                "an empty region matches nothing; leave the key out for all regions",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cloudwit_guest_sdk::testing::FakeHost;
+
+    use crate::Sim;
+
+    #[test]
+    fn an_endpoint_is_enough() {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test:8443/api"}"#);
+        assert_eq!(host.check::<Sim>(), []);
+        let description = host.describe::<Sim>();
+        let wish = &description.http[0];
+        assert_eq!(
+            (wish.scheme.as_str(), wish.host.as_str(), wish.port),
+            ("https", "sim.test", Some(8443))
+        );
+        assert_eq!(description.provider_id_prefixes, ["sim://"]);
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "sim.test", "pageSize": 0, "region": ""}"#);
+        let places: Vec<String> = host.check::<Sim>().into_iter().map(|problem| problem.at).collect();
+        assert_eq!(places, ["endpoint", "pageSize", "region"]);
+    }
+
+    #[test]
+    fn it_describes_itself_even_when_the_configuration_is_wrong() {
+        let host = FakeHost::new();
+        host.config("endpoint=https://sim.test");
+        assert_eq!(host.check::<Sim>().len(), 1);
+        let description = host.describe::<Sim>();
+        assert_eq!((description.name.as_str(), description.http.len()), ("sim", 0));
+        assert_eq!(description.secrets[0].name, "token");
+    }
+}

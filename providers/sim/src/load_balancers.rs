@@ -1,0 +1,166 @@
+//! Load balancers for Services: find, adopt, create, and wait without sleeping.
+//!
+//! The owner mark (the Service's uid) is what makes a load balancer ours; it is found by it wherever it came from. One that
+//! has the right name and no owner is adopted, so that a cluster can move here without new addresses. The cloud builds
+//! for a while: `ensure` answers `pending` with the id as token, and goes on from there when it is called again.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::types::id_after;
+
+use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, PortProtocol, Scheme};
+use crate::{PROVIDER_ID_PREFIX, Sim};
+
+/// Annotation: who can reach the load balancer, `public` (the default) or `internal`.
+pub const SCHEME: &str = "sim.cloudwit.dev/scheme";
+
+/// How long to wait before looking again at what the cloud builds.
+const BUILD_POLL: Duration = Duration::from_secs(1);
+
+impl LoadBalancers for Sim {
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
+        Ok(self.find_balancer(service)?.map(|existing| Balancer::at(ingress(&existing))))
+    }
+
+    fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
+        let wanted = self.spec(service, targets)?;
+        // The token only saves the search: if its load balancer is gone, everything starts again.
+        let existing = match token {
+            Some(id) => self.api.load_balancer(id)?,
+            None => None,
+        };
+        let existing = match existing {
+            Some(existing) => Some(existing),
+            None => self.find_balancer(service)?,
+        };
+        let balancer = match existing {
+            Some(existing) if existing.spec == wanted => existing,
+            Some(existing) => self.api.update_load_balancer(&existing.id, &wanted)?,
+            None => self.api.create_load_balancer(&wanted)?,
+        };
+        match balancer.state {
+            BalancerState::Active => Ok(Balancer::at(ingress(&balancer))),
+            BalancerState::Building => Err(Failure::pending(
+                BUILD_POLL,
+                &balancer.id,
+                format!("the cloud builds load balancer {}", balancer.id),
+            )),
+        }
+    }
+
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        _token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let Some(existing) = self.find_balancer(service)? else {
+            return Err(Failure::not_found(format!(
+                "Service {} has no load balancer",
+                service.name
+            )));
+        };
+        let wanted = machine_ids(targets);
+        if existing.spec.targets != wanted {
+            self.api.update_targets(&existing.id, &wanted)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        if let Some(existing) = self.find_balancer(service)? {
+            self.api.delete_load_balancer(&existing.id)?;
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Sim {
+    /// The Service's load balancer: the one it owns, else one of its name that nobody owns.
+    fn find_balancer(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
+        let mut owned = self.api.load_balancers(&self.cluster, "owner", &service.uid)?;
+        if owned.len() > 1 {
+            let ids: Vec<&str> = owned.iter().map(|balancer| balancer.id.as_str()).collect();
+            return Err(Failure::conflict(format!(
+                "several load balancers are owned by Service {}: {}; delete all but one in the cloud",
+                service.name,
+                ids.join(", ")
+            )));
+        }
+        if let Some(balancer) = owned.pop() {
+            return Ok(Some(balancer));
+        }
+        let named = self.api.load_balancers(
+            &self.cluster,
+            "name",
+            &cloudwit_guest_sdk::provider::default_balancer_name(service),
+        )?;
+        Ok(named.into_iter().find(|balancer| balancer.spec.owner.is_none()))
+    }
+
+    /// What the Service asks for. Whatever this cloud cannot do is said here, before anything is changed.
+    fn spec(&self, service: &Service, targets: &[Target]) -> Result<BalancerSpec, Failure> {
+        Ok(BalancerSpec {
+            name: cloudwit_guest_sdk::provider::default_balancer_name(service),
+            cluster: self.cluster.clone(),
+            owner: Some(service.uid.clone()),
+            scheme: scheme(service)?,
+            ports: service.ports.iter().map(port).collect::<Result<_, _>>()?,
+            targets: machine_ids(targets),
+            source_ranges: service.source_ranges.clone(),
+            affinity_seconds: service.session_affinity_seconds,
+            health_check_port: service.health_check_node_port,
+            requested_address: service.load_balancer_ip.clone(),
+        })
+    }
+}
+
+fn scheme(service: &Service) -> Result<Scheme, Failure> {
+    match service.annotation(SCHEME) {
+        None | Some("public") => Ok(Scheme::Public),
+        Some("internal") => Ok(Scheme::Internal),
+        Some(other) => Err(Failure::invalid(format!(
+            "annotation {SCHEME} is {other:?}; it can be public or internal"
+        ))),
+    }
+}
+
+fn port(port: &ServicePort) -> Result<BalancerPort, Failure> {
+    let number = port.port;
+    let protocol = match port.protocol {
+        Protocol::Tcp => PortProtocol::Tcp,
+        Protocol::Udp => PortProtocol::Udp,
+        Protocol::Sctp => {
+            return Err(Failure::invalid(format!(
+                "port {number} is SCTP; the simulated cloud knows TCP and UDP"
+            )));
+        }
+    };
+    let Some(node_port) = port.node_port else {
+        return Err(Failure::invalid(format!(
+            "port {number} has no node port; the simulated cloud needs one: set allocateLoadBalancerNodePorts to true"
+        )));
+    };
+    Ok(BalancerPort {
+        protocol,
+        port: number,
+        node_port,
+    })
+}
+
+/// The targets' machines, sorted, so that their order makes no difference. A Node that has no provider id yet comes with a later call.
+fn machine_ids(targets: &[Target]) -> Vec<String> {
+    let mut ids: Vec<String> = targets
+        .iter()
+        .filter_map(|target| id_after(PROVIDER_ID_PREFIX, target.node.provider_id.as_deref()?))
+        .map(Into::into)
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+fn ingress(balancer: &LoadBalancer) -> Vec<Ingress> {
+    balancer.address.iter().map(Ingress::ip).collect()
+}
