@@ -1,1 +1,74 @@
 //! The wasm side: loads provider components and calls them, each call in a fresh instance.
+//!
+//! ```text
+//!   Host::load   artifact -> cache -> version -> v0_1 (link, types) -> provider
+//!   a call       provider -> call (slots, deadlines) -> instance (store, limits) -> adapter = v0_1 -> the guest
+//!   its imports  v0_1_imports -> keys, state, guest_log, Outside;  wasi:http -> egress -> http_client -> the cloud
+//!   its answer   v0_1_convert + answer -> the model's words;  or fault -> ProviderFault
+//! ```
+//!
+//! This crate knows wasmtime and the contract in `wit/`, and nothing of Kubernetes: it implements the model's `Cloud`.
+//!
+//! ```no_run
+//! # async fn example(settings: cloudwit_host::ProviderSettings, outside: cloudwit_host::Outside) -> Result<(), Box<dyn std::error::Error>> {
+//! use cloudwit_host::{Host, HostOptions};
+//! let host = Host::new(HostOptions::default(), &mut prometheus_client::registry::Registry::default())?;
+//! let provider = host.load("sim.wasm".as_ref(), settings, outside).await?;
+//! for problem in provider.check().await? {
+//!     println!("{}: {}", problem.at, problem.message);
+//! }
+//! provider.probe().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+// Loading and calling.
+mod adapter;
+mod answer;
+mod artifact;
+mod cache;
+mod call;
+mod cpu;
+mod engine;
+mod error;
+mod fault;
+mod guest_log;
+mod host;
+mod instance;
+mod limits;
+mod metrics;
+mod provider;
+mod v0_1;
+mod v0_1_convert;
+mod v0_1_imports;
+mod version;
+
+// The egress, and what an operator grants.
+mod connect_deadline;
+pub mod destination;
+pub mod egress;
+pub mod egress_metrics;
+mod egress_plan;
+mod grant_yaml;
+pub mod grants;
+pub mod http_client;
+mod http_error;
+pub mod keys;
+mod placeholders;
+pub mod refusal;
+mod request_body;
+pub mod resolver;
+mod response_body;
+mod secret;
+pub mod state;
+#[cfg(test)]
+mod test_server;
+
+pub use adapter::{Description, HttpWish, Problem, SecretWish};
+pub use call::LoadFacts;
+pub use error::{HostError, LoadError};
+pub use grants::Grants;
+pub use host::{Host, HostOptions, ProviderSettings};
+pub use instance::Outside;
+pub use limits::Limits;
+pub use provider::Provider;

@@ -1,0 +1,199 @@
+//! One call of a provider from asking for an instance to its last metric: slots, span, both deadlines, the fault if there is one.
+//!
+//! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the timeout one
+//! that waits for something and so executes nothing the epoch could interrupt.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, FaultKind, ProviderFault};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+use tracing::{Instrument as _, Span};
+use wasmtime::{Engine, Store};
+
+use crate::adapter::{Adapter, Reply};
+use crate::cpu::CpuMeter;
+use crate::fault;
+use crate::guest_log::GuestLog;
+use crate::instance::{self, CallState, Env, Subjects};
+use crate::metrics::{Metrics, Operation, Outcome};
+
+/// What all providers of a host share.
+pub(crate) struct Shared {
+    pub engine: Engine,
+    /// One permit for each instance of the pool: wasmtime answers an error when it is full, and does not wait.
+    pub pool: Arc<Semaphore>,
+    pub metrics: Metrics,
+}
+
+/// Makes the calls of one provider.
+pub(crate) struct Caller {
+    shared: Arc<Shared>,
+    env: Arc<Env>,
+    slots: Arc<Semaphore>,
+    /// The operator's name for the provider; the metrics' label.
+    name: String,
+    /// Name and version as the provider describes itself, once it has.
+    described: OnceLock<(String, String)>,
+}
+
+impl Caller {
+    pub fn new(shared: Arc<Shared>, env: Arc<Env>, name: String) -> Self {
+        let slots = usize::try_from(env.limits.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            shared,
+            env,
+            slots: Arc::new(Semaphore::new(slots)),
+            name,
+            described: OnceLock::new(),
+        }
+    }
+
+    /// From now on faults and spans say so.
+    pub fn described_as(&self, name: &str, version: &str) {
+        self.described.get_or_init(|| (name.into(), version.into()));
+    }
+
+    /// A fault of this provider.
+    pub fn fault(&self, kind: FaultKind, message: String, output: String) -> ProviderFault {
+        let provider = match self.described.get() {
+            Some((name, version)) => format!("{name} {version}"),
+            None => self.name.clone(),
+        };
+        ProviderFault {
+            provider,
+            kind,
+            message,
+            output,
+        }
+    }
+
+    /// Waits for an instance, at most the wall-clock limit, and prepares the call.
+    pub async fn begin(&self, operation: Operation, subjects: Subjects) -> Result<Session<'_>, ProviderFault> {
+        let wall_time = self.env.limits.wall_time;
+        let Ok(slots) = timeout(wall_time, self.slots()).await else {
+            self.shared.metrics.call_refused(&self.name, operation, FaultKind::Host);
+            let text = format!(
+                "no instance was free for {wall_time:?} ({} calls at a time by limits.concurrency)",
+                self.env.limits.concurrency
+            );
+            return Err(self.fault(FaultKind::Host, text, String::new()));
+        };
+        let version = self.described.get().map_or("", |(_, version)| version);
+        let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
+        let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes));
+        let store = instance::store(&self.shared.engine, &self.env, subjects, &log, &cpu);
+        self.shared.metrics.instance_begins();
+        let call = Call {
+            caller: self,
+            operation,
+            span,
+            began: Instant::now(),
+            cpu,
+            log,
+            outcome: None,
+            _slots: slots,
+        };
+        Ok(Session { store, call })
+    }
+
+    /// A call that is about no object and has no failure in the contract.
+    pub async fn ask<T>(
+        &self,
+        operation: Operation,
+        adapter: &dyn Adapter,
+        start: impl for<'a> FnOnce(&'a dyn Adapter, &'a mut Store<CallState>) -> Reply<'a, T>,
+    ) -> Result<T, ProviderFault> {
+        let mut session = self.begin(operation, Subjects::default()).await?;
+        let reply = start(adapter, &mut session.store);
+        match session.call.run(reply).await {
+            Ok(answer) => Ok(answer),
+            Err(CloudError::Fault(fault)) => Err(fault),
+            Err(CloudError::Failure(failure)) => {
+                Err(self.fault(FaultKind::BadAnswer, failure.to_string(), String::new()))
+            }
+        }
+    }
+
+    /// First the provider's own slot, so that calls which wait behind their own provider take no room from others.
+    async fn slots(&self) -> [OwnedSemaphorePermit; 2] {
+        const OPEN: &str = "the semaphores are never closed";
+        let own = Arc::clone(&self.slots).acquire_owned().await.expect(OPEN);
+        let pool = Arc::clone(&self.shared.pool).acquire_owned().await.expect(OPEN);
+        [own, pool]
+    }
+}
+
+/// A call and the store it runs in.
+pub(crate) struct Session<'a> {
+    // The order matters: the store gives its instance back to the pool before the call gives its slot back.
+    pub store: Store<CallState>,
+    pub call: Call<'a>,
+}
+
+/// A call. Dropping it ends it: what is not finished then counts as cancelled.
+pub(crate) struct Call<'a> {
+    caller: &'a Caller,
+    operation: Operation,
+    span: Span,
+    began: Instant,
+    cpu: CpuMeter,
+    log: GuestLog,
+    outcome: Option<Outcome>,
+    _slots: [OwnedSemaphorePermit; 2],
+}
+
+impl Call<'_> {
+    /// Runs the call under both deadlines.
+    pub async fn run<T>(&mut self, reply: Reply<'_, T>) -> Result<T, CloudError> {
+        let limits = &self.caller.env.limits;
+        let measured = self.cpu.measure(reply).instrument(self.span.clone());
+        let (kind, message) = match timeout(limits.wall_time, measured).await {
+            Ok(Ok(answer)) => {
+                self.span.in_scope(|| self.log.finish());
+                return self.end(answer.map_err(CloudError::from));
+            }
+            Ok(Err(error)) => fault::explain(&error, limits),
+            Err(_) => (
+                FaultKind::Deadline,
+                format!("it was not done after {:?} (limits.wallTime)", limits.wall_time),
+            ),
+        };
+        let output = self.span.in_scope(|| self.log.finish());
+        let fault = self.caller.fault(kind, message, output);
+        self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));
+        self.end(Err(fault.into()))
+    }
+
+    fn end<T>(&mut self, result: Result<T, CloudError>) -> Result<T, CloudError> {
+        self.outcome = Some(Outcome::of(&result));
+        result
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let Caller { name, shared, .. } = self.caller;
+        shared.metrics.call_ends(
+            name,
+            self.operation,
+            self.outcome,
+            self.began.elapsed(),
+            self.cpu.spent(),
+        );
+    }
+}
+
+/// How long it took to get a provider, and what it is made of; for logs and benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadFacts {
+    /// Size of the component, in bytes.
+    pub component_bytes: usize,
+    /// Whether its code was found in the cache.
+    pub from_cache: bool,
+    /// Time to read the file and get its code, compiled or from the cache.
+    pub code_time: Duration,
+    /// Time of the whole load, with linking, the check of its types and `info.describe`.
+    pub load_time: Duration,
+}

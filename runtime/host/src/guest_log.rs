@@ -1,0 +1,364 @@
+//! What a guest writes: its log lines, standard output and standard error, for one call.
+//!
+//! Lines go to `tracing` (target `guest`; provider, version and operation come from the span of the call) until the call's budget is
+//! spent. The last 4 KiB are kept in any case: they hold the text of a panic and become part of the `ProviderFault`.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use tracing::Level;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+/// What is kept for a fault, in bytes.
+const TAIL: usize = 4 << 10;
+
+/// Longest line, in bytes; longer ones are cut.
+const LINE: usize = 4 << 10;
+
+/// What a line costs of the budget beside its text, so that empty lines are bounded as well.
+const LINE_COST: u64 = 64;
+
+/// One line to `tracing`, whose macros want the level as a constant.
+macro_rules! event_at {
+    ($level:expr, $($argument:tt)*) => {
+        match $level {
+            Level::ERROR => tracing::error!(target: "guest", $($argument)*),
+            Level::WARN => tracing::warn!(target: "guest", $($argument)*),
+            Level::INFO => tracing::info!(target: "guest", $($argument)*),
+            Level::DEBUG => tracing::debug!(target: "guest", $($argument)*),
+            Level::TRACE => tracing::trace!(target: "guest", $($argument)*),
+        }
+    };
+}
+
+/// Whether a line of this level would be seen.
+pub(crate) fn enabled(level: Level) -> bool {
+    match level {
+        Level::ERROR => tracing::enabled!(target: "guest", Level::ERROR),
+        Level::WARN => tracing::enabled!(target: "guest", Level::WARN),
+        Level::INFO => tracing::enabled!(target: "guest", Level::INFO),
+        Level::DEBUG => tracing::enabled!(target: "guest", Level::DEBUG),
+        Level::TRACE => tracing::enabled!(target: "guest", Level::TRACE),
+    }
+}
+
+/// The output of one call. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct GuestLog(Arc<Mutex<Output>>);
+
+#[derive(Debug)]
+struct Output {
+    /// Bytes that may still go to `tracing`.
+    budget: u64,
+    silenced: bool,
+    tail: VecDeque<String>,
+    tail_bytes: usize,
+    /// Text of each standard stream that has no line end yet.
+    unfinished: [Vec<u8>; 2],
+}
+
+/// A standard stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl GuestLog {
+    /// Nothing written yet; `budget` bytes may go to `tracing`.
+    pub fn new(budget: u64) -> Self {
+        Self(Arc::new(Mutex::new(Output {
+            budget,
+            silenced: false,
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            unfinished: Default::default(),
+        })))
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Output) -> T) -> T {
+        // A panic while a line was added leaves nothing half done that could hurt.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A line of the guest's structured log.
+    pub fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        let fields = fields
+            .iter()
+            .map(|(key, value)| format!("{key}={value:?}"))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let (message, fields) = (printable(message), printable(&fields));
+        self.with(|output| output.line(level, message, &fields));
+    }
+
+    /// A piece of a standard stream.
+    pub fn write(&self, stream: Stream, bytes: &[u8]) {
+        self.with(|output| output.write(stream, bytes));
+    }
+
+    /// Ends the output of the call; answers its last lines.
+    pub fn finish(&self) -> String {
+        self.with(|output| {
+            for stream in [Stream::Stdout, Stream::Stderr] {
+                output.end_line(stream);
+            }
+            output.tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    /// The standard stream as WASI wants it.
+    pub fn stream(&self, stream: Stream) -> StandardStream {
+        StandardStream {
+            log: self.clone(),
+            stream,
+        }
+    }
+}
+
+impl Output {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            let unfinished = &mut self.unfinished[stream as usize];
+            let room = LINE.saturating_sub(unfinished.len());
+            unfinished.extend_from_slice(&text[..text.len().min(room)]);
+            if ends {
+                self.end_line(stream);
+            }
+        }
+    }
+
+    fn end_line(&mut self, stream: Stream) {
+        let line = std::mem::take(&mut self.unfinished[stream as usize]);
+        if !line.is_empty() {
+            self.line(Level::INFO, printable(&String::from_utf8_lossy(&line)), "");
+        }
+    }
+
+    fn line(&mut self, level: Level, message: String, fields: &str) {
+        if enabled(level) {
+            self.emit(level, &message, fields);
+        }
+        let line = if fields.is_empty() {
+            message
+        } else {
+            format!("{message} {fields}")
+        };
+        self.tail_bytes += line.len() + 1;
+        self.tail.push_back(line);
+        while self.tail_bytes > TAIL && self.tail.len() > 1 {
+            self.tail_bytes -= self.tail.pop_front().map_or(0, |line| line.len() + 1);
+        }
+    }
+
+    fn emit(&mut self, level: Level, message: &str, fields: &str) {
+        let cost = (message.len() + fields.len()) as u64 + LINE_COST;
+        match self.budget.checked_sub(cost) {
+            Some(left) => {
+                self.budget = left;
+                let fields = (!fields.is_empty()).then_some(fields);
+                event_at!(level, fields, "{message}");
+            }
+            None if !self.silenced => {
+                self.silenced = true;
+                self.budget = 0;
+                tracing::warn!(target: "guest", "the provider writes too much in one call; the rest of this call is not logged");
+            }
+            None => {}
+        }
+    }
+}
+
+/// The text without what could pass for other lines or steer a terminal, and not too long.
+fn printable(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(LINE));
+    for character in text.chars() {
+        if character.is_control() && character != '\t' {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+        if line.len() > LINE {
+            line.truncate(line.floor_char_boundary(LINE));
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+/// Standard output or error of a guest. Takes everything at once and never makes the guest wait.
+pub(crate) struct StandardStream {
+    log: GuestLog,
+    stream: Stream,
+}
+
+impl StandardStream {
+    fn again(&self) -> Self {
+        Self {
+            log: self.log.clone(),
+            stream: self.stream,
+        }
+    }
+}
+
+impl IsTerminal for StandardStream {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for StandardStream {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.again())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.again())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for StandardStream {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for StandardStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.log.write(self.stream, &bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 << 10)
+    }
+}
+
+impl AsyncWrite for StandardStream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.log.write(self.stream, bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+
+    /// Collects what `tracing` prints.
+    #[derive(Clone, Default)]
+    struct Printed(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Printed {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Printed {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    fn printed(run: impl FnOnce()) -> String {
+        let printed = Printed::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(printed.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, run);
+        let bytes = printed.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn lines_of_the_two_streams_do_not_mix() {
+        let log = GuestLog::new(1 << 20);
+        log.write(Stream::Stderr, b"panicked ");
+        log.write(Stream::Stdout, b"hello\nwor");
+        log.write(Stream::Stderr, b"at 3\n");
+        assert_eq!(log.finish(), "hello\npanicked at 3\nwor");
+    }
+
+    #[test]
+    fn the_end_is_kept_however_much_was_written() {
+        let log = GuestLog::new(0);
+        for number in 0..100_000 {
+            log.write(Stream::Stderr, format!("line {number}\n").as_bytes());
+        }
+        log.write(Stream::Stderr, &vec![b'x'; 10 << 20]);
+        log.write(Stream::Stderr, b"\nthe end\n");
+        let tail = log.finish();
+        assert!(tail.ends_with("\nthe end") || tail == "the end", "{tail}");
+        assert!(tail.len() <= TAIL + 8, "{}", tail.len());
+    }
+
+    #[test]
+    fn control_characters_cannot_forge_a_line() {
+        let log = GuestLog::new(1 << 20);
+        log.log(
+            Level::WARN,
+            "one\n2026 ERROR two\x1b[31m",
+            &[("key".into(), "a b\n".into())],
+        );
+        assert_eq!(log.finish(), r#"one\n2026 ERROR two\u{1b}[31m key="a b\n""#);
+    }
+
+    #[test]
+    fn a_call_that_writes_too_much_is_silenced_with_one_line() {
+        let text = printed(|| {
+            let log = GuestLog::new(1000);
+            for number in 0..500 {
+                log.log(Level::INFO, &format!("number {number}"), &[]);
+            }
+        });
+        assert!(
+            text.contains("number 0\n") && text.contains("guest: number 12\n"),
+            "{text}"
+        );
+        assert!(!text.contains("number 20"), "{text}");
+        assert_eq!(text.matches("writes too much").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_level_that_nobody_sees_costs_nothing() {
+        let text = printed(|| {
+            let log = GuestLog::new(200);
+            assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
+            for _ in 0..100 {
+                log.log(Level::DEBUG, "unseen", &[]);
+            }
+            log.log(Level::INFO, "seen", &[("node".into(), "n1".into())]);
+        });
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains("seen fields=") && text.contains("n1"), "{text}");
+    }
+}

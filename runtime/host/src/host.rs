@@ -1,0 +1,312 @@
+//! Loads providers: file, compiled code, contract, link, first questions. In that order, and with one clear refusal at each step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use cloudwit_model::ProviderFault;
+use prometheus_client::registry::Registry;
+use tokio::sync::Semaphore;
+use wasmtime::Engine;
+use wasmtime::component::{Component, Linker};
+
+use crate::adapter::{Adapter, Description, Mismatch};
+use crate::artifact::Artifact;
+use crate::cache::CodeCache;
+use crate::call::{Caller, LoadFacts, Shared};
+use crate::egress::Egress;
+use crate::egress_metrics::EgressMetrics;
+use crate::grants::{GrantError, Grants};
+use crate::http_client::HttpClients;
+use crate::instance::{CallState, Env, Outside};
+use crate::keys::Keyring;
+use crate::limits::Limits;
+use crate::metrics::{Metrics, Operation};
+use crate::provider::Provider;
+use crate::state::StateStore;
+use crate::v0_1::{self, V0_1};
+use crate::version::{self, Contract};
+use crate::{HostError, LoadError, engine};
+
+/// What holds for all providers of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostOptions {
+    /// Where compiled code is kept over restarts; none to compile each time. Its owner has to be the process's user.
+    pub cache_dir: Option<PathBuf>,
+    /// Instances, and so calls, that may exist at the same time, over all providers.
+    pub pool_size: u32,
+    /// Largest component file, in bytes.
+    pub max_component_bytes: u64,
+    /// Largest memory any provider's limits may give to one instance, in bytes.
+    pub max_memory_bytes: usize,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            cache_dir: None,
+            pool_size: 64,
+            max_component_bytes: 16 << 20,
+            max_memory_bytes: 256 << 20,
+        }
+    }
+}
+
+impl HostOptions {
+    fn check(&self) -> Result<(), HostError> {
+        const FOUR_GIB: usize = 1 << 32;
+        if !(1..=1000).contains(&self.pool_size) {
+            let text = format!(
+                "the pool size {} is out of range; give 1 to 1000 instances",
+                self.pool_size
+            );
+            return Err(HostError::Options(text));
+        }
+        if !(1 << 20..=FOUR_GIB).contains(&self.max_memory_bytes) {
+            let text = format!(
+                "{} bytes for one instance are out of range; give 1 MiB to 4 GiB",
+                self.max_memory_bytes
+            );
+            return Err(HostError::Options(text));
+        }
+        Ok(())
+    }
+}
+
+/// What the operator set for one provider.
+#[derive(Clone)]
+pub struct ProviderSettings {
+    /// The operator's name for it; a metric label.
+    pub name: String,
+    /// The text of `--cloud-config`, for the provider alone to read.
+    pub config_text: String,
+    /// Single values, in their order.
+    pub values: Vec<(String, String)>,
+    /// `--cluster-name`.
+    pub cluster_name: String,
+    /// `--cluster-cidr`.
+    pub cluster_cidrs: Vec<String>,
+    /// What it may reach.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for ProviderSettings {
+    /// Leaves the configuration's text and values out: people put secrets there although they should not.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProviderSettings")
+            .field("name", &self.name)
+            .field("cluster_name", &self.cluster_name)
+            .field("cluster_cidrs", &self.cluster_cidrs)
+            .field("grants", &self.grants)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Loads providers. One for each process.
+pub struct Host {
+    shared: Arc<Shared>,
+    linker: Linker<CallState>,
+    cache: Arc<CodeCache>,
+    clients: HttpClients,
+    egress_metrics: EgressMetrics,
+    options: HostOptions,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Starts the engine and registers the host's metrics.
+    pub fn new(options: HostOptions, registry: &mut Registry) -> Result<Self, HostError> {
+        options.check()?;
+        let cache = Arc::new(CodeCache::open(options.cache_dir.as_deref())?);
+        let engine = engine::start(&options)?;
+        let linker = linker(&engine).map_err(|error| HostError::Engine(format!("{error:#}")))?;
+        let egress_metrics = EgressMetrics::default();
+        egress_metrics.register(registry);
+        let pool_size = usize::try_from(options.pool_size).unwrap_or(Semaphore::MAX_PERMITS);
+        let (pool, metrics) = (Arc::new(Semaphore::new(pool_size)), Metrics::register(registry));
+        let shared = Arc::new(Shared { engine, pool, metrics });
+        Ok(Self {
+            shared,
+            linker,
+            cache,
+            clients: HttpClients::default(),
+            egress_metrics,
+            options,
+        })
+    }
+
+    /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own checks are
+    /// [`Provider::check`] and [`Provider::probe`]. Compiling happens on a thread for blocking work.
+    pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
+        let started = Instant::now();
+        let name = settings.name.clone();
+        let env = Arc::new(self.env(file, settings, outside)?);
+        let code = self.code(file).await?;
+        self.shared.metrics.loaded(code.from_cache, started.elapsed());
+        let code_time = started.elapsed();
+
+        let adapter = self.link(file, &code.component)?;
+        let caller = Caller::new(Arc::clone(&self.shared), env, name);
+        let description = first_questions(file, &caller, adapter.as_ref()).await?;
+        let facts = LoadFacts {
+            component_bytes: code.component_bytes,
+            from_cache: code.from_cache,
+            code_time,
+            load_time: started.elapsed(),
+        };
+        tracing::info!(
+            file = %file.display(),
+            provider = description.name,
+            version = description.version,
+            digest = code.digest,
+            from_cache = code.from_cache,
+            load_time = ?facts.load_time,
+            "provider loaded"
+        );
+        Ok(Provider::new(caller, adapter, description, code.digest, facts))
+    }
+
+    /// Puts settings into force, or finds all that is wrong with them.
+    fn env(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Env, LoadError> {
+        let ProviderSettings {
+            name,
+            config_text,
+            values,
+            cluster_name,
+            cluster_cidrs,
+            grants,
+            limits,
+        } = settings;
+        let mut problems = limits.problems(self.options.max_memory_bytes);
+        let mut keep = |error: GrantError| problems.extend(error.0.iter().map(|problem| format!("grants.{problem}")));
+        let keyring = Arc::new(Keyring::load(&grants.secrets).map_err(&mut keep).unwrap_or_default());
+        let egress = Egress::with_clients(
+            &name,
+            &grants,
+            Arc::clone(&keyring),
+            self.egress_metrics.clone(),
+            &self.clients,
+        )
+        .map_err(&mut keep)
+        .ok();
+        match egress {
+            Some(egress) if problems.is_empty() => Ok(Env {
+                config_text,
+                values,
+                cluster_name,
+                cluster_cidrs,
+                cluster_grant: grants.cluster,
+                limits,
+                keyring,
+                state: Arc::new(StateStore::new(grants.state.max_bytes)),
+                egress,
+                outside,
+            }),
+            _ => Err(LoadError::Settings {
+                file: file.into(),
+                problems,
+            }),
+        }
+    }
+
+    /// Reads the file and gets its code, from the cache or by compiling.
+    async fn code(&self, file: &Path) -> Result<Code, LoadError> {
+        let (engine, cache, limit) = (
+            self.shared.engine.clone(),
+            Arc::clone(&self.cache),
+            self.options.max_component_bytes,
+        );
+        let path = file.to_owned();
+        let work = move || compile(&path, &engine, &cache, limit);
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            Err(LoadError::Invalid {
+                file: file.into(),
+                problem: format!("the compiler failed: {error}"),
+            })
+        })
+    }
+
+    /// Finds out which contract the component speaks, by its type alone, and links it.
+    fn link(&self, file: &Path, component: &Component) -> Result<Box<dyn Adapter>, LoadError> {
+        let kind = component.component_type();
+        let exports: Vec<&str> = kind.exports(&self.shared.engine).map(|(name, _)| name).collect();
+        let imports: Vec<&str> = kind.imports(&self.shared.engine).map(|(name, _)| name).collect();
+        let offer = version::offer(file, &exports)?;
+        version::check_imports(file, &imports)?;
+        match offer.contract {
+            Contract::V0_1 => Ok(Box::new(V0_1::link(file, &self.linker, component, offer.abilities)?)),
+        }
+    }
+}
+
+/// Everything a guest may import, of all versions: their names differ.
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    v0_1::add_to_linker(&mut linker)?;
+    Ok(linker)
+}
+
+struct Code {
+    component: Component,
+    component_bytes: usize,
+    digest: String,
+    from_cache: bool,
+}
+
+fn compile(file: &Path, engine: &Engine, cache: &CodeCache, limit: u64) -> Result<Code, LoadError> {
+    let artifact = Artifact::read(file, limit)?;
+    let (component, from_cache) = match cache.load(engine, &artifact) {
+        Some(component) => (component, true),
+        None => {
+            let component = Component::from_binary(engine, &artifact.bytes).map_err(|error| LoadError::Invalid {
+                file: file.into(),
+                problem: format!("{error:#}"),
+            })?;
+            cache.store(engine, &artifact, &component);
+            (component, false)
+        }
+    };
+    Ok(Code {
+        component,
+        component_bytes: artifact.bytes.len(),
+        digest: artifact.digest,
+        from_cache,
+    })
+}
+
+/// Compares the types of all exported functions and lets the provider describe itself.
+async fn first_questions(file: &Path, caller: &Caller, adapter: &dyn Adapter) -> Result<Description, LoadError> {
+    let failed = |fault: ProviderFault| LoadError::Start {
+        file: file.into(),
+        fault: Box::new(fault),
+    };
+    if let Some(Mismatch { interface, problem }) = caller
+        .ask(Operation::Instantiate, adapter, |adapter, store| {
+            adapter.mismatch(store)
+        })
+        .await
+        .map_err(failed)?
+    {
+        return Err(LoadError::OtherShape {
+            file: file.into(),
+            interface: interface.into(),
+            problem,
+        });
+    }
+    caller
+        .ask(Operation::Describe, adapter, |adapter, store| adapter.describe(store))
+        .await
+        .map_err(failed)
+}

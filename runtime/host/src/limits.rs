@@ -1,0 +1,132 @@
+//! What one provider may use: memory, time, concurrency, output. Read from the operator's YAML.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// Limits of one provider. Durations are written as `5s`, `500ms` or `1m 30s`, sizes as a number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub struct Limits {
+    /// Linear memory of one instance, all its memories together, in bytes. A call that wants more ends.
+    pub memory_bytes: u64,
+    /// CPU time of one call. Waiting for the cloud does not count.
+    #[serde(deserialize_with = "duration")]
+    pub cpu_time: Duration,
+    /// Time one call may take from the moment it runs, waiting included. The wait for a free instance has the same bound.
+    #[serde(deserialize_with = "duration")]
+    pub wall_time: Duration,
+    /// Calls that may run at the same time.
+    pub concurrency: u32,
+    /// Log text and standard output of one call, in bytes; the rest is dropped with one line that says so.
+    pub output_bytes: u64,
+    /// What may pass from the guest to the host in one answer or one call of a host function, in bytes.
+    pub answer_bytes: u64,
+    /// Events one call may send.
+    pub events: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 64 << 20,
+            cpu_time: Duration::from_secs(5),
+            wall_time: Duration::from_secs(60),
+            concurrency: 16,
+            output_bytes: 64 << 10,
+            answer_bytes: 16 << 20,
+            events: 100,
+        }
+    }
+}
+
+impl Limits {
+    /// Finds all values that make no sense. `max_memory_bytes` is [`HostOptions::max_memory_bytes`](crate::HostOptions).
+    pub(crate) fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
+        const PAGE: u64 = 64 << 10;
+        let most = u64::try_from(max_memory_bytes).unwrap_or(u64::MAX);
+        let mut problems = Vec::new();
+        let mut range = |name: &str, value: u64, least: u64, most: u64, unit: &str| {
+            if value < least || value > most {
+                problems.push(format!(
+                    "limits.{name}: {value}{unit} is out of range; give {least} to {most}{unit}"
+                ));
+            }
+        };
+        range("memoryBytes", self.memory_bytes, 16 * PAGE, most, "");
+        range("cpuTime", millis(self.cpu_time), 10, 600_000, " ms");
+        range("wallTime", millis(self.wall_time), 100, 3_600_000, " ms");
+        range("concurrency", self.concurrency.into(), 1, 10_000, "");
+        range("outputBytes", self.output_bytes, 1024, 64 << 20, "");
+        range("answerBytes", self.answer_bytes, PAGE, 1 << 30, "");
+        range("events", self.events.into(), 0, 10_000, "");
+        problems
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<SignedDuration>()
+        .ok()
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .ok_or_else(|| {
+            D::Error::custom(format!(
+                "{text:?} is no duration; write for example \"5s\" or \"500ms\""
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 256 << 20;
+
+    #[test]
+    fn what_is_left_out_has_its_default_and_durations_are_text() {
+        let limits: Limits =
+            serde_saphyr::from_str("cpuTime: 500ms\nwallTime: 1m 30s\nmemoryBytes: 1048576\n").unwrap();
+        assert_eq!(limits.cpu_time, Duration::from_millis(500));
+        assert_eq!(limits.wall_time, Duration::from_secs(90));
+        assert_eq!(limits.memory_bytes, 1 << 20);
+        assert_eq!(limits.concurrency, Limits::default().concurrency);
+        assert_eq!(limits.problems(MOST), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_word_that_is_no_duration_is_named() {
+        for text in ["soon", "-5s", "5"] {
+            let error = serde_saphyr::from_str::<Limits>(&format!("cpuTime: {text}\n"))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(&format!("{text:?} is no duration")), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_limit_is_refused() {
+        assert!(serde_saphyr::from_str::<Limits>("memory: 1\n").is_err());
+    }
+
+    #[test]
+    fn all_values_out_of_range_are_named_at_once() {
+        let limits = Limits {
+            memory_bytes: 1 << 40,
+            cpu_time: Duration::ZERO,
+            concurrency: 0,
+            ..Limits::default()
+        };
+        let problems = limits.problems(MOST);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(
+            problems[1],
+            "limits.cpuTime: 0 ms is out of range; give 10 to 600000 ms"
+        );
+    }
+}

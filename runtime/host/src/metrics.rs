@@ -1,0 +1,280 @@
+//! What the host counts. All label sets are closed: providers are named by the operator, everything else by our own enums.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, FaultKind};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// What a provider is asked; the label `operation` and the name of the span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    Instantiate,
+    Describe,
+    Check,
+    Probe,
+    Lookup,
+    BalancerName,
+    GetBalancer,
+    EnsureBalancer,
+    UpdateTargets,
+    DeleteBalancer,
+    ListRoutes,
+    ApplyRoutes,
+}
+
+impl Operation {
+    /// The function of the contract; `instantiate` for the load's look at the types.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instantiate => "instantiate",
+            Self::Describe => "info.describe",
+            Self::Check => "info.check",
+            Self::Probe => "info.probe",
+            Self::Lookup => "instances.lookup",
+            Self::BalancerName => "load-balancers.name",
+            Self::GetBalancer => "load-balancers.get",
+            Self::EnsureBalancer => "load-balancers.ensure",
+            Self::UpdateTargets => "load-balancers.update-targets",
+            Self::DeleteBalancer => "load-balancers.delete",
+            Self::ListRoutes => "routes.list",
+            Self::ApplyRoutes => "routes.apply",
+        }
+    }
+}
+
+impl EncodeLabelValue for Operation {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.as_str().encode(encoder)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    provider: String,
+    operation: Operation,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    provider: String,
+    operation: Operation,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FaultLabels {
+    provider: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LoadLabels {
+    code: &'static str,
+}
+
+/// Counters of one host, for all its providers.
+#[derive(Debug, Clone)]
+pub(crate) struct Metrics {
+    calls: Family<CallLabels, Counter>,
+    durations: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    cpu: Family<ProviderLabels, Counter<f64, AtomicU64>>,
+    faults: Family<FaultLabels, Counter>,
+    instances: Gauge,
+    loads: Family<LoadLabels, Histogram, fn() -> Histogram>,
+}
+
+impl Metrics {
+    /// Registers everything below `cloudwit_provider_`.
+    pub fn register(registry: &mut Registry) -> Self {
+        // 1 ms (no request to the cloud) to 65 s (the default wall-clock limit and the wait before).
+        let durations = || Histogram::new(exponential_buckets(0.001, 2.0, 17));
+        // 1 ms (found compiled) to 33 s (a guest with a whole language runtime, compiled).
+        let loads = || Histogram::new(exponential_buckets(0.001, 2.0, 16));
+        let metrics = Self {
+            calls: Family::default(),
+            durations: Family::new_with_constructor(durations),
+            cpu: Family::default(),
+            faults: Family::default(),
+            instances: Gauge::default(),
+            loads: Family::new_with_constructor(loads),
+        };
+        let registry = registry.sub_registry_with_prefix("cloudwit_provider");
+        registry.register(
+            "calls",
+            "Calls of a provider, by what came of them",
+            metrics.calls.clone(),
+        );
+        registry.register_with_unit(
+            "call_duration",
+            "Time calls took, without the wait for a free instance",
+            Unit::Seconds,
+            metrics.durations.clone(),
+        );
+        registry.register_with_unit("cpu", "CPU time of calls", Unit::Seconds, metrics.cpu.clone());
+        registry.register(
+            "faults",
+            "Calls in which the provider misbehaved, by kind",
+            metrics.faults.clone(),
+        );
+        registry.register(
+            "instances_in_use",
+            "Instances that exist at the moment",
+            metrics.instances.clone(),
+        );
+        registry.register_with_unit(
+            "load_duration",
+            "Time it took to get a component's code, compiled now or found in the cache",
+            Unit::Seconds,
+            metrics.loads.clone(),
+        );
+        metrics
+    }
+
+    /// An instance is about to exist.
+    pub fn instance_begins(&self) {
+        self.instances.inc();
+    }
+
+    /// An instance is gone, and with it the call it was made for. `outcome` is none when nobody waited for the answer any more.
+    pub fn call_ends(
+        &self,
+        provider: &str,
+        operation: Operation,
+        outcome: Option<Outcome>,
+        took: Duration,
+        cpu: Duration,
+    ) {
+        self.instances.dec();
+        let provider = provider.to_owned();
+        let result = outcome.map_or("cancelled", Outcome::label);
+        if let Some(Outcome::Fault(kind)) = outcome {
+            self.faults
+                .get_or_create(&FaultLabels {
+                    provider: provider.clone(),
+                    kind: kind.label(),
+                })
+                .inc();
+        }
+        self.cpu
+            .get_or_create(&ProviderLabels {
+                provider: provider.clone(),
+            })
+            .inc_by(cpu.as_secs_f64());
+        self.durations
+            .get_or_create(&OperationLabels {
+                provider: provider.clone(),
+                operation,
+            })
+            .observe(took.as_secs_f64());
+        self.calls
+            .get_or_create(&CallLabels {
+                provider,
+                operation,
+                result,
+            })
+            .inc();
+    }
+
+    /// A call never got an instance.
+    pub fn call_refused(&self, provider: &str, operation: Operation, kind: FaultKind) {
+        let provider = provider.to_owned();
+        self.faults
+            .get_or_create(&FaultLabels {
+                provider: provider.clone(),
+                kind: kind.label(),
+            })
+            .inc();
+        self.calls
+            .get_or_create(&CallLabels {
+                provider,
+                operation,
+                result: "fault",
+            })
+            .inc();
+    }
+
+    /// A component's code is there.
+    pub fn loaded(&self, from_cache: bool, took: Duration) {
+        let code = if from_cache { "cached" } else { "compiled" };
+        self.loads
+            .get_or_create(&LoadLabels { code })
+            .observe(took.as_secs_f64());
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// An answer.
+    Ok,
+    /// A failure, by its label.
+    Failure(&'static str),
+    /// A fault.
+    Fault(FaultKind),
+}
+
+impl Outcome {
+    /// The outcome of a call with this result.
+    pub fn of<T>(result: &Result<T, CloudError>) -> Self {
+        match result {
+            Ok(_) => Self::Ok,
+            Err(CloudError::Failure(failure)) => Self::Failure(failure.label()),
+            Err(CloudError::Fault(fault)) => Self::Fault(fault.kind),
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failure(label) => label,
+            Self::Fault(_) => "fault",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_shows_in_every_metric_it_belongs_to() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.instance_begins();
+        let (took, cpu) = (Duration::from_millis(3), Duration::from_millis(2));
+        metrics.call_ends(
+            "sim",
+            Operation::Lookup,
+            Some(Outcome::Fault(FaultKind::Trap)),
+            took,
+            cpu,
+        );
+        metrics.instance_begins();
+        metrics.call_ends("sim", Operation::Probe, None, took, cpu);
+        metrics.loaded(true, took);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            "cloudwit_provider_calls_total{provider=\"sim\",operation=\"instances.lookup\",result=\"fault\"} 1",
+            "cloudwit_provider_calls_total{provider=\"sim\",operation=\"info.probe\",result=\"cancelled\"} 1",
+            "cloudwit_provider_faults_total{provider=\"sim\",kind=\"trap\"} 1",
+            "cloudwit_provider_instances_in_use 0",
+            "cloudwit_provider_cpu_seconds_total{provider=\"sim\"} 0.004",
+            "cloudwit_provider_call_duration_seconds_count{provider=\"sim\",operation=\"info.probe\"} 1",
+            "cloudwit_provider_load_duration_seconds_count{code=\"cached\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is missing in:\n{text}");
+        }
+    }
+}

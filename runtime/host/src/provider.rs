@@ -1,0 +1,216 @@
+//! A loaded provider: the model's `Cloud` over a component, each call in a fresh instance.
+
+use std::sync::Arc;
+
+use cloudwit_model::{
+    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+};
+
+use crate::adapter::{Adapter, Description, Problem};
+use crate::call::{Caller, LoadFacts};
+use crate::instance::Subjects;
+use crate::metrics::Operation;
+
+/// A provider that was loaded. Clones share everything; calls may run at the same time.
+#[derive(Clone)]
+pub struct Provider(Arc<Inner>);
+
+struct Inner {
+    caller: Caller,
+    adapter: Box<dyn Adapter>,
+    description: Description,
+    digest: String,
+    facts: LoadFacts,
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("description", &self.0.description)
+            .field("digest", &self.0.digest)
+            .finish()
+    }
+}
+
+impl Provider {
+    pub(crate) fn new(
+        caller: Caller,
+        adapter: Box<dyn Adapter>,
+        description: Description,
+        digest: String,
+        facts: LoadFacts,
+    ) -> Self {
+        caller.described_as(&description.name, &description.version);
+        Self(Arc::new(Inner {
+            caller,
+            adapter,
+            description,
+            digest,
+            facts,
+        }))
+    }
+
+    /// What the provider says about itself; asked once, when it was loaded.
+    pub fn description(&self) -> &Description {
+        &self.0.description
+    }
+
+    /// How it was loaded.
+    pub fn load_facts(&self) -> LoadFacts {
+        self.0.facts
+    }
+
+    /// All mistakes the provider finds in its configuration; empty when there is none. Uses no network.
+    pub async fn check(&self) -> Result<Vec<Problem>, ProviderFault> {
+        let Inner { caller, adapter, .. } = self.0.as_ref();
+        caller
+            .ask(Operation::Check, adapter.as_ref(), |adapter, store| {
+                adapter.check(store)
+            })
+            .await
+    }
+
+    /// One cheap authenticated call to the cloud: are address and credentials right?
+    pub async fn probe(&self) -> Result<(), CloudError> {
+        let mut session = self.0.caller.begin(Operation::Probe, Subjects::default()).await?;
+        session.call.run(self.0.adapter.probe(&mut session.store)).await
+    }
+
+    fn too_many(&self, nodes: usize) -> ProviderFault {
+        let text = format!(
+            "it was asked for {nodes} Nodes at once, at most {} are allowed",
+            self.lookup_limit()
+        );
+        self.0.caller.fault(FaultKind::Host, text, String::new())
+    }
+}
+
+impl Cloud for Provider {
+    fn identity(&self) -> ProviderIdentity {
+        let Description {
+            name,
+            version,
+            provider_id_prefixes,
+            ..
+        } = self.0.description.clone();
+        ProviderIdentity {
+            name,
+            version,
+            digest: self.0.digest.clone(),
+            provider_id_prefixes,
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.0.adapter.abilities()
+    }
+
+    fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
+        Box::pin(async move {
+            if nodes.is_empty() {
+                return Ok(Vec::new());
+            }
+            if nodes.len() > self.lookup_limit() {
+                return Err(self.too_many(nodes.len()).into());
+            }
+            let mut session = self.0.caller.begin(Operation::Lookup, Subjects::nodes(nodes)).await?;
+            session.call.run(self.0.adapter.lookup(&mut session.store, nodes)).await
+        })
+    }
+
+    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
+        Box::pin(async move {
+            let subjects = Subjects::service(service, &[]);
+            let mut session = self.0.caller.begin(Operation::BalancerName, subjects).await?;
+            session
+                .call
+                .run(self.0.adapter.balancer_name(&mut session.store, service))
+                .await
+        })
+    }
+
+    fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
+        Box::pin(async move {
+            let subjects = Subjects::service(service, &[]);
+            let mut session = self.0.caller.begin(Operation::GetBalancer, subjects).await?;
+            session
+                .call
+                .run(self.0.adapter.get_balancer(&mut session.store, service))
+                .await
+        })
+    }
+
+    fn ensure_balancer<'a>(
+        &'a self,
+        service: &'a Service,
+        targets: &'a [Target],
+        token: Option<&'a str>,
+    ) -> Answer<'a, Balancer> {
+        Box::pin(async move {
+            let subjects = Subjects::service(service, targets);
+            let mut session = self.0.caller.begin(Operation::EnsureBalancer, subjects).await?;
+            session
+                .call
+                .run(
+                    self.0
+                        .adapter
+                        .ensure_balancer(&mut session.store, service, targets, token),
+                )
+                .await
+        })
+    }
+
+    fn update_targets<'a>(
+        &'a self,
+        service: &'a Service,
+        targets: &'a [Target],
+        token: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        Box::pin(async move {
+            let subjects = Subjects::service(service, targets);
+            let mut session = self.0.caller.begin(Operation::UpdateTargets, subjects).await?;
+            session
+                .call
+                .run(
+                    self.0
+                        .adapter
+                        .update_targets(&mut session.store, service, targets, token),
+                )
+                .await
+        })
+    }
+
+    fn delete_balancer<'a>(
+        &'a self,
+        service: &'a Service,
+        token: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        Box::pin(async move {
+            let subjects = Subjects::service(service, &[]);
+            let mut session = self.0.caller.begin(Operation::DeleteBalancer, subjects).await?;
+            session
+                .call
+                .run(self.0.adapter.delete_balancer(&mut session.store, service, token))
+                .await
+        })
+    }
+
+    fn list_routes(&self) -> Answer<'_, Vec<Route>> {
+        Box::pin(async move {
+            let mut session = self.0.caller.begin(Operation::ListRoutes, Subjects::default()).await?;
+            session.call.run(self.0.adapter.list_routes(&mut session.store)).await
+        })
+    }
+
+    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        Box::pin(async move {
+            let subjects = Subjects::nodes(create.iter().map(|route| &route.node));
+            let mut session = self.0.caller.begin(Operation::ApplyRoutes, subjects).await?;
+            session
+                .call
+                .run(self.0.adapter.apply_routes(&mut session.store, create, delete))
+                .await
+        })
+    }
+}
