@@ -1,1 +1,224 @@
 //! A simulated cloud over HTTP: machines, load balancers, routes, and faults on demand.
+//!
+//! ```text
+//!   provider --- /v1/*, bearer token ---> traffic.rs ---> api.rs ------+
+//!                                         count, latency,              v
+//!                                         faults, token           cloud.rs  machines, load balancers, routes
+//!   test ------- /control/*, SimCloud --> control.rs, lib.rs ----------^
+//!   you -------- / ---------------------> page.rs  (plain HTML)
+//! ```
+//!
+//! A cloud of its own with its own API, not a mock of one: tests change it as an administrator would (machines vanish, requests fail)
+//! and read what was asked of it. Ids are counted, so that two runs give the same ones. Nothing is kept on disk.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+mod api;
+mod cloud;
+mod control;
+mod counters;
+mod faults;
+mod page;
+mod traffic;
+mod wire;
+
+pub use counters::{Counters, OperationCount};
+pub use faults::{Fault, FaultKind, Operation};
+pub use wire::{
+    BalancerPort, BalancerSpec, BalancerState, LoadBalancer, Machine, MachineAddress, MachineState, Network,
+    NewMachine, PortProtocol, Route, RouteSpec, Scheme, Zone,
+};
+
+use cloud::Cloud;
+use traffic::Traffic;
+
+/// How the cloud begins.
+#[derive(Debug, Clone)]
+pub struct SimCloudOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The bearer token that `/v1` asks for.
+    pub token: String,
+    /// Time that each `/v1` request takes at least.
+    pub latency: Duration,
+    /// Time from the creation of a load balancer until it is active.
+    pub balancer_build_time: Duration,
+    /// Start of the random numbers that decide which requests an error rate hits.
+    pub seed: u64,
+}
+
+impl Default for SimCloudOptions {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            token: "sim-token".into(),
+            latency: Duration::ZERO,
+            balancer_build_time: Duration::ZERO,
+            seed: 1,
+        }
+    }
+}
+
+/// What handlers and [`SimCloud`] share.
+struct Shared {
+    token: String,
+    cloud: Cloud,
+    traffic: Traffic,
+}
+
+/// A running cloud. It stops when this is dropped.
+pub struct SimCloud {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+impl SimCloud {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    pub async fn start(options: SimCloudOptions) -> std::io::Result<Self> {
+        let SimCloudOptions {
+            listen,
+            token,
+            latency,
+            balancer_build_time,
+            seed,
+        } = options;
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            token,
+            cloud: Cloud::new(balancer_build_time),
+            traffic: Traffic::new(latency, seed),
+        });
+        let app = api::router(&shared)
+            .merge(control::router(&shared))
+            .merge(page::router(&shared));
+        let service = app.into_make_service_with_connect_info::<SocketAddr>();
+        let server = tokio::spawn(async move {
+            // Ends with the listener only, and that lives as long as the task.
+            let _ = axum::serve(listener, service).await;
+        });
+        Ok(Self {
+            address,
+            shared,
+            server,
+        })
+    }
+
+    /// The API's base URL, without a slash at its end; the HTML page is at its root.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The bearer token.
+    pub fn token(&self) -> &str {
+        &self.shared.token
+    }
+
+    /// Adds machines. The answer has their order.
+    pub fn add_machines(&self, machines: impl IntoIterator<Item = NewMachine>) -> Vec<Machine> {
+        self.shared.cloud.add_machines(machines)
+    }
+
+    /// Adds so many machines named `PREFIX-0`, `PREFIX-1` and so on, spread over the zones.
+    pub fn add_numbered_machines(&self, prefix: &str, count: usize) -> Vec<Machine> {
+        self.add_machines((0..count).map(|number| NewMachine::named(format!("{prefix}-{number}"))))
+    }
+
+    /// Deletes the machines with these ids or names; answers how many there were. Their routes become black holes.
+    pub fn delete_machines<S: AsRef<str>>(&self, ids_or_names: impl IntoIterator<Item = S>) -> usize {
+        self.shared.cloud.delete_machines(ids_or_names)
+    }
+
+    /// Switches machines off or on; answers how many there were.
+    pub fn set_state<S: AsRef<str>>(&self, ids_or_names: impl IntoIterator<Item = S>, state: MachineState) -> usize {
+        self.shared.cloud.set_state(ids_or_names, state)
+    }
+
+    /// All machines, ordered by creation.
+    pub fn machines(&self) -> Vec<Machine> {
+        self.shared.cloud.machines()
+    }
+
+    /// All load balancers, ordered by creation.
+    pub fn load_balancers(&self) -> Vec<LoadBalancer> {
+        self.shared.cloud.load_balancers()
+    }
+
+    /// Puts a load balancer into the cloud that no provider made, for instance one to adopt. Its build time counts from now.
+    ///
+    /// # Errors
+    /// When the API would refuse it, with the API's words.
+    pub fn add_load_balancer(&self, spec: BalancerSpec) -> Result<LoadBalancer, String> {
+        self.shared
+            .cloud
+            .create_load_balancer(spec)
+            .map_err(|refusal| refusal.message)
+    }
+
+    /// Makes all load balancers active that are still being built.
+    pub fn finish_load_balancers(&self) {
+        self.shared.cloud.finish_load_balancers();
+    }
+
+    /// From now on, the time from the creation of a load balancer until it is active.
+    pub fn set_balancer_build_time(&self, time: Duration) {
+        self.shared.cloud.set_balancer_build_time(time);
+    }
+
+    /// All routes, ordered by creation.
+    pub fn routes(&self) -> Vec<Route> {
+        self.shared.cloud.routes()
+    }
+
+    /// Sets the faults, replacing those that were.
+    pub fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.shared.traffic.set_faults(faults.into_iter().collect());
+    }
+
+    /// Sets the time that each request takes at least.
+    pub fn set_latency(&self, latency: Duration) {
+        self.shared.traffic.set_latency(latency);
+    }
+
+    /// What was asked since the start or the last [`reset_counters`](Self::reset_counters).
+    pub fn counters(&self) -> Counters {
+        self.shared.traffic.counters()
+    }
+
+    /// Sets the counters to nought.
+    pub fn reset_counters(&self) {
+        self.shared.traffic.reset_counters();
+    }
+
+    /// Empties the cloud, removes faults and latency, sets the counters to nought. Ids start again.
+    pub fn reset(&self) {
+        self.shared.reset();
+    }
+}
+
+impl Shared {
+    fn reset(&self) {
+        self.cloud.reset();
+        self.traffic.reset();
+    }
+}
+
+impl Drop for SimCloud {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}

@@ -1,0 +1,59 @@
+//! The simulated cloud as a program. Prints `PORT=<n>` and `READY` on standard output once it listens.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Parser;
+use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
+
+/// A simulated cloud over HTTP: machines, load balancers, routes, and faults on demand.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Bearer token of the API.
+    #[arg(long, default_value = "sim-token", env = "SIM_CLOUD_TOKEN", hide_env_values = true)]
+    token: String,
+    /// Milliseconds that each request takes at least.
+    #[arg(long, default_value_t = 0)]
+    latency_ms: u64,
+    /// Milliseconds from the creation of a load balancer until it is active.
+    #[arg(long, default_value_t = 2000)]
+    balancer_build_ms: u64,
+    /// Machines to begin with, named PREFIX-0 and so on.
+    #[arg(long, default_value_t = 0)]
+    machines: usize,
+    /// Names of the machines to begin with.
+    #[arg(long, default_value = "node")]
+    machine_prefix: String,
+    /// Start of the random numbers that decide which requests an error rate hits.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let Args {
+        listen,
+        token,
+        latency_ms,
+        balancer_build_ms,
+        machines,
+        machine_prefix,
+        seed,
+    } = Args::parse();
+    let cloud = SimCloud::start(SimCloudOptions {
+        listen,
+        token,
+        latency: Duration::from_millis(latency_ms),
+        balancer_build_time: Duration::from_millis(balancer_build_ms),
+        seed,
+    })
+    .await?;
+    cloud.add_numbered_machines(&machine_prefix, machines);
+    println!("PORT={}\nREADY", cloud.address().port());
+    eprintln!("simulated cloud: {}/", cloud.url());
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
