@@ -75,6 +75,26 @@ fn built_guests() -> PathBuf {
     workspace::target().join(tools::WASM_TARGET).join("guest")
 }
 
+/// Licences, bans and sources; then the advisories, whose list comes over the network.
+fn deny(steps: &mut Steps) {
+    if tools::find("cargo-deny").is_none() {
+        return steps
+            .leave_out("cargo deny (licences, sources, advisories); to have it: cargo install --locked cargo-deny");
+    }
+    let check = || {
+        let mut command = workspace::cargo();
+        command.args(["deny", "--all-features", "check"]);
+        command
+    };
+    steps.run("cargo deny", || shown(check().args(["licenses", "bans", "sources"])));
+    match tools::output(check().arg("advisories")) {
+        Err(error) if error.to_string().contains("failed to fetch advisory database") => {
+            steps.leave_out("the advisories of cargo deny, since their list at github.com/RustSec cannot be reached");
+        }
+        result => steps.run("advisories", || result.map(|_| Found::default())),
+    }
+}
+
 /// Builds the provider and the test guests; prints their sizes and holds `sim` to its limit.
 fn build_guests() -> Result<Found> {
     let sim = guests::provider("sim")?;
@@ -117,6 +137,7 @@ fn api_server() -> Result<Found> {
         bail!("gofmt would change {}", unformatted.trim().replace('\n', ", "));
     }
     let binary = controlplane::binary()?;
+    println!("vetting (a minute the first time)");
     // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
     shown(controlplane::go(&folder).arg("vet").args(controlplane::FLAGS).arg("."))?;
     Ok(binary

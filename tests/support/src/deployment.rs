@@ -61,8 +61,7 @@ impl Deployment {
     ///
     /// When it does not start; with the end of its log.
     pub fn start_cloud(&self) -> Result<(Child, String)> {
-        let arguments = ["--port=0".to_owned(), format!("--token={TOKEN}")];
-        let cloud = self.start("cloudwit-sim-cloud", &arguments)?;
+        let cloud = self.start("cloudwit-sim-cloud", &[format!("--token={TOKEN}")])?;
         let port = cloud.said("PORT=", START)?;
         cloud.said("READY", START)?;
         Ok((cloud, format!("http://127.0.0.1:{port}")))

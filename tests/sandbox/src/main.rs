@@ -1,0 +1,112 @@
+//! The sandbox that `cargo xtask sandbox` builds and starts: Cloudwit at work on a real API server and a simulated cloud.
+//!
+//! | file | what it is about |
+//! | ---- | ---------------- |
+//! | `stage` | starts the processes, and ends them |
+//! | `story` | what happens, and how each step is checked |
+//! | `cloud` | the simulated cloud's API, as far as the story needs it |
+//! | `narrator` | one readable line for each step |
+
+mod cloud;
+mod narrator;
+mod stage;
+mod story;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use crate::narrator::Narrator;
+use crate::stage::Stage;
+use crate::story::Story;
+
+/// Cloudwit at work; `cargo xtask sandbox --help` tells more.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The component of the provider `sim`.
+    #[arg(long, value_name = "FILE")]
+    provider: PathBuf,
+
+    /// End after the last step instead of staying until Ctrl-C.
+    #[arg(long)]
+    once: bool,
+
+    /// A cluster to use instead of starting an API server.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How many machines join.
+    #[arg(long, default_value_t = 3)]
+    nodes: u8,
+}
+
+/// Ctrl-C before the story was told.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted before everything was checked")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let narrator = Narrator::new();
+    match run(Args::parse(), &narrator).await {
+        Ok(()) => {
+            narrator.say("everything is torn down");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("\nsandbox: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args, narrator: &Narrator) -> Result<()> {
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        bail!("another TLS crypto provider is installed already");
+    }
+    let mut stage = tokio::select! {
+        stage = Stage::build(&args.provider, args.kubeconfig.as_deref(), narrator) => stage?,
+        interrupted = ctrl_c() => return interrupted.and(Err(Interrupted.into())),
+    };
+    let story = Story::new(&stage, narrator, args.nodes)?;
+    let told = play(&args, &mut stage, &story, narrator).await;
+    if args.kubeconfig.is_some() {
+        story.clean_up().await;
+    }
+    told
+}
+
+/// Tells the story; then stays until Ctrl-C, unless it is to be told `--once`.
+async fn play(args: &Args, stage: &mut Stage, story: &Story<'_>, narrator: &Narrator) -> Result<()> {
+    // A process that has ended explains a failed step better than the step does, so both are watched.
+    let told = tokio::select! {
+        told = story.tell(args.once) => told,
+        gone = stage.someone_ended() => Err(gone),
+        interrupted = ctrl_c() => return interrupted.and(Err(Interrupted.into())),
+    };
+    if let Err(error) = told {
+        bail!("{error:#}\n\n{}", stage.log_ends());
+    }
+    if args.once {
+        narrator.say("all of it was checked");
+        return Ok(());
+    }
+    stage.explain(narrator);
+    tokio::select! {
+        gone = stage.someone_ended() => bail!("{gone:#}\n\n{}", stage.log_ends()),
+        interrupted = ctrl_c() => interrupted,
+    }
+}
+
+async fn ctrl_c() -> Result<()> {
+    tokio::signal::ctrl_c().await.context("cannot wait for Ctrl-C")
+}
