@@ -65,9 +65,9 @@ pub struct ProviderArgs {
     #[arg(long, value_name = "FILE")]
     pub provider_settings: Option<PathBuf>,
 
-    /// Where compiled components are kept between starts; must belong to this process alone. Empty: nowhere.
-    #[arg(long, value_name = "DIR", default_value = "")]
-    pub cache_dir: PathBuf,
+    /// Where compiled components are kept between starts; must belong to this process alone. Without it each start compiles.
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
 }
 
 /// Flags about the cluster.

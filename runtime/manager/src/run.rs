@@ -50,8 +50,8 @@ async fn load(
     cluster: &Cluster,
     registry: &mut Registry,
 ) -> anyhow::Result<Provider> {
-    let cache_dir = Some(args.provider.cache_dir.clone()).filter(|dir| !dir.as_os_str().is_empty());
-    let host = Host::new(HostOptions { cache_dir, ..HostOptions::default() }, registry)?;
+    let options = HostOptions { cache_dir: args.provider.cache_dir.clone(), ..HostOptions::default() };
+    let host = Host::new(options, registry)?;
     let outside = Outside { events: cluster.event_sink(), cluster: cluster.view() };
     let provider = host.load(&settings.component, settings.provider, outside).await?;
     let problems = provider.check().await?;
