@@ -51,6 +51,7 @@ pub mod egress_metrics;
 mod egress_plan;
 mod grant_yaml;
 pub mod grants;
+mod grants_check;
 pub mod http_client;
 mod http_error;
 pub mod keys;

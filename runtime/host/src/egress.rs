@@ -1,0 +1,273 @@
+//! The one way out: every HTTP request of every guest passes here, in this order.
+//!
+//! ```text
+//! wasi:http -> EgressHooks -> egress_plan  may it leave?          (host, port, scheme, method, literal address)
+//!                          -> placeholders fill in the secrets    (only for hosts they are bound to)
+//!                          -> [a budget per host belongs here]
+//!                          -> http_client  pooled; the addresses of a name are checked as it is resolved
+//!                          -> response_body up to the size limit, at the guest's pace
+//! ```
+//!
+//! What is refused is refused before a packet leaves, except a name that turns out to lead to a prohibited address, for which the name
+//! is looked up, and an untrusted certificate. Redirects are the guest's business. Header values and bodies are never logged.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::BodyExt as _;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+use crate::destination::Destination;
+use crate::egress_metrics::EgressMetrics;
+use crate::egress_plan::{self, Rule};
+use crate::grants::{GrantError, Grants};
+use crate::http_client::{HttpClient, HttpClients, Outgoing};
+use crate::http_error::Failed;
+use crate::keys::Keyring;
+use crate::placeholders::{self, PlaceholderError};
+use crate::refusal::{Refusal, RefusalLog, RefusalReason};
+use crate::request_body::{self, BUFFER_LIMIT, Collected, RequestBody};
+use crate::response_body::ResponseBody;
+
+/// What one loaded provider may reach; shared by all its calls.
+pub struct Egress {
+    provider: String,
+    rules: Vec<Rule>,
+    /// One for each entry of the grants, in their order.
+    clients: Vec<Arc<HttpClient>>,
+    keyring: Arc<Keyring>,
+    metrics: EgressMetrics,
+    log: RefusalLog,
+}
+
+impl Egress {
+    /// Puts the grants into force, with clients of its own. The error names everything that is wrong with them.
+    pub fn new(
+        provider: &str,
+        grants: &Grants,
+        keyring: Arc<Keyring>,
+        metrics: EgressMetrics,
+    ) -> Result<Arc<Self>, GrantError> {
+        Self::with_clients(provider, grants, keyring, metrics, &HttpClients::default())
+    }
+
+    /// The same, with clients that are shared with other providers and with the predecessor of a swapped one.
+    pub fn with_clients(
+        provider: &str,
+        grants: &Grants,
+        keyring: Arc<Keyring>,
+        metrics: EgressMetrics,
+        shared: &HttpClients,
+    ) -> Result<Arc<Self>, GrantError> {
+        grants.validate().map_err(GrantError)?;
+        let (mut rules, mut clients, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, grant) in grants.http.iter().enumerate() {
+            match shared.client(grant, at) {
+                Ok(client) => {
+                    rules.extend(Rule::new(grant, at));
+                    clients.push(client);
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(GrantError(problems));
+        }
+        let (provider, log) = (provider.to_owned(), RefusalLog::default());
+        Ok(Arc::new(Self {
+            provider,
+            rules,
+            clients,
+            keyring,
+            metrics,
+            log,
+        }))
+    }
+
+    /// The hooks for one call.
+    pub fn hooks(self: &Arc<Self>) -> EgressHooks {
+        EgressHooks {
+            egress: Arc::clone(self),
+            last: Arc::default(),
+        }
+    }
+
+    async fn send(
+        &self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> Result<Response<WasiBody>, Stopped> {
+        let (parts, body) = request.into_parts();
+        let (url, to) = egress_plan::target(&parts.uri)?;
+        let rule = egress_plan::decide(&self.rules, &to, parts.method.as_str())?;
+        let fill = Fill {
+            keyring: &self.keyring,
+            to: &to,
+        };
+        let mut headers = fill.headers(parts.headers)?;
+        let body = fill.body(body, &mut headers).await?;
+        let options = options.unwrap_or_default();
+        let capped = |asked: Option<Duration>, cap: Duration| asked.map_or(cap, |asked| asked.min(cap));
+        let response = rule.grant.response_timeout();
+        let outgoing = Outgoing {
+            method: parts.method.clone(),
+            url,
+            headers,
+            body,
+            connect: capped(options.connect_timeout, rule.grant.connect_timeout()),
+            first_byte: capped(options.first_byte_timeout, response),
+        };
+        let measured = self.metrics.measure(&self.provider, &parts.method);
+        let answer = self.clients[rule.at].send(outgoing).await;
+        measured.done(answer.as_ref().ok().map(reqwest::Response::status));
+        let answer = answer.map_err(|failed| stopped(failed, rule, &to, parts.method.as_str()))?;
+        let between = capped(options.between_bytes_timeout, response);
+        let (head, body) = Response::from(answer).into_parts();
+        let body = ResponseBody::new(body, rule.grant.max_response_bytes, between).map_err(Stopped::Failed)?;
+        Ok(Response::from_parts(head, body.boxed_unsync()))
+    }
+
+    /// Counts, logs and remembers a refusal.
+    fn refused(&self, refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
+        let reason = refusal.reason;
+        self.metrics.refused(&self.provider, reason);
+        if self.log.admit(&refusal) {
+            tracing::warn!(
+                provider = self.provider,
+                reason = reason.label(),
+                "request refused: {refusal}"
+            );
+        }
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        reason.error()
+    }
+}
+
+/// Why there is no response.
+enum Stopped {
+    Refused(Refusal),
+    Failed(Error),
+}
+
+impl From<Refusal> for Stopped {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopped {
+    match failed {
+        Failed::Prohibited(found) => egress_plan::prohibited(rule, to, method, found).into(),
+        Failed::Untrusted(why, unknown_issuer) => egress_plan::untrusted(rule, to, &why, unknown_issuer).into(),
+        Failed::Other(error) => {
+            tracing::debug!(destination = %to, method, "request failed: {error}");
+            Stopped::Failed(error)
+        }
+    }
+}
+
+/// Fills in the secrets of one request.
+struct Fill<'a> {
+    keyring: &'a Keyring,
+    to: &'a Destination,
+}
+
+impl Fill<'_> {
+    fn refuse(&self, why: impl std::fmt::Display, yaml: Option<String>) -> Stopped {
+        let message = format!("a request to {} is refused: {why}", self.to);
+        let (reason, destination) = (RefusalReason::Placeholder, Some(self.to.clone()));
+        Refusal {
+            reason,
+            destination,
+            message,
+            yaml,
+        }
+        .into()
+    }
+
+    fn text(&self, text: &[u8]) -> Result<Option<placeholders::Filled>, Stopped> {
+        placeholders::fill(text, self.keyring, self.to).map_err(|error| {
+            let yaml = match &error {
+                PlaceholderError::Withheld(withheld) => Some(withheld.entry.clone()),
+                PlaceholderError::Malformed | PlaceholderError::Unfit { .. } => None,
+            };
+            self.refuse(error, yaml)
+        })
+    }
+
+    /// Fills header values and marks them as sensitive. Drops `host`, which belongs to the URL.
+    fn headers(&self, mut headers: HeaderMap) -> Result<HeaderMap, Stopped> {
+        headers.remove(header::HOST);
+        for (name, value) in &mut headers {
+            let Some(filled) = self.text(value.as_bytes())? else {
+                continue;
+            };
+            let unfit = format!("a secret for the header {name} contains a line break or another control character");
+            *value = HeaderValue::from_bytes(&filled).map_err(|_| self.refuse(unfit, None))?;
+            value.set_sensitive(true);
+        }
+        Ok(headers)
+    }
+
+    async fn body(&self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
+        match request_body::collect(body).await.map_err(Stopped::Failed)? {
+            Collected::Whole(bytes, trailers) => {
+                headers.remove(header::CONTENT_LENGTH);
+                Ok(match self.text(&bytes)? {
+                    Some(filled) => RequestBody::filled(filled, trailers),
+                    None => RequestBody::whole(bytes, trailers),
+                })
+            }
+            Collected::Start(start, _) if placeholders::begins_in(&start) => {
+                let why = format!("it contains a placeholder for a secret and has more than {BUFFER_LIMIT} bytes");
+                Err(self.refuse(why, None))
+            }
+            Collected::Start(start, rest) => Ok(RequestBody::streamed(start, rest)),
+        }
+    }
+}
+
+/// The hooks of one call. Clones belong to the same call.
+#[derive(Clone)]
+pub struct EgressHooks {
+    egress: Arc<Egress>,
+    last: Arc<Mutex<Option<Refusal>>>,
+}
+
+impl EgressHooks {
+    /// The last request of this call that was refused.
+    pub fn last_refusal(&self) -> Option<Refusal> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A response, and what has to run beside it: nothing, since the client's connections run by themselves.
+type Answer = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
+
+impl WasiHttpHooks for EgressHooks {
+    /// The client sets it from the URL; a guest cannot, since `host` is one of the forbidden headers.
+    fn set_host_header(&mut self) -> bool {
+        false
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
+        let (egress, last) = (Arc::clone(&self.egress), Arc::clone(&self.last));
+        Box::new(async move {
+            match egress.send(request, options).await {
+                Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
+                Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
+                Err(Stopped::Failed(error)) => Err(error),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "egress_tests.rs"]
+mod tests;

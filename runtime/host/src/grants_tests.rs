@@ -1,0 +1,84 @@
+//! Reading grants, and finding what is wrong with them.
+
+use super::*;
+
+fn grants(yaml: &str) -> Grants {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+#[test]
+fn what_is_left_out_has_the_documented_default() {
+    let grants = grants("http: [{host: api.example.com}]");
+    let http = &grants.http[0];
+    assert_eq!((http.scheme, http.port(), http.methods.len()), (Scheme::Https, 443, 6));
+    assert!(!http.allow_loopback && !http.allow_link_local);
+    assert_eq!(http.max_response_bytes, 64 << 20);
+    assert_eq!(grants.state.max_bytes, 1 << 20);
+    assert!(!grants.cluster.nodes && !grants.cluster.services);
+    assert_eq!(grants.validate(), Ok(()));
+}
+
+#[test]
+fn a_full_entry_is_read() {
+    let grants = grants(
+        "http:\n- {scheme: http, host: 10.0.0.1, port: 8080, methods: [GET], allowLoopback: true, allowLinkLocal: true,\n   \
+         proxy: 'http://proxy:3128', connectTimeoutSeconds: 1, responseTimeoutSeconds: 2, maxResponseBytes: 3}\n\
+         secrets:\n- {name: password, file: /p, hosts: ['10.0.0.1:8080'], uses: [placeholder, hmac, sign, reveal]}\n\
+         cluster: {nodes: true}\nstate: {maxBytes: 10}",
+    );
+    assert_eq!(grants.validate(), Ok(()));
+    assert_eq!(grants.http[0].connect_timeout(), Duration::from_secs(1));
+    assert_eq!(grants.secrets[0].uses.len(), 4);
+}
+
+#[test]
+fn an_unknown_key_is_an_error() {
+    assert!(serde_saphyr::from_str::<Grants>("http: [{hots: a}]").is_err());
+    assert!(serde_saphyr::from_str::<Grants>("htpp: []").is_err());
+}
+
+#[test]
+fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
+    let grants = grants(
+        "http:\n- {host: 'https://a', port: 0, methods: [get, CONNECT], proxy: 'http://user:hunter2@proxy', maxResponseBytes: 0}\n\
+         - {scheme: http, ca: /ca.pem}\n\
+         secrets:\n- {name: 'a b', uses: []}\n- {name: p, file: /p, uses: [placeholder]}\n\
+         - {name: p, file: /p, hosts: ['b.example', 'x y'], uses: [placeholder]}\n\
+         - {name: q, file: /q, hosts: ['b.example'], uses: [hmac]}",
+    );
+    let problems = grants.validate().unwrap_err();
+    let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "http[0].host",
+            "http[0].port",
+            "http[0].methods[0]",
+            "http[0].methods[1]",
+            "http[0].proxy",
+            "http[0].maxResponseBytes",
+            "http[1].host",
+            "http[1].ca",
+            "secrets[0].name",
+            "secrets[0].file",
+            "secrets[0].uses",
+            "secrets[1].hosts",
+            "secrets[2].name",
+            "secrets[2].hosts[0]",
+            "secrets[2].hosts[1]",
+            "secrets[3].hosts",
+            "secrets[3].hosts[0]",
+        ]
+    );
+    assert!(
+        problems
+            .iter()
+            .all(|problem| !problem.fix.is_empty() && !problem.wrong.is_empty())
+    );
+    let text = GrantError(problems).to_string();
+    assert!(
+        text.contains("grants.http[0].host: \"https://a\" is no host; write"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter2"), "{text}");
+}

@@ -1,0 +1,229 @@
+//! The one HTTP client behind the egress: pooled connections, rustls, private authorities, proxies.
+//!
+//! Grants that want the same authorities, proxy, addresses and connect time share a client and with it its connections, across calls and
+//! providers. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
+//! of another.
+//!
+//! reqwest on our own rustls configuration: no redirects, cookies, decompression or proxies from the environment. Authorities are those of the
+//! grant's `ca`; else those of the file in `SSL_CERT_FILE`; else Mozilla's, which are built in, so that an image needs no files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use reqwest::Url;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::sync::watch;
+use wasmtime_wasi_http::Error;
+
+use crate::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
+use crate::grants::{GrantProblem, HttpGrant};
+use crate::http_error::{self, Failed};
+use crate::request_body::RequestBody;
+use crate::resolver::{AddressRule, CheckedResolver, Lookup, SystemLookup};
+
+/// Idle connections are kept this long, and at most this many to one host.
+const IDLE: Duration = Duration::from_secs(90);
+const MOST_IDLE: usize = 32;
+
+/// How often an idle connection is probed, so that a firewall that forgot it is noticed.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Where public authorities can be put instead of the built-in ones; OpenSSL's name.
+const ROOTS_VARIABLE: &str = "SSL_CERT_FILE";
+
+/// What makes clients different.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ClientKey {
+    /// Contents of the bundle, not its path: a renewed file is another bundle.
+    ca: Option<Vec<u8>>,
+    proxy: Option<String>,
+    addresses: AddressRule,
+    connect_timeout: Duration,
+}
+
+/// All clients of a process. Cloning is cheap and gives the same set.
+#[derive(Clone)]
+pub struct HttpClients(Arc<Shared>);
+
+struct Shared {
+    lookup: Arc<dyn Lookup>,
+    live: Mutex<HashMap<ClientKey, Weak<HttpClient>>>,
+}
+
+impl Default for HttpClients {
+    fn default() -> Self {
+        Self::with_lookup(Arc::new(SystemLookup))
+    }
+}
+
+impl HttpClients {
+    /// Clients that look names up elsewhere, for tests.
+    pub fn with_lookup(lookup: Arc<dyn Lookup>) -> Self {
+        Self(Arc::new(Shared {
+            lookup,
+            live: Mutex::default(),
+        }))
+    }
+
+    /// The client for this grant, which is entry number `at` of the list. Reads the files of authorities.
+    pub(crate) fn client(&self, grant: &HttpGrant, at: usize) -> Result<Arc<HttpClient>, GrantProblem> {
+        let file = grant
+            .ca
+            .clone()
+            .or_else(|| std::env::var_os(ROOTS_VARIABLE).map(PathBuf::from));
+        let ca = match &file {
+            None => None,
+            Some(file) => Some(
+                std::fs::read(file)
+                    .map_err(|error| ca_problem(grant, at, file, &format!("cannot be read: {error}")))?,
+            ),
+        };
+        let addresses = AddressRule {
+            loopback: grant.allow_loopback,
+            link_local: grant.allow_link_local,
+        };
+        let key = ClientKey {
+            ca,
+            proxy: grant.proxy.clone(),
+            addresses,
+            connect_timeout: grant.connect_timeout(),
+        };
+        let mut live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|_, client| client.strong_count() > 0);
+        if let Some(client) = live.get(&key).and_then(Weak::upgrade) {
+            return Ok(client);
+        }
+        let roots = roots(key.ca.as_deref())
+            .map_err(|wrong| ca_problem(grant, at, file.as_deref().unwrap_or(Path::new("")), &wrong))?;
+        let client = build(&key, roots, Arc::clone(&self.0.lookup)).map_err(|_| GrantProblem {
+            path: format!("http[{at}]"),
+            value: grant.host.clone(),
+            wrong: "gives no usable HTTP client".into(),
+            fix: "check proxy: it has to be http://HOST:PORT or https://HOST:PORT".into(),
+        })?;
+        let client = Arc::new(HttpClient(client));
+        live.insert(key, Arc::downgrade(&client));
+        Ok(client)
+    }
+}
+
+fn ca_problem(grant: &HttpGrant, at: usize, file: &Path, wrong: &str) -> GrantProblem {
+    let fix = if grant.ca.is_some() {
+        "put a PEM file with the certificates of the trusted authorities there, or correct the path".to_owned()
+    } else {
+        format!("the path comes from the environment variable {ROOTS_VARIABLE}: correct or unset it")
+    };
+    GrantProblem {
+        path: format!("http[{at}].ca"),
+        value: file.display().to_string(),
+        wrong: wrong.to_owned(),
+        fix,
+    }
+}
+
+fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
+    let Some(pem) = ca else {
+        return Ok(RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        });
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| format!("is no PEM: {error}"))?;
+        roots
+            .add(certificate)
+            .map_err(|error| format!("contains a certificate that cannot be used: {error}"))?;
+    }
+    if roots.is_empty() {
+        Err("contains no certificate".into())
+    } else {
+        Ok(roots)
+    }
+}
+
+fn build(key: &ClientKey, roots: RootCertStore, lookup: Arc<dyn Lookup>) -> Result<reqwest::Client, BuildFailed> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|_| BuildFailed)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let rule = key.proxy.is_none().then_some(key.addresses);
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(Arc::new(CheckedResolver { lookup, rule }))
+        .connector_layer(ConnectDeadline)
+        .connect_timeout(key.connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(MOST_IDLE)
+        .tcp_keepalive(KEEPALIVE)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .http2_adaptive_window(true)
+        .no_proxy();
+    if let Some(proxy) = &key.proxy {
+        builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(|_| BuildFailed)?.no_proxy(None));
+    }
+    builder.build().map_err(|_| BuildFailed)
+}
+
+/// The client's own error is not kept: it can contain the proxy's URL.
+struct BuildFailed;
+
+/// One client.
+pub struct HttpClient(reqwest::Client);
+
+/// A request that may leave.
+pub struct Outgoing {
+    /// Method.
+    pub method: Method,
+    /// URL.
+    pub url: Url,
+    /// Headers; the client adds `host` and the length.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: RequestBody,
+    /// Longest time to connect.
+    pub connect: Duration,
+    /// Longest time from then to the head of the response.
+    pub first_byte: Duration,
+}
+
+impl HttpClient {
+    /// Sends a request and waits for the head of the response.
+    pub async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, Failed> {
+        let Outgoing {
+            method,
+            url,
+            headers,
+            body,
+            connect,
+            first_byte,
+        } = outgoing;
+        let (busy, mut connecting) = watch::channel(false);
+        let request = self
+            .0
+            .request(method, url)
+            .headers(headers)
+            .body(reqwest::Body::wrap(body))
+            .send();
+        tokio::select! {
+            response = CONNECTING.scope(Connecting { limit: connect, busy }, request) => {
+                response.map_err(|error| http_error::without_response(&error))
+            }
+            () = unanswered_for(first_byte, &mut connecting) => Err(Failed::Other(Error::HttpResponseTimeout)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "http_client_tests.rs"]
+mod tests;

@@ -1,0 +1,214 @@
+//! The body of a request on its way from the guest to the client.
+//!
+//! Up to [`BUFFER_LIMIT`] it is collected, so that placeholders in it can be filled and its length is known. What is larger is passed
+//! on as it comes, and only watched: a placeholder in it would reach the cloud unfilled, so it breaks the request off.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use wasmtime_wasi_http::{Error, WasiBody};
+
+use crate::placeholders::{self, Filled, LONGEST_OPENING};
+
+/// Largest body in which placeholders are filled.
+pub const BUFFER_LIMIT: usize = 1 << 20;
+
+/// What was read of a body so far.
+pub enum Collected {
+    /// All of it. The second is what stands behind it: trailers.
+    Whole(Bytes, Option<http::HeaderMap>),
+    /// The first part of a body that is over the limit, and the rest.
+    Start(Bytes, WasiBody),
+}
+
+/// Reads until the body ends or is over the limit.
+pub async fn collect(mut body: WasiBody) -> Result<Collected, Error> {
+    let mut start = BytesMut::new();
+    let mut trailers = None;
+    while let Some(frame) = body.frame().await {
+        match frame?.into_data() {
+            Ok(data) => start.extend_from_slice(&data),
+            Err(frame) => trailers = frame.into_trailers().ok(),
+        }
+        if start.len() > BUFFER_LIMIT {
+            return Ok(Collected::Start(start.freeze(), body));
+        }
+    }
+    Ok(Collected::Whole(start.freeze(), trailers))
+}
+
+/// The body the client sends. `Sync`, as the client wants it, without a lock ever being taken.
+pub struct RequestBody {
+    ahead: VecDeque<Frame<Bytes>>,
+    rest: Option<Mutex<Watched>>,
+}
+
+impl RequestBody {
+    /// A whole body whose placeholders are filled; wiped after it was sent.
+    pub fn filled(body: Filled, trailers: Option<http::HeaderMap>) -> Self {
+        Self::whole(Bytes::from_owner(body), trailers)
+    }
+
+    /// A whole body.
+    pub fn whole(body: Bytes, trailers: Option<http::HeaderMap>) -> Self {
+        let data = (!body.is_empty()).then(|| Frame::data(body));
+        Self {
+            ahead: data.into_iter().chain(trailers.map(Frame::trailers)).collect(),
+            rest: None,
+        }
+    }
+
+    /// A start that contains no placeholder, and the rest.
+    pub fn streamed(start: Bytes, rest: WasiBody) -> Self {
+        let seen = start[start.len().saturating_sub(LONGEST_OPENING - 1)..].to_vec();
+        Self {
+            ahead: VecDeque::from([Frame::data(start)]),
+            rest: Some(Mutex::new(Watched { body: rest, seen })),
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        if let Some(frame) = self.ahead.pop_front() {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        match &mut self.rest {
+            None => Poll::Ready(None),
+            Some(rest) => rest.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ahead.is_empty() && self.rest.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let ahead = self
+            .ahead
+            .iter()
+            .filter_map(Frame::data_ref)
+            .map(|data| data.len() as u64)
+            .sum();
+        let mut hint = SizeHint::new();
+        hint.set_lower(ahead);
+        if self.rest.is_none() {
+            hint.set_upper(ahead);
+        }
+        hint
+    }
+}
+
+/// A body in which no placeholder may begin, however it is cut into pieces.
+struct Watched {
+    body: WasiBody,
+    /// The last bytes that passed, one less than an opening has.
+    seen: Vec<u8>,
+}
+
+impl Watched {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+            && self.begins_in(data)
+        {
+            return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(BUFFER_LIMIT as u64)))));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn begins_in(&mut self, data: &[u8]) -> bool {
+        let head = &data[..data.len().min(LONGEST_OPENING - 1)];
+        self.seen.extend_from_slice(head);
+        let found = placeholders::begins_in(&self.seen) || placeholders::begins_in(data);
+        if data.len() >= LONGEST_OPENING - 1 {
+            self.seen.clear();
+            self.seen.extend_from_slice(&data[data.len() - (LONGEST_OPENING - 1)..]);
+        } else {
+            self.seen.drain(..self.seen.len().saturating_sub(LONGEST_OPENING - 1));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+    use http_body_util::StreamBody;
+
+    fn body(chunks: Vec<Vec<u8>>) -> WasiBody {
+        let frames = chunks.into_iter().map(|chunk| Ok(Frame::data(Bytes::from(chunk))));
+        StreamBody::new(stream::iter(frames)).boxed_unsync()
+    }
+
+    #[tokio::test]
+    async fn a_body_up_to_the_limit_is_collected_and_its_length_is_known() {
+        let chunks = vec![vec![b'a'; BUFFER_LIMIT - 1], vec![b'b']];
+        let Collected::Whole(bytes, None) = collect(body(chunks)).await.unwrap() else {
+            panic!("not whole")
+        };
+        assert_eq!(bytes.len(), BUFFER_LIMIT);
+        assert_eq!(
+            RequestBody::whole(bytes, None).size_hint().exact(),
+            Some(BUFFER_LIMIT as u64)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_larger_body_passes_unchanged() {
+        let chunks = vec![
+            vec![b'a'; BUFFER_LIMIT],
+            vec![b'b'; 5],
+            vec![b'c'; BUFFER_LIMIT],
+            vec![b'{'; 3],
+        ];
+        let expected = chunks.concat();
+        let Collected::Start(start, rest) = collect(body(chunks)).await.unwrap() else {
+            panic!("not split")
+        };
+        let sent = RequestBody::streamed(start, rest);
+        assert_eq!(sent.size_hint().exact(), None);
+        assert_eq!(sent.collect().await.unwrap().to_bytes(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_placeholder_behind_the_limit_breaks_the_request_off_however_it_is_cut() {
+        let text = b"x{{secret:password}}";
+        for cut in 1..text.len() {
+            for again in cut..text.len() {
+                let chunks = vec![
+                    vec![b'a'; BUFFER_LIMIT + 1],
+                    text[..cut].to_vec(),
+                    text[cut..again].to_vec(),
+                    text[again..].to_vec(),
+                ];
+                let Collected::Start(start, rest) = collect(body(chunks)).await.unwrap() else {
+                    panic!("not split")
+                };
+                let error = RequestBody::streamed(start, rest).collect().await.unwrap_err();
+                assert!(matches!(error, Error::HttpRequestBodySize(Some(_))), "{cut} {again}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_placeholder_across_the_limit_is_found_too() {
+        let mut start = vec![b'a'; BUFFER_LIMIT - 3];
+        start.extend(b"{{bas");
+        let Collected::Start(start, rest) = collect(body(vec![start, b"ic:u:p}}".to_vec()])).await.unwrap() else {
+            panic!("not split")
+        };
+        assert!(!placeholders::begins_in(&start));
+        assert!(RequestBody::streamed(start, rest).collect().await.is_err());
+    }
+}
