@@ -118,3 +118,7 @@ pub fn may_still_go(fresh: &Node, judged: &Node, provider: &ProviderIdentity) ->
         && is_own(fresh, provider)
         && before(fresh, provider) == Before::Ask
 }
+
+#[cfg(test)]
+#[path = "cloud_node_lifecycle_plan_tests.rs"]
+mod tests;

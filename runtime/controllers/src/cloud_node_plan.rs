@@ -78,3 +78,7 @@ pub fn matters(old: &Node, new: &Node) -> bool {
         || node_view::taints(old) != node_view::taints(new)
         || node_view::node_ref(old) != node_view::node_ref(new)
 }
+
+#[cfg(test)]
+#[path = "cloud_node_plan_tests.rs"]
+mod tests;

@@ -81,7 +81,9 @@ mod tests {
     #[test]
     fn a_node_that_is_done_starts_anew() {
         let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
-        (0..3).for_each(|_| drop(waiting.failed(&key, start)));
+        for _ in 0..3 {
+            waiting.failed(&key, start);
+        }
         waiting.done(&key);
         assert!(waiting.keys().is_empty());
         assert!(!waiting.failed(&key, start));

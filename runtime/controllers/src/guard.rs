@@ -241,3 +241,7 @@ impl Guard {
         self.absent.len()
     }
 }
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

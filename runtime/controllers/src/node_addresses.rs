@@ -203,3 +203,7 @@ fn node_address(kind: &str, value: &str) -> NodeAddress {
         address: value.to_owned(),
     }
 }
+
+#[cfg(test)]
+#[path = "node_addresses_tests.rs"]
+mod tests;

@@ -156,3 +156,7 @@ fn drop_label(key: &str, value: &str, reason: DropReason) -> Dropped {
         reason,
     }
 }
+
+#[cfg(test)]
+#[path = "node_labels_tests.rs"]
+mod tests;

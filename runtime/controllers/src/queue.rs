@@ -376,3 +376,7 @@ impl Drop for Taken {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -365,3 +365,7 @@ fn version_of<K: Resource>(object: &K) -> u64 {
         .and_then(|version| version.parse().ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -1,0 +1,172 @@
+//! What a cache does with news, old news and its own writes.
+
+use std::sync::Mutex;
+
+use kube::api::ObjectMeta;
+use kube::runtime::watcher::Event;
+
+use super::*;
+use crate::sync::lock;
+
+fn node(name: &str, uid: &str, version: u64) -> Node {
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            uid: Some(uid.into()),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        },
+        ..Node::default()
+    }
+}
+
+/// A cache and what its listener heard, as `+a1`, `a1>2`, `-a2`.
+struct Story {
+    cache: Cache<Node>,
+    heard: Arc<Mutex<Vec<String>>>,
+    seen: HashSet<Key>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let (cache, heard) = (Cache::<Node>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let log = heard.clone();
+        cache.listen(move |key, change| {
+            lock(&log).push(match change {
+                Change::Added(new) => format!("+{key}{}", version_of(&**new)),
+                Change::Updated { old, new } => format!("{key}{}>{}", version_of(&**old), version_of(&**new)),
+                Change::Deleted(old) => format!("-{key}{}", version_of(&**old)),
+            });
+        });
+        Self {
+            cache,
+            heard,
+            seen: HashSet::new(),
+        }
+    }
+
+    fn list(&mut self, nodes: Vec<Node>) {
+        self.take(Event::Init);
+        nodes.into_iter().for_each(|node| self.take(Event::InitApply(node)));
+        self.take(Event::InitDone);
+    }
+
+    fn take(&mut self, event: Event<Node>) {
+        self.cache.take(event, &mut self.seen);
+    }
+
+    fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.heard))
+    }
+}
+
+#[test]
+fn listeners_hear_each_change_once() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "1", 1), node("b", "2", 2)]);
+    assert_eq!(story.heard(), ["+a1", "+b2"]);
+    story.take(Event::Apply(node("a", "1", 3)));
+    story.take(Event::Apply(node("a", "1", 3)));
+    story.take(Event::Delete(node("b", "2", 4)));
+    assert_eq!(story.heard(), ["a1>3", "-b2"]);
+}
+
+#[test]
+fn a_new_list_tells_only_what_differs() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "1", 1), node("b", "2", 2), node("c", "3", 3)]);
+    story.heard();
+    story.list(vec![node("a", "1", 1), node("b", "2", 9)]);
+    assert_eq!(story.heard(), ["b2>9", "-c3"]);
+}
+
+#[test]
+fn our_own_write_is_seen_at_once_and_older_news_does_not_undo_it() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "1", 1)]);
+    story.cache.observe(node("a", "1", 5));
+    assert_eq!(version_of(&*story.cache.get("a").unwrap()), 5);
+    story.take(Event::Apply(node("a", "1", 3)));
+    assert_eq!(
+        version_of(&*story.cache.get("a").unwrap()),
+        5,
+        "the watch lags behind our write"
+    );
+    story.take(Event::Apply(node("a", "1", 5)));
+    story.take(Event::Apply(node("a", "1", 7)));
+    assert_eq!(story.heard(), ["+a1", "a1>5", "a5>7"]);
+}
+
+#[test]
+fn an_answer_that_is_older_than_the_cache_or_about_another_object_is_ignored() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "1", 5)]);
+    story.cache.observe(node("a", "1", 4));
+    story.cache.observe(node("a", "another", 9));
+    story.cache.observe(node("gone", "2", 9));
+    assert_eq!(story.heard(), ["+a5"]);
+    assert!(story.cache.get("gone").is_none());
+}
+
+#[test]
+fn an_api_server_restored_from_a_backup_is_believed() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "1", 100)]);
+    story.cache.observe(node("a", "1", 105));
+    story.list(vec![node("a", "1", 50)]);
+    story.take(Event::Apply(node("a", "1", 51)));
+    assert_eq!(story.heard(), ["+a100", "a100>105", "a105>50", "a50>51"]);
+}
+
+#[test]
+fn the_deletion_of_a_predecessor_does_not_remove_its_successor() {
+    let mut story = Story::new();
+    story.list(vec![node("a", "new", 5)]);
+    story.take(Event::Delete(node("a", "old", 4)));
+    assert!(story.cache.get("a").is_some());
+}
+
+#[test]
+fn what_nobody_reads_is_thrown_away() {
+    let mut big: Node = serde_json::from_value(serde_json::json!({
+        "metadata": {
+            "name": "a", "uid": "1", "resourceVersion": "1",
+            "labels": { "kept": "x" },
+            "annotations": { "alpha.kubernetes.io/provided-node-ip": "10.0.0.1", "big": "x" },
+            "managedFields": [{ "manager": "kubelet" }],
+        },
+        "spec": { "providerID": "sim://a", "podCIDRs": ["10.0.0.0/24"], "taints": [{ "key": "k", "effect": "NoSchedule" }] },
+        "status": {
+            "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }],
+            "images": [{ "names": ["x"] }],
+            "capacity": { "cpu": "4" },
+            "volumesInUse": ["v"],
+            "conditions": [
+                { "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z" },
+                { "type": "DiskPressure", "status": "False" },
+            ],
+            "nodeInfo": {
+                "systemUUID": "uuid", "machineID": "m", "bootID": "b", "kernelVersion": "k", "osImage": "o", "containerRuntimeVersion": "c",
+                "kubeletVersion": "v", "kubeProxyVersion": "v", "operatingSystem": "linux", "architecture": "amd64",
+            },
+        },
+    }))
+    .unwrap();
+    big.trim();
+    let kept = serde_json::to_value(&big).unwrap();
+    assert_eq!(
+        kept["metadata"]["annotations"],
+        serde_json::json!({ "alpha.kubernetes.io/provided-node-ip": "10.0.0.1" })
+    );
+    assert_eq!(kept["metadata"]["labels"], serde_json::json!({ "kept": "x" }));
+    assert_eq!(kept["spec"]["providerID"], "sim://a");
+    assert_eq!(kept["status"]["nodeInfo"]["systemUUID"], "uuid");
+    assert_eq!(
+        kept["status"]["conditions"],
+        serde_json::json!([{ "type": "Ready", "status": "True" }])
+    );
+    for gone in ["images", "capacity", "volumesInUse"] {
+        assert!(kept["status"].get(gone).is_none(), "{gone}");
+    }
+    assert!(kept["metadata"].get("managedFields").is_none());
+}

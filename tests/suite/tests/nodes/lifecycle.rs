@@ -1,0 +1,202 @@
+//! What becomes of Nodes that are not Ready.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use cloudwit_controllers::NodeDeletion;
+use cloudwit_model::Failure;
+use cloudwit_test_support::{ApiServer, eventually};
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::fake_cloud::{FakeCloud, Machine, Running};
+use crate::helpers::*;
+
+/// `Test_NodesDeleted` and `Test_NodesShutdown` on the real thing.
+#[tokio::test]
+async fn the_gone_are_deleted_the_stopped_are_tainted_and_the_ready_are_left_alone() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    let cloud = FakeCloud::new("fates");
+    for name in [
+        "fates-gone",
+        "fates-stopped",
+        "fates-running",
+        "fates-failing",
+        "fates-ready",
+    ] {
+        not_ready(&client, &cloud, name).await?;
+    }
+    cloud.remove("fates-gone");
+    cloud.set("fates-stopped", Machine::Stopped(cloud.instance("fates-stopped")));
+    cloud.set(
+        "fates-failing",
+        Machine::Fails(Failure::Unavailable("cloud is down".into())),
+    );
+    set_ready(&client, "fates-ready", Some(true)).await?;
+    cloud.remove("fates-ready");
+    let running = Running::start(client.clone(), &cloud, lifecycle_only());
+    eventually(LONG, "fates-gone is deleted", || async {
+        anyhow::Ok(nodes(&client).get_opt("fates-gone").await?.is_none()).and_then(|gone| {
+            ensure!(gone, "it is there");
+            Ok(())
+        })
+    })
+    .await;
+    for part in [
+        "Warning MachineNotFound: ",
+        "Normal DeletingNode: Deleting node fates-gone because it does not exist in the cloud provider",
+        "Normal DeletedNode: ",
+    ] {
+        let text = eventually(LONG, "an Event", || has_event(&client, "fates-gone", part)).await;
+        assert!(text.contains("fates://fates-gone"), "the evidence: {text}");
+    }
+    let stopped = nodes(&client).get("fates-stopped").await?;
+    assert_eq!(taint_keys(&stopped), [SHUTDOWN]);
+    for name in ["fates-running", "fates-failing", "fates-ready"] {
+        assert_eq!(
+            taint_keys(&nodes(&client).get(name).await?),
+            Vec::<String>::new(),
+            "{name}"
+        );
+    }
+    let (calls, written) = (cloud.lookups(), running.writes("nodes", "patch"));
+    eventually(LONG, "five periods", || async { cloud.lookups() >= calls + 5 }).await;
+    assert_eq!(
+        (written, running.writes("nodes", "patch")),
+        (1.0, 1.0),
+        "one write for one change, none in each period"
+    );
+    set_ready(&client, "fates-stopped", Some(true)).await?;
+    eventually(LONG, "the taint goes", || async {
+        let keys = taint_keys(&nodes(&client).get("fates-stopped").await?);
+        ensure!(keys.is_empty(), "{keys:?}");
+        anyhow::Ok(())
+    })
+    .await;
+    let result = |operation: &str, result: &str| {
+        running.metric(&format!(
+            "cloud_node_lifecycle_controller_cloud_provider_calls_total{{operation=\"{operation}\",result=\"{result}\"}}"
+        ))
+    };
+    for (operation, outcome) in [
+        ("instance_exists", "success"),
+        ("instance_exists", "instance_not_found"),
+        ("instance_exists", "error"),
+        ("instance_shutdown", "success"),
+    ] {
+        assert!(result(operation, outcome) >= 1.0, "{operation} {outcome}");
+    }
+    running.stop().await;
+    Ok(())
+}
+
+/// oracle/oci-cloud-controller-manager#57: half of the machines seem to be gone.
+#[tokio::test]
+async fn the_brake_holds_everything_until_the_others_turn_out_to_live() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    let cloud = FakeCloud::new("brake");
+    let names: Vec<String> = (0..10).map(|i| format!("brake-{i}")).collect();
+    for name in &names {
+        not_ready(&client, &cloud, name).await?;
+    }
+    names[..5].iter().for_each(|name| cloud.remove(name));
+    let running = Running::start(client.clone(), &cloud, lifecycle_only());
+    eventually(LONG, "the brake", || async {
+        running.metric("cloudwit_node_deletion_brake_engaged") == 1.0
+    })
+    .await;
+    for name in &names[..5] {
+        let text = eventually(LONG, "an Event", || {
+            has_event(&client, name, "Warning NodeDeletionBraked")
+        })
+        .await;
+        assert!(
+            text.contains("5 Nodes seem to be gone") && text.contains("only 1 may go"),
+            "{text}"
+        );
+    }
+    // An outage changes nothing either way.
+    cloud.outage(Some(Failure::Unavailable("down".into())));
+    let calls = cloud.lookups();
+    eventually(LONG, "failing look-ups", || async { cloud.lookups() >= calls + 2 }).await;
+    cloud.outage(None);
+    for name in &names {
+        assert!(nodes(&client).get_opt(name).await?.is_some(), "{name}");
+    }
+    names[1..5].iter().for_each(|name| cloud.run(name));
+    eventually(LONG, "the one that is really gone is deleted", || async {
+        anyhow::Ok(nodes(&client).get_opt("brake-0").await?).and_then(|node| {
+            ensure!(node.is_none(), "it is there");
+            Ok(())
+        })
+    })
+    .await;
+    assert_eq!(running.metric("cloudwit_node_deletion_brake_engaged"), 0.0);
+    assert_eq!(running.metric("cloudwit_node_deletions_total"), 1.0);
+    running.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_held_by_a_finalizer_is_deleted_once() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    let cloud = FakeCloud::new("held");
+    not_ready(&client, &cloud, "held-1").await?;
+    let finalizer = |list: serde_json::Value| Patch::Merge(json!({ "metadata": { "finalizers": list } }));
+    nodes(&client)
+        .patch(
+            "held-1",
+            &PatchParams::default(),
+            &finalizer(json!(["example.com/hold"])),
+        )
+        .await?;
+    not_ready(&client, &cloud, "held-2").await?;
+    cloud.remove("held-1");
+    let running = Running::start(client.clone(), &cloud, lifecycle_only());
+    eventually(LONG, "a delete", || async { running.writes("nodes", "delete") >= 1.0 }).await;
+    let calls = cloud.lookups();
+    // held-2 is still asked about, so periods go by.
+    eventually(LONG, "many periods", || async { cloud.lookups() >= calls + 30 }).await;
+    assert_eq!(running.writes("nodes", "delete"), 1.0);
+    nodes(&client)
+        .patch("held-1", &PatchParams::default(), &finalizer(json!(null)))
+        .await?;
+    running.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn taint_instead_of_delete_and_off_mean_what_they_say() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    for (name, deletion) in [("soft-taint", NodeDeletion::Taint), ("soft-off", NodeDeletion::Off)] {
+        let cloud = FakeCloud::new(name);
+        not_ready(&client, &cloud, name).await?;
+        cloud.remove(name);
+        let mut options = lifecycle_only();
+        options.lifecycle.node_deletion = deletion;
+        let running = Running::start(client.clone(), &cloud, options);
+        eventually(LONG, "an Event", || has_event(&client, name, "Warning MachineNotFound")).await;
+        let calls = cloud.lookups();
+        eventually(LONG, "well past the confirmation", || async {
+            cloud.lookups() >= calls + 40
+        })
+        .await;
+        let keys = taint_keys(&nodes(&client).get(name).await?);
+        let expected: &[&str] = if deletion == NodeDeletion::Taint {
+            &["cloudwit.dev/absent"]
+        } else {
+            &[]
+        };
+        assert_eq!(keys, expected, "{name}");
+        cloud.run(name);
+        eventually(LONG, "it is as before", || async {
+            anyhow::Ok(taint_keys(&nodes(&client).get(name).await?)).and_then(|keys| {
+                ensure!(keys.is_empty(), "{keys:?}");
+                Ok(())
+            })
+        })
+        .await;
+        running.stop().await;
+    }
+    Ok(())
+}
