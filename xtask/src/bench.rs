@@ -1,16 +1,19 @@
 //! `cargo xtask bench`: builds the guests and runs `tests/bench` in the release profile, which prints the tables.
 
+use std::process::Command;
+
 use anyhow::Result;
 
+use crate::cli::BenchArgs;
 use crate::steps::shown;
-use crate::{controlplane, guests, tools, workspace};
+use crate::{controlplane, guests, progress, tools, workspace};
 
 /// Builds and measures.
 ///
 /// # Errors
 ///
 /// When a tool is missing, something does not build, or a measurement fails.
-pub fn run() -> Result<()> {
+pub fn run(args: &BenchArgs) -> Result<()> {
     tools::require_wasm_target()?;
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
@@ -18,9 +21,15 @@ pub fn run() -> Result<()> {
     println!("building the guests");
     let provider = guests::provider("sim")?;
     let folder = guests::test_guests()?;
-    println!("building the benchmark in the release profile");
-    let mut command = workspace::cargo();
-    command.args(["run", "--release", "--package", "cloudwit-bench", "--"]);
-    shown(command.arg("--provider").arg(provider).arg("--guests").arg(folder))?;
+    let what = "building Cloudwit and the benchmark in the release profile (10 minutes the first time)";
+    progress::build(&["cloudwit", "cloudwit-bench"], &["--release"], what)?;
+    let mut command = Command::new(workspace::target().join("release/cloudwit-bench"));
+    command
+        .current_dir(workspace::root())
+        .arg("--provider")
+        .arg(provider)
+        .arg("--guests")
+        .arg(folder);
+    shown(command.args(["--nodes", &args.nodes.to_string()]))?;
     Ok(())
 }

@@ -35,7 +35,9 @@ enum Command {
     Test(TestArgs),
 
     /// Measure: component sizes, load times, cost of a call, and 1,000 Nodes initialised on a real API server.
-    Bench,
+    ///
+    /// Prints a table. Everything of ours is built in the release profile, which takes about ten minutes the first time.
+    Bench(BenchArgs),
 
     /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
     Check,
@@ -65,6 +67,14 @@ pub struct TestArgs {
     pub all: bool,
 }
 
+/// Flags of `cargo xtask bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    /// How many Nodes wait to be initialised.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=5000))]
+    pub nodes: u16,
+}
+
 /// Does what the command line says.
 ///
 /// # Errors
@@ -74,7 +84,7 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Test(args) => test::run(&args),
-        Command::Bench => bench::run(),
+        Command::Bench(args) => bench::run(&args),
         Command::Check => check::run(),
     }
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::workspace;
+
 /// How many of the last lines a failure shows.
 const TAIL: usize = 40;
 
@@ -102,6 +104,30 @@ pub fn run(command: &mut Command, what: &str, mut describe: impl FnMut(&str) -> 
     }
     progress.finish("done");
     Ok(out)
+}
+
+/// Builds the programs of these packages with cargo.
+///
+/// # Errors
+///
+/// When they do not build; with the compiler's last lines.
+pub fn build(packages: &[&str], flags: &[&str], what: &str) -> Result<()> {
+    let mut command = workspace::cargo();
+    command
+        .args(["build", "--bins"])
+        .args(flags)
+        .env("CARGO_TERM_COLOR", "never");
+    command.args(packages.iter().flat_map(|name| ["--package", name]));
+    let mut crates = 0;
+    run(&mut command, what, |line| {
+        if let Some(name) = line.trim().strip_prefix("Compiling ") {
+            crates += 1;
+            return Some(format!("crate {crates}, {name}"));
+        }
+        line.contains("Blocking")
+            .then(|| "waiting for another cargo".to_owned())
+    })?;
+    Ok(())
 }
 
 enum Line {

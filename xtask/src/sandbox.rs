@@ -21,7 +21,8 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     }
     println!("building the provider sim");
     let provider = guests::provider("sim")?;
-    build()?;
+    let what = "building Cloudwit, the simulated cloud and the sandbox";
+    progress::build(&["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"], &[], what)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     // Where another handler is set already, the sandbox is torn down all the same.
     let _ = ctrlc::set_handler(|| {});
@@ -39,32 +40,5 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     if !status.success() {
         bail!("the sandbox failed, see above");
     }
-    Ok(())
-}
-
-/// Builds the host side: Cloudwit, the simulated cloud and the sandbox.
-fn build() -> Result<()> {
-    let mut crates = 0;
-    let packages = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"]
-        .iter()
-        .flat_map(|name| ["--package", name]);
-    let mut command = workspace::cargo();
-    command
-        .arg("build")
-        .args(packages)
-        .arg("--bins")
-        .env("CARGO_TERM_COLOR", "never");
-    progress::run(
-        &mut command,
-        "building Cloudwit, the simulated cloud and the sandbox",
-        |line| {
-            if let Some(name) = line.trim().strip_prefix("Compiling ") {
-                crates += 1;
-                return Some(format!("crate {crates}, {name}"));
-            }
-            line.contains("Blocking")
-                .then(|| "waiting for another cargo".to_owned())
-        },
-    )?;
     Ok(())
 }

@@ -47,13 +47,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
             .to_owned()
             .into())
     });
-    if tools::find("cargo-deny").is_some() {
-        steps.run("cargo deny", || {
-            shown(workspace::cargo().args(["deny", "--all-features", "check"]))
-        });
-    } else {
-        steps.leave_out("cargo deny (licences, advisories, sources); to have it: cargo install --locked cargo-deny");
-    }
+    deny(&mut steps);
     if args.all {
         steps.run("cargo component", cargo_component);
     } else {
