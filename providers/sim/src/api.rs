@@ -169,7 +169,7 @@ pub struct RouteSpec {
 }
 
 /// The cloud's answer to many changes of routes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct RouteResults {
     /// For each creation.
     pub created: Vec<PartResult>,

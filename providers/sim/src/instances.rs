@@ -140,3 +140,180 @@ fn instance(machine: &Machine) -> Instance {
         .collect();
     instance
 }
+
+#[cfg(test)]
+mod tests {
+    use cloudwit_guest_sdk::prelude::*;
+    use cloudwit_guest_sdk::serde_json::{Value, json};
+    use cloudwit_guest_sdk::testing::FakeHost;
+
+    use crate::Sim;
+
+    fn host() -> FakeHost {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test", "region": "sim-1", "pageSize": 2}"#);
+        host
+    }
+
+    fn machine(id: &str, name: &str, state: &str) -> Value {
+        json!({"id": id, "name": name, "type": "small", "zone": "sim-1a", "region": "sim-1", "state": state,
+            "addresses": [{"network": "private", "ip": "10.0.0.1"}, {"network": "public", "ip": "198.51.100.9"}],
+            "labels": {"sim.cloudwit.dev/rack": "7"}})
+    }
+
+    fn by_id(id: &str) -> NodeRef {
+        NodeRef::named(id).with_provider_id(format!("sim://{id}"))
+    }
+
+    #[test]
+    fn a_node_with_a_provider_id_is_looked_up_by_it_and_everything_is_told() {
+        let host = host();
+        host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=2")
+            .with_header("authorization", "Bearer {{secret:token}}")
+            .answers(
+                200,
+                json!({"items": [machine("vm-1", "other-name", "running")], "next": null}),
+            );
+        let answer = host.provider::<Sim>().lookup(&[by_id("vm-1")]).unwrap();
+        let Ok(Presence::Running(instance)) = &answer[0] else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(instance.provider_id, "sim://vm-1");
+        assert_eq!(instance.instance_type.as_deref(), Some("small"));
+        assert_eq!(
+            (instance.zone.as_deref(), instance.region.as_deref()),
+            (Some("sim-1a"), Some("sim-1"))
+        );
+        assert_eq!(
+            instance.addresses,
+            [
+                Address::new(AddressKind::Hostname, "other-name"),
+                Address::new(AddressKind::InternalIp, "10.0.0.1"),
+                Address::new(AddressKind::ExternalIp, "198.51.100.9"),
+            ]
+        );
+        assert_eq!(instance.labels, [Pair::new("sim.cloudwit.dev/rack", "7")]);
+    }
+
+    #[test]
+    fn many_nodes_take_few_requests_and_keep_their_order() {
+        let host = host();
+        host.expect("GET", "https://sim.test/v1/instances?ids=vm-3%2Cvm-1&limit=2")
+            .answers(
+                200,
+                json!({"items": [machine("vm-1", "a", "running"), machine("vm-3", "c", "stopped")], "next": null}),
+            );
+        host.expect("GET", "https://sim.test/v1/instances?ids=vm-9&limit=2")
+            .answers(200, json!({"items": [], "next": null}));
+        host.expect(
+            "GET",
+            "https://sim.test/v1/instances?names=fresh%2Cgone&region=sim-1&limit=2",
+        )
+        .answers(
+            200,
+            json!({"items": [machine("vm-4", "fresh", "running")], "next": null}),
+        );
+        let nodes = [
+            by_id("vm-3"),
+            NodeRef::named("fresh"),
+            by_id("vm-1"),
+            NodeRef::named("gone"),
+            by_id("vm-9"),
+        ];
+        let answer = host.provider::<Sim>().lookup(&nodes).unwrap();
+        let told: Vec<String> = answer
+            .into_iter()
+            .map(|presence| match presence.unwrap() {
+                Presence::Running(instance) => format!("{} runs", instance.provider_id),
+                Presence::Stopped(instance) => format!("{} stopped", instance.provider_id),
+                Presence::Absent(Evidence::ById) => "absent by id".into(),
+                Presence::Absent(Evidence::ByName) => "absent by name".into(),
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "sim://vm-3 stopped",
+                "sim://vm-4 runs",
+                "sim://vm-1 runs",
+                "absent by name",
+                "absent by id"
+            ]
+        );
+    }
+
+    #[test]
+    fn further_pages_are_fetched() {
+        let host = host();
+        host.expect("GET", "https://sim.test/v1/instances?names=a&region=sim-1&limit=2")
+            .answers(200, json!({"items": [], "next": "at-2"}));
+        host.expect(
+            "GET",
+            "https://sim.test/v1/instances?names=a&region=sim-1&limit=2&token=at-2",
+        )
+        .answers(200, json!({"items": [machine("vm-1", "a", "running")], "next": null}));
+        let answer = host.provider::<Sim>().lookup(&[NodeRef::named("a")]).unwrap();
+        assert!(matches!(answer[0], Ok(Presence::Running(_))), "{answer:?}");
+    }
+
+    #[test]
+    fn two_machines_of_one_name_are_a_failure_of_that_node_only() {
+        let host = host();
+        host.expect(
+            "GET",
+            "https://sim.test/v1/instances?names=twin%2Cother&region=sim-1&limit=2",
+        )
+        .answers(
+            200,
+            json!({"items": [machine("vm-1", "twin", "running"), machine("vm-2", "twin", "running"),
+                machine("vm-3", "other", "running")], "next": null}),
+        );
+        let answer = host
+            .provider::<Sim>()
+            .lookup(&[NodeRef::named("twin"), NodeRef::named("other")])
+            .unwrap();
+        let Err(Failure::Invalid(text)) = &answer[0] else {
+            panic!("{answer:?}")
+        };
+        assert!(text.contains("vm-1, vm-2") && text.contains("twin"), "{text}");
+        assert!(matches!(answer[1], Ok(Presence::Running(_))));
+    }
+
+    #[test]
+    fn a_node_of_another_cloud_is_refused_without_a_request() {
+        let host = host();
+        let node = NodeRef::named("a").with_provider_id("aws:///z/i-1");
+        let answer = host.provider::<Sim>().lookup(&[node]).unwrap();
+        assert!(
+            matches!(&answer[0], Err(Failure::Invalid(text)) if text.contains("aws:///z/i-1")),
+            "{answer:?}"
+        );
+    }
+
+    #[test]
+    fn an_error_of_the_cloud_is_never_absence() {
+        let host = host();
+        let url = "https://sim.test/v1/instances?ids=vm-1&limit=2";
+        host.expect("GET", url).answers(404, json!({"error": "what list?"}));
+        assert!(matches!(
+            host.provider::<Sim>().lookup(&[by_id("vm-1")]),
+            Err(Failure::NotFound(_))
+        ));
+        host.expect("GET", url).answers_with(200, &[], "<html>");
+        assert!(matches!(
+            host.provider::<Sim>().lookup(&[by_id("vm-1")]),
+            Err(Failure::Other(_))
+        ));
+        host.expect("GET", url).breaks();
+        assert!(matches!(
+            host.provider::<Sim>().lookup(&[by_id("vm-1")]),
+            Err(Failure::Unavailable(_))
+        ));
+        host.expect("GET", url).is_refused();
+        let refused = host.provider::<Sim>().lookup(&[by_id("vm-1")]).unwrap_err();
+        assert!(
+            matches!(&refused, Failure::Denied(text) if text.contains("grant")),
+            "{refused:?}"
+        );
+    }
+}

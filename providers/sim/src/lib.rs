@@ -76,3 +76,23 @@ impl Provider for Sim {
 }
 
 register_provider!(Sim: Instances, LoadBalancers, Routes);
+
+#[cfg(test)]
+mod tests {
+    use cloudwit_guest_sdk::prelude::*;
+    use cloudwit_guest_sdk::serde_json::json;
+    use cloudwit_guest_sdk::testing::FakeHost;
+
+    use super::Sim;
+
+    #[test]
+    fn the_probe_tells_a_wrong_token_from_a_right_one() {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test/"}"#);
+        host.expect("GET", "https://sim.test/v1/zones")
+            .answers(200, json!({"items": []}));
+        assert_eq!(host.provider::<Sim>().probe(), Ok(()));
+        host.expect("GET", "https://sim.test/v1/zones").answers(401, json!({}));
+        assert!(matches!(host.provider::<Sim>().probe(), Err(Failure::Denied(_))));
+    }
+}

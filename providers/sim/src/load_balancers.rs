@@ -20,7 +20,9 @@ const BUILD_POLL: Duration = Duration::from_secs(1);
 
 impl LoadBalancers for Sim {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
-        Ok(self.find_balancer(service)?.map(|existing| Balancer::at(ingress(&existing))))
+        Ok(self
+            .find_balancer(service)?
+            .map(|existing| Balancer::at(ingress(&existing))))
     }
 
     fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
@@ -164,3 +166,7 @@ fn machine_ids(targets: &[Target]) -> Vec<String> {
 fn ingress(balancer: &LoadBalancer) -> Vec<Ingress> {
     balancer.address.iter().map(Ingress::ip).collect()
 }
+
+#[cfg(test)]
+#[path = "load_balancers_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
-use crate::api::{PartResult, RouteSpec};
+use crate::api::{PartResult, RouteResults, RouteSpec};
 use crate::{PROVIDER_ID_PREFIX, Sim};
 
 impl Routes for Sim {
@@ -25,7 +25,11 @@ impl Routes for Sim {
         let wanted: Vec<Result<RouteSpec, Failure>> = create.iter().map(|route| self.route(route)).collect();
         let possible: Vec<RouteSpec> = wanted.iter().filter_map(|route| route.as_ref().ok()).cloned().collect();
         let gone: Vec<&str> = delete.iter().map(|route| route.id.as_str()).collect();
-        let results = self.api.change_routes(&possible, &gone)?;
+        let results = if possible.is_empty() && gone.is_empty() {
+            RouteResults::default()
+        } else {
+            self.api.change_routes(&possible, &gone)?
+        };
 
         // The cloud answers for what it was asked; what was impossible from the start keeps its own failure and its place.
         let mut answers = results.created.into_iter();
@@ -77,4 +81,105 @@ fn deleted(answer: Option<PartResult>) -> Result<(), Failure> {
 
 fn unanswered() -> Failure {
     Failure::other("the cloud did not answer for this route")
+}
+
+#[cfg(test)]
+mod tests {
+    use cloudwit_guest_sdk::prelude::*;
+    use cloudwit_guest_sdk::serde_json::json;
+    use cloudwit_guest_sdk::testing::FakeHost;
+
+    use crate::Sim;
+
+    const BATCH: &str = "https://sim.test/v1/routes/batch";
+
+    fn host() -> FakeHost {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test"}"#);
+        host
+    }
+
+    fn wanted(node: NodeRef, destination: &str) -> NewRoute {
+        NewRoute {
+            name_hint: "uid".into(),
+            destination: destination.into(),
+            node,
+        }
+    }
+
+    fn existing(id: &str) -> Route {
+        Route {
+            id: id.into(),
+            destination: "10.9.0.0/24".into(),
+            node: None,
+            next_hops: vec![],
+            blackhole: false,
+        }
+    }
+
+    #[test]
+    fn only_this_clusters_routes_are_listed() {
+        let host = host();
+        host.cluster("blue", &[]);
+        host.expect("GET", "https://sim.test/v1/routes?cluster=blue&limit=500").answers(
+            200,
+            json!({"items": [{"id": "rt-1", "blackhole": true,
+                "spec": {"cluster": "blue", "destination": "10.8.0.0/24", "machine": "vm-1", "node": "a"}}], "next": null}),
+        );
+        let routes = host.provider::<Sim>().list().unwrap();
+        assert_eq!(
+            routes,
+            [Route {
+                id: "rt-1".into(),
+                destination: "10.8.0.0/24".into(),
+                node: Some("a".into()),
+                next_hops: vec![],
+                blackhole: true,
+            }]
+        );
+    }
+
+    #[test]
+    fn all_changes_go_in_one_request_and_each_has_its_result() {
+        let host = host();
+        let node = |name: &str| NodeRef::named(name).with_provider_id(format!("sim://vm-{name}"));
+        host.expect("POST", BATCH)
+            .with_json(json!({
+                "create": [
+                    {"cluster": "test", "destination": "10.8.0.0/24", "machine": "vm-a", "node": "a"},
+                    {"cluster": "test", "destination": "10.8.2.0/24", "machine": "vm-c", "node": "c"}],
+                "delete": ["rt-1", "rt-2", "rt-3"]}))
+            .answers(
+                200,
+                json!({"created": [{"status": 201, "message": ""}, {"status": 409, "message": "taken"}],
+                    "deleted": [{"status": 200}, {"status": 404, "message": "gone"}, {"status": 500, "message": "oops"}]}),
+            );
+        let create = [
+            wanted(node("a"), "10.8.0.0/24"),
+            wanted(NodeRef::named("b"), "10.8.1.0/24"),
+            wanted(node("c"), "10.8.2.0/24"),
+        ];
+        let delete = ["rt-1", "rt-2", "rt-3"].map(existing);
+        let outcome = host.provider::<Sim>().apply(&create, &delete).unwrap();
+        assert_eq!(outcome.created[0], Ok(()));
+        assert!(matches!(&outcome.created[1], Err(Failure::Invalid(text)) if text.contains("Node b")));
+        assert_eq!(outcome.created[2], Err(Failure::conflict("taken")));
+        assert_eq!(outcome.deleted, [Ok(()), Ok(()), Err(Failure::unavailable("oops"))]);
+    }
+
+    #[test]
+    fn a_cloud_that_answers_for_too_few_is_not_believed() {
+        let host = host();
+        host.expect("POST", BATCH)
+            .answers(200, json!({"created": [], "deleted": []}));
+        let outcome = host.provider::<Sim>().apply(&[], &[existing("rt-1")]).unwrap();
+        assert!(matches!(outcome.deleted[0], Err(Failure::Other(_))));
+    }
+
+    #[test]
+    fn nothing_to_do_is_no_request() {
+        let host = host();
+        let outcome = host.provider::<Sim>().apply(&[], &[]).unwrap();
+        assert!(outcome.created.is_empty() && outcome.deleted.is_empty());
+    }
 }
