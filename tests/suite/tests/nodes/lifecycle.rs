@@ -1,7 +1,5 @@
 //! What becomes of Nodes that are not Ready.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use cloudwit_controllers::NodeDeletion;
 use cloudwit_model::Failure;
