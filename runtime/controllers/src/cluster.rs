@@ -18,6 +18,8 @@ use crate::apply::{Apply, Leadership};
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
+use crate::service_helpers::service_type;
+use crate::service_view::lenient_service_view;
 use crate::watch::{Cache, Watched};
 
 /// Why the controllers ended.
@@ -259,6 +261,7 @@ impl ClusterView for View {
     }
 
     fn services(&self) -> Vec<cloudwit_model::Service> {
-        Vec::new()
+        let balancers = self.services.matching(|service| service_type(service) == "LoadBalancer");
+        balancers.iter().map(|service| lenient_service_view(service)).collect()
     }
 }

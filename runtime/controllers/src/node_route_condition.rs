@@ -18,7 +18,9 @@ pub fn condition_patch(node: &Node, routes_created: bool, now: &Time) -> Option<
     if current.is_some_and(|current| current.status == status && current.reason.as_deref() == Some(reason)) {
         return None;
     }
-    let since = current.filter(|current| current.status == status).and_then(|current| current.last_transition_time.clone());
+    let since = current
+        .filter(|current| current.status == status)
+        .and_then(|current| current.last_transition_time.clone());
     let condition = NodeCondition {
         type_: NETWORK_UNAVAILABLE.to_owned(),
         status: status.to_owned(),
@@ -62,7 +64,13 @@ mod tests {
                 ..NodeCondition::default()
             }]
         });
-        Node { status: Some(NodeStatus { conditions, ..NodeStatus::default() }), ..Node::default() }
+        Node {
+            status: Some(NodeStatus {
+                conditions,
+                ..NodeStatus::default()
+            }),
+            ..Node::default()
+        }
     }
 
     fn patched(existing: Option<(&str, &str)>, created: bool) -> Option<Value> {
@@ -92,16 +100,25 @@ mod tests {
     fn the_reason_of_another_writer_is_replaced() {
         for existing in [("False", "CalicoIsUp"), ("False", "ExternalCNI")] {
             let condition = patched(Some(existing), true).unwrap();
-            assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("RouteCreated")));
+            assert_eq!(
+                (&condition["status"], &condition["reason"]),
+                (&json!("False"), &json!("RouteCreated"))
+            );
         }
         let condition = patched(Some(("True", "SomeOtherReason")), false).unwrap();
-        assert_eq!((&condition["status"], &condition["reason"]), (&json!("True"), &json!("NoRouteCreated")));
+        assert_eq!(
+            (&condition["status"], &condition["reason"]),
+            (&json!("True"), &json!("NoRouteCreated"))
+        );
     }
 
     #[test]
     fn a_flip_is_written() {
         let condition = patched(Some(("False", "RouteCreated")), false).unwrap();
-        assert_eq!((&condition["status"], &condition["reason"]), (&json!("True"), &json!("NoRouteCreated")));
+        assert_eq!(
+            (&condition["status"], &condition["reason"]),
+            (&json!("True"), &json!("NoRouteCreated"))
+        );
     }
 
     #[test]

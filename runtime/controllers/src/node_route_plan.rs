@@ -81,12 +81,22 @@ pub fn plan<'a>(cluster: &[IpNet], nodes: impl IntoIterator<Item = &'a Node>, ro
     }
     for (network, claim) in &wanted.claims {
         let none = Vec::new();
-        plan_wanted(cluster, network, claim, existing.get(network).unwrap_or(&none), &mut plan);
+        plan_wanted(
+            cluster,
+            network,
+            claim,
+            existing.get(network).unwrap_or(&none),
+            &mut plan,
+        );
     }
     for (network, routes) in &existing {
         if !wanted.claims.contains_key(network) && responsible(cluster, network) {
             let delete = routes.iter().map(|route| (*route).clone()).collect();
-            plan.changes.push(RouteChange { network: *network, delete, create: None });
+            plan.changes.push(RouteChange {
+                network: *network,
+                delete,
+                create: None,
+            });
         }
     }
     plan.changes.sort_by_key(|change| change.network);
@@ -123,11 +133,18 @@ fn wanted<'a>(
 ) -> Wanted<'a> {
     let mut nodes: Vec<&Node> = nodes.into_iter().collect();
     nodes.sort_by_key(|node| (node.metadata.creation_timestamp.clone(), node.metadata.name.clone()));
-    let mut wanted = Wanted { claims: BTreeMap::new(), networks_of: BTreeMap::new() };
+    let mut wanted = Wanted {
+        claims: BTreeMap::new(),
+        networks_of: BTreeMap::new(),
+    };
     for node in nodes {
         let view = node_ref(node);
         let mut networks = BTreeSet::new();
-        let ranges = node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_deref()).unwrap_or_default();
+        let ranges = node
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.pod_cidrs.as_deref())
+            .unwrap_or_default();
         for range in ranges {
             let Ok(network) = range.parse::<IpNet>() else {
                 plan.refused.push(refusal(node, range, "it is no CIDR".into()));
@@ -135,7 +152,17 @@ fn wanted<'a>(
             };
             let network = network.trunc();
             networks.insert(network);
-            claim(&mut wanted, network, Claim { node, view: view.clone(), range: range.clone() }, existing, plan);
+            claim(
+                &mut wanted,
+                network,
+                Claim {
+                    node,
+                    view: view.clone(),
+                    range: range.clone(),
+                },
+                existing,
+                plan,
+            );
         }
         if !ranges.is_empty() {
             plan.nodes.insert(view.name.clone(), networks.clone());
@@ -161,9 +188,21 @@ fn claim<'a>(
         wanted.claims.insert(network, first);
         return;
     }
-    let has_route = |claim: &Claim<'_>| existing.get(&network).is_some_and(|all| all.iter().any(|route| serves(route, claim)));
-    let (winner, loser) = if has_route(&new) && !has_route(&first) { (new, first) } else { (first, new) };
-    plan.refused.push(refusal(loser.node, &loser.range, format!("node {} has the same range", winner.view.name)));
+    let has_route = |claim: &Claim<'_>| {
+        existing
+            .get(&network)
+            .is_some_and(|all| all.iter().any(|route| serves(route, claim)))
+    };
+    let (winner, loser) = if has_route(&new) && !has_route(&first) {
+        (new, first)
+    } else {
+        (first, new)
+    };
+    plan.refused.push(refusal(
+        loser.node,
+        &loser.range,
+        format!("node {} has the same range", winner.view.name),
+    ));
     wanted.claims.insert(network, winner);
 }
 
@@ -181,19 +220,30 @@ fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[
     if !responsible(cluster, network) {
         if !served {
             let ranges: Vec<String> = cluster.iter().map(ToString::to_string).collect();
-            let reason = format!("it is outside of the cluster's ranges {} (--cluster-cidr)", ranges.join(","));
+            let reason = format!(
+                "it is outside of the cluster's ranges {} (--cluster-cidr)",
+                ranges.join(",")
+            );
             plan.refused.push(refusal(claim.node, &claim.range, reason));
         }
         return;
     }
-    let delete: Vec<Route> = routes.iter().filter(|route| !serves(route, claim)).map(|route| (*route).clone()).collect();
+    let delete: Vec<Route> = routes
+        .iter()
+        .filter(|route| !serves(route, claim))
+        .map(|route| (*route).clone())
+        .collect();
     let create = (!served).then(|| NewRoute {
         name_hint: claim.node.metadata.uid.clone().unwrap_or_default(),
         destination: claim.range.clone(),
         node: claim.view.clone(),
     });
     if create.is_some() || !delete.is_empty() {
-        plan.changes.push(RouteChange { network: *network, delete, create });
+        plan.changes.push(RouteChange {
+            network: *network,
+            delete,
+            create,
+        });
     }
 }
 
@@ -201,7 +251,10 @@ fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[
 fn serves(route: &Route, claim: &Claim<'_>) -> bool {
     route.node.as_deref() == Some(claim.view.name.as_str())
         && !route.blackhole
-        && route.next_hops.iter().all(|hop| claim.view.addresses.iter().any(|address| same_address(hop, address)))
+        && route
+            .next_hops
+            .iter()
+            .all(|hop| claim.view.addresses.iter().any(|address| same_address(hop, address)))
 }
 
 fn same_address(left: &Address, right: &Address) -> bool {
@@ -232,8 +285,18 @@ pub fn batches(changes: &[RouteChange], size: usize) -> Vec<&[RouteChange]> {
 
 /// What an update of a Node has to change before routes are looked at: Pod ranges or addresses (`spec/route-controller.md`, section 3.2).
 pub fn concerns_routes(old: &Node, new: &Node) -> bool {
-    let ranges = |node: &Node| node.spec.as_ref().and_then(|spec| spec.pod_cidrs.clone()).unwrap_or_default();
-    let addresses = |node: &Node| node.status.as_ref().and_then(|status| status.addresses.clone()).unwrap_or_default();
+    let ranges = |node: &Node| {
+        node.spec
+            .as_ref()
+            .and_then(|spec| spec.pod_cidrs.clone())
+            .unwrap_or_default()
+    };
+    let addresses = |node: &Node| {
+        node.status
+            .as_ref()
+            .and_then(|status| status.addresses.clone())
+            .unwrap_or_default()
+    };
     ranges(old) != ranges(new) || addresses(old) != addresses(new)
 }
 

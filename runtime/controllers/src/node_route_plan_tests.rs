@@ -38,7 +38,10 @@ fn via(mut route: Route, hop: &str) -> Route {
 }
 
 fn blackhole(destination: &str) -> Route {
-    Route { blackhole: true, ..route("", destination) }
+    Route {
+        blackhole: true,
+        ..route("", destination)
+    }
 }
 
 /// A cloud that does what it is told; answers the routes it ends with as `node destination`.
@@ -53,8 +56,10 @@ fn outcome(cluster: &[&str], nodes: &[Node], routes: &[Route]) -> Vec<String> {
             via(route, &hop.value)
         }));
     }
-    let mut ends: Vec<String> =
-        cloud.iter().map(|route| format!("{} {}", route.node.as_deref().unwrap_or("-"), route.destination)).collect();
+    let mut ends: Vec<String> = cloud
+        .iter()
+        .map(|route| format!("{} {}", route.node.as_deref().unwrap_or("-"), route.destination))
+        .collect();
     ends.sort();
     let again = super::plan(&nets(cluster), nodes, &cloud);
     assert_eq!(again.changes, [], "a second pass has nothing left to do");
@@ -62,14 +67,22 @@ fn outcome(cluster: &[&str], nodes: &[Node], routes: &[Route]) -> Vec<String> {
 }
 
 fn dual() -> [Node; 2] {
-    [node("n1", &["10.120.0.0/24", "fd00:120:0:1::/64"]), node("n2", &["10.120.1.0/24", "fd00:120:0:2::/64"])]
+    [
+        node("n1", &["10.120.0.0/24", "fd00:120:0:1::/64"]),
+        node("n2", &["10.120.1.0/24", "fd00:120:0:2::/64"]),
+    ]
 }
 
 fn single() -> [Node; 2] {
     [node("n1", &["10.120.0.0/24"]), node("n2", &["10.120.1.0/24"])]
 }
 
-const FOUR: [&str; 4] = ["n1 10.120.0.0/24", "n1 fd00:120:0:1::/64", "n2 10.120.1.0/24", "n2 fd00:120:0:2::/64"];
+const FOUR: [&str; 4] = [
+    "n1 10.120.0.0/24",
+    "n1 fd00:120:0:1::/64",
+    "n2 10.120.1.0/24",
+    "n2 fd00:120:0:2::/64",
+];
 const TWO: [&str; 2] = ["n1 10.120.0.0/24", "n2 10.120.1.0/24"];
 
 fn four_routes() -> Vec<Route> {
@@ -87,7 +100,10 @@ fn two_routes() -> Vec<Route> {
 
 fn changes(cluster: &[&str], nodes: &[Node], routes: &[Route]) -> Vec<(String, usize, bool)> {
     let plan = plan(&nets(cluster), nodes, routes);
-    plan.changes.iter().map(|change| (change.network.to_string(), change.delete.len(), change.create.is_some())).collect()
+    plan.changes
+        .iter()
+        .map(|change| (change.network.to_string(), change.delete.len(), change.create.is_some()))
+        .collect()
 }
 
 #[test]
@@ -106,28 +122,62 @@ fn dual_stack_routes_converge() {
             ],
             "each at the other node",
         ),
-        (vec![route("n1", "10.120.0.0/24"), route("n2", "fd00:120:0:2::/64")], "some missing"),
         (
-            [four_routes(), vec![route("gone", "10.120.9.0/24"), route("gone", "fd00:120:0:9::/64")]].concat(),
+            vec![route("n1", "10.120.0.0/24"), route("n2", "fd00:120:0:2::/64")],
+            "some missing",
+        ),
+        (
+            [
+                four_routes(),
+                vec![route("gone", "10.120.9.0/24"), route("gone", "fd00:120:0:9::/64")],
+            ]
+            .concat(),
             "too many, of an unknown node",
         ),
     ] {
         assert_eq!(outcome(&[V4, V6], &dual(), &routes), FOUR, "{why}");
     }
-    assert_eq!(changes(&[V4, V6], &dual(), &four_routes()), [], "all there: nothing is done");
-    assert_eq!(changes(&[V4, V6], &dual(), &(0..4).map(old).collect::<Vec<_>>()).len(), 4, "old addresses: all are replaced");
+    assert_eq!(
+        changes(&[V4, V6], &dual(), &four_routes()),
+        [],
+        "all there: nothing is done"
+    );
+    assert_eq!(
+        changes(&[V4, V6], &dual(), &(0..4).map(old).collect::<Vec<_>>()).len(),
+        4,
+        "old addresses: all are replaced"
+    );
 }
 
 #[test]
 fn single_stack_routes_converge() {
     for (routes, why) in [
         (two_routes(), "all there"),
-        (two_routes().into_iter().map(|route| via(route, "192.168.9.9")).collect(), "addresses changed"),
+        (
+            two_routes()
+                .into_iter()
+                .map(|route| via(route, "192.168.9.9"))
+                .collect(),
+            "addresses changed",
+        ),
         (vec![route("n1", "10.120.0.0/24")], "one missing"),
         (vec![], "none there"),
-        ([two_routes(), vec![route("x", "10.120.3.0/24"), route("y", "10.120.4.0/24")]].concat(), "too many"),
-        (vec![route("n1", "10.120.0.0/24"), route("x", "10.120.1.0/24")], "one at an unknown node"),
-        ([two_routes(), vec![blackhole("10.120.2.0/24")]].concat(), "a blackhole in range"),
+        (
+            [
+                two_routes(),
+                vec![route("x", "10.120.3.0/24"), route("y", "10.120.4.0/24")],
+            ]
+            .concat(),
+            "too many",
+        ),
+        (
+            vec![route("n1", "10.120.0.0/24"), route("x", "10.120.1.0/24")],
+            "one at an unknown node",
+        ),
+        (
+            [two_routes(), vec![blackhole("10.120.2.0/24")]].concat(),
+            "a blackhole in range",
+        ),
     ] {
         assert_eq!(outcome(&[V4], &single(), &routes), TWO, "{why}");
     }
@@ -148,7 +198,10 @@ fn a_blackhole_out_of_range_is_left_alone() {
 
 #[test]
 fn the_same_range_twice_on_one_node_is_one_route() {
-    assert_eq!(outcome(&[V4], &[node("n1", &["10.120.0.0/24", "10.120.0.0/24"])], &[]), ["n1 10.120.0.0/24"]);
+    assert_eq!(
+        outcome(&[V4], &[node("n1", &["10.120.0.0/24", "10.120.0.0/24"])], &[]),
+        ["n1 10.120.0.0/24"]
+    );
 }
 
 #[test]
@@ -159,14 +212,22 @@ fn responsibility_means_that_the_whole_route_is_inside_one_range() {
             &["10.244.0.0/24", "10.244.10.0/24", "10.244.255.0/24"][..],
             &["10.224.0.0/24", "10.0.10.0/24", "10.255.255.0/24"][..],
         ),
-        ("10.244.0.0/14", &["10.244.0.0/24", "10.247.255.0/24"], &["10.248.0.0/24", "10.243.255.0/24"]),
+        (
+            "10.244.0.0/14",
+            &["10.244.0.0/24", "10.247.255.0/24"],
+            &["10.248.0.0/24", "10.243.255.0/24"],
+        ),
         ("a00:100::/10", &["a00:100::/24"], &["b00:100::/24"]),
         // Upstream is responsible for the first of these, since its first address is inside.
         ("10.120.0.0/16", &["10.120.0.0/16"], &["10.120.0.0/15", "10.0.0.0/8"]),
     ] {
         for (routes, expected) in [(inside, true), (outside, false)] {
             for route in routes {
-                assert_eq!(responsible(&nets(&[cluster]), &route.parse().unwrap()), expected, "{route} in {cluster}");
+                assert_eq!(
+                    responsible(&nets(&[cluster]), &route.parse().unwrap()),
+                    expected,
+                    "{route} in {cluster}"
+                );
             }
         }
     }
@@ -175,13 +236,26 @@ fn responsibility_means_that_the_whole_route_is_inside_one_range() {
 #[test]
 fn nothing_outside_of_the_clusters_ranges_is_made_or_deleted() {
     let nodes = [node("n1", &["10.120.0.0/24"]), node("n2", &["10.7.0.0/24"])];
-    let routes = [route("n1", "10.120.0.0/24"), route("x", "10.120.0.0/15"), route("n1", "10.7.1.0/24")];
+    let routes = [
+        route("n1", "10.120.0.0/24"),
+        route("x", "10.120.0.0/15"),
+        route("n1", "10.7.1.0/24"),
+    ];
     let plan = plan(&nets(&[V4]), &nodes, &routes);
     assert_eq!(plan.changes, []);
     assert_eq!(plan.refused.len(), 1);
-    assert_eq!((plan.refused[0].node.as_str(), plan.refused[0].range.as_str()), ("n2", "10.7.0.0/24"));
-    assert_eq!(plan.refused[0].reason, "it is outside of the cluster's ranges 10.120.0.0/16 (--cluster-cidr)");
-    assert_eq!(plan.routes_created(&BTreeSet::new()), [("n1".into(), true), ("n2".into(), false)].into());
+    assert_eq!(
+        (plan.refused[0].node.as_str(), plan.refused[0].range.as_str()),
+        ("n2", "10.7.0.0/24")
+    );
+    assert_eq!(
+        plan.refused[0].reason,
+        "it is outside of the cluster's ranges 10.120.0.0/16 (--cluster-cidr)"
+    );
+    assert_eq!(
+        plan.routes_created(&BTreeSet::new()),
+        [("n1".into(), true), ("n2".into(), false)].into()
+    );
 }
 
 #[test]
@@ -195,7 +269,10 @@ fn an_existing_route_outside_of_the_ranges_serves_its_node() {
 #[test]
 fn ranges_are_compared_as_networks_not_as_text() {
     let nodes = [node("n1", &["fd00:120:0:1::/64", "10.120.0.0/24"])];
-    let routes = [route("n1", "fd00:0120:0000:0001:0:0:0:0/64"), route("n1", "10.120.0.5/24")];
+    let routes = [
+        route("n1", "fd00:0120:0000:0001:0:0:0:0/64"),
+        route("n1", "10.120.0.5/24"),
+    ];
     assert_eq!(changes(&[V4, V6], &nodes, &routes), []);
 }
 
@@ -211,11 +288,21 @@ fn a_range_that_moves_to_another_node_is_deleted_and_created_in_one_change() {
 
 #[test]
 fn a_blackhole_at_a_nodes_range_is_replaced_in_the_same_pass() {
-    let dead = Route { blackhole: true, ..route("n1", "10.120.0.0/24") };
+    let dead = Route {
+        blackhole: true,
+        ..route("n1", "10.120.0.0/24")
+    };
     let nodes = [node("n1", &["10.120.0.0/24"])];
-    assert_eq!(changes(&[V4], &nodes, std::slice::from_ref(&dead)), [("10.120.0.0/24".into(), 1, true)]);
+    assert_eq!(
+        changes(&[V4], &nodes, std::slice::from_ref(&dead)),
+        [("10.120.0.0/24".into(), 1, true)]
+    );
     let alive = route("n1", "10.120.0.0/24");
-    assert_eq!(changes(&[V4], &nodes, &[dead, alive]), [("10.120.0.0/24".into(), 1, false)], "beside a living route it only goes");
+    assert_eq!(
+        changes(&[V4], &nodes, &[dead, alive]),
+        [("10.120.0.0/24".into(), 1, false)],
+        "beside a living route it only goes"
+    );
 }
 
 #[test]
@@ -233,11 +320,17 @@ fn of_two_nodes_with_one_range_the_one_with_the_route_keeps_it_else_the_older() 
         node.metadata.creation_timestamp = Some(Time(Timestamp::from_second(second).unwrap()));
         node
     };
-    let nodes = [aged(node("n1", &["10.120.0.0/24"]), 200), aged(node("n2", &["10.120.0.0/24"]), 100)];
+    let nodes = [
+        aged(node("n1", &["10.120.0.0/24"]), 200),
+        aged(node("n2", &["10.120.0.0/24"]), 100),
+    ];
     let fresh = plan(&nets(&[V4]), &nodes, &[]);
     assert_eq!(fresh.changes[0].create.as_ref().unwrap().node.name, "n2");
     assert_eq!(fresh.refused[0].reason, "node n2 has the same range");
-    assert_eq!(fresh.routes_created(&BTreeSet::new()), [("n1".into(), false), ("n2".into(), true)].into());
+    assert_eq!(
+        fresh.routes_created(&BTreeSet::new()),
+        [("n1".into(), false), ("n2".into(), true)].into()
+    );
     let settled = plan(&nets(&[V4]), &nodes, &[route("n1", "10.120.0.0/24")]);
     assert_eq!(settled.changes, []);
     assert_eq!(settled.refused[0].node, "n2");
@@ -253,21 +346,43 @@ fn a_range_that_is_no_cidr_is_refused_and_a_route_that_is_none_ignored() {
 
 #[test]
 fn conditions_follow_the_outcome_of_the_pass() {
-    let nodes = [node("n1", &["10.120.0.0/24", "fd00:120:0:1::/64"]), node("n2", &["10.120.1.0/24"]), node("n3", &[]), node("n4", &[])];
+    let nodes = [
+        node("n1", &["10.120.0.0/24", "fd00:120:0:1::/64"]),
+        node("n2", &["10.120.1.0/24"]),
+        node("n3", &[]),
+        node("n4", &[]),
+    ];
     let routes = [route("n2", "10.120.1.0/24"), route("n3", "10.120.3.0/24")];
     let plan = plan(&nets(&[V4, V6]), &nodes, &routes);
     let created = |missing: &[&str]| plan.routes_created(&nets(missing).into_iter().collect());
     let expected = |n1| BTreeMap::from([("n1".to_owned(), n1), ("n2".to_owned(), true), ("n3".to_owned(), false)]);
-    assert_eq!(created(&[]), expected(true), "n3 has a route but no range; n4 has neither and is left alone");
-    assert_eq!(created(&["fd00:120:0:1::/64"]), expected(false), "one of two creations failed");
+    assert_eq!(
+        created(&[]),
+        expected(true),
+        "n3 has a route but no range; n4 has neither and is left alone"
+    );
+    assert_eq!(
+        created(&["fd00:120:0:1::/64"]),
+        expected(false),
+        "one of two creations failed"
+    );
 }
 
 #[test]
 fn batches_keep_a_change_whole_and_near_the_size() {
-    let nodes: Vec<Node> = (0..10).map(|index| node(&format!("n{index}"), &[&format!("10.120.{index}.0/24")])).collect();
-    let stale: Vec<Route> = (0..10).map(|index| route("x", &format!("10.120.{index}.0/24"))).collect();
+    let nodes: Vec<Node> = (0..10)
+        .map(|index| node(&format!("n{index}"), &[&format!("10.120.{index}.0/24")]))
+        .collect();
+    let stale: Vec<Route> = (0..10)
+        .map(|index| route("x", &format!("10.120.{index}.0/24")))
+        .collect();
     let plan = plan(&nets(&[V4]), &nodes, &stale);
-    let sizes = |size| batches(&plan.changes, size).iter().map(|batch| batch.len()).collect::<Vec<_>>();
+    let sizes = |size| {
+        batches(&plan.changes, size)
+            .iter()
+            .map(|batch| batch.len())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(sizes(100), [10]);
     assert_eq!(sizes(8), [4, 4, 2]);
     assert_eq!(sizes(1), [1; 10], "a change of two operations is not cut");

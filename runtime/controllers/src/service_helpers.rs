@@ -26,11 +26,19 @@ const ALLOW_ALL: &str = "0.0.0.0/0";
 ///
 /// The field wins over the annotation. The error names every entry that is no CIDR.
 pub fn source_ranges(service: &Service) -> Result<BTreeSet<IpNet>, String> {
-    let field = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_deref()).unwrap_or_default();
+    let field = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.load_balancer_source_ranges.as_deref())
+        .unwrap_or_default();
     if !field.is_empty() {
         return parse_ranges(field.iter().map(String::as_str), "spec.loadBalancerSourceRanges");
     }
-    let annotation = service.metadata.annotations.as_ref().and_then(|all| all.get(SOURCE_RANGES_ANNOTATION));
+    let annotation = service
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|all| all.get(SOURCE_RANGES_ANNOTATION));
     match annotation.map(|text| text.trim()) {
         None | Some("") => parse_ranges([ALLOW_ALL], "the default"),
         Some(text) => parse_ranges(text.split(','), &format!("annotation {SOURCE_RANGES_ANNOTATION}")),
@@ -51,7 +59,10 @@ fn parse_ranges<'a>(items: impl IntoIterator<Item = &'a str>, origin: &str) -> R
     if bad.is_empty() {
         return Ok(ranges);
     }
-    Err(format!("{origin} has entries that are no CIDR: {}; write them like 10.0.0.0/24", bad.join(", ")))
+    Err(format!(
+        "{origin} has entries that are no CIDR: {}; write them like 10.0.0.0/24",
+        bad.join(", ")
+    ))
 }
 
 /// Whether these ranges let every IPv4 address in. `::/0` does not count, as upstream has it.
@@ -72,13 +83,21 @@ pub fn needs_health_check(service: &Service) -> bool {
 
 /// Path and port of that health check; none when it is not needed or the port is not allocated.
 pub fn health_check(service: &Service) -> Option<(&'static str, u16)> {
-    let port = spec(service)?.health_check_node_port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)?;
+    let port = spec(service)?
+        .health_check_node_port
+        .and_then(|port| u16::try_from(port).ok())
+        .filter(|port| *port > 0)?;
     needs_health_check(service).then_some((HEALTH_CHECK_PATH, port))
 }
 
 /// Whether the cleanup finalizer is on the Service.
 pub fn has_cleanup_finalizer(service: &Service) -> bool {
-    service.metadata.finalizers.iter().flatten().any(|name| name == CLEANUP_FINALIZER)
+    service
+        .metadata
+        .finalizers
+        .iter()
+        .flatten()
+        .any(|name| name == CLEANUP_FINALIZER)
 }
 
 /// Whether two lists of ingress points say the same.
@@ -87,7 +106,11 @@ pub fn has_cleanup_finalizer(service: &Service) -> bool {
 /// differs for ever and costs one patch for each ensure. Here an unset mode of an IP is `VIP`, and IP addresses are compared
 /// as addresses.
 pub fn ingress_equal(left: &[LoadBalancerIngress], right: &[LoadBalancerIngress]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| ingress_point_equal(left, right))
+    left.len() == right.len()
+        && left
+            .iter()
+            .zip(right)
+            .all(|(left, right)| ingress_point_equal(left, right))
 }
 
 fn ingress_point_equal(left: &LoadBalancerIngress, right: &LoadBalancerIngress) -> bool {
@@ -119,12 +142,16 @@ fn ip_mode(ingress: &LoadBalancerIngress) -> Option<&str> {
 /// The ingress points in the Service's status.
 pub fn ingress(service: &Service) -> &[LoadBalancerIngress] {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-    status.and_then(|balancer| balancer.ingress.as_deref()).unwrap_or_default()
+    status
+        .and_then(|balancer| balancer.ingress.as_deref())
+        .unwrap_or_default()
 }
 
 /// `spec.type`, with the API's default.
 pub fn service_type(service: &Service) -> &str {
-    spec(service).and_then(|spec| spec.type_.as_deref()).unwrap_or("ClusterIP")
+    spec(service)
+        .and_then(|spec| spec.type_.as_deref())
+        .unwrap_or("ClusterIP")
 }
 
 fn spec(service: &Service) -> Option<&ServiceSpec> {

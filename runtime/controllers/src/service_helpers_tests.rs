@@ -10,13 +10,22 @@ fn service(kind: &str, policy: Option<&str>) -> Service {
         external_traffic_policy: policy.map(str::to_owned),
         ..ServiceSpec::default()
     };
-    Service { spec: Some(spec), ..Service::default() }
+    Service {
+        spec: Some(spec),
+        ..Service::default()
+    }
 }
 
 fn with_annotation(value: &str) -> Service {
     let annotations = [(SOURCE_RANGES_ANNOTATION.to_owned(), value.to_owned())].into();
-    let metadata = ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() };
-    Service { metadata, ..Service::default() }
+    let metadata = ObjectMeta {
+        annotations: Some(annotations),
+        ..ObjectMeta::default()
+    };
+    Service {
+        metadata,
+        ..Service::default()
+    }
 }
 
 fn with_field(values: &[&str]) -> Service {
@@ -26,7 +35,10 @@ fn with_field(values: &[&str]) -> Service {
 }
 
 fn nets(texts: &[&str]) -> BTreeSet<IpNet> {
-    texts.iter().map(|text| text.parse::<IpNet>().unwrap().trunc()).collect()
+    texts
+        .iter()
+        .map(|text| text.parse::<IpNet>().unwrap().trunc())
+        .collect()
 }
 
 #[test]
@@ -35,12 +47,19 @@ fn source_ranges_of_an_annotation_are_parsed_and_deduplicated() {
         ("192.168.0.1/32", &["192.168.0.1/32"][..]),
         ("192.168.0.1/32,192.168.0.1/32", &["192.168.0.1/32"]),
         ("192.168.0.1/32,192.168.0.2/32", &["192.168.0.1/32", "192.168.0.2/32"]),
-        ("  192.168.0.1/32 , 192.168.0.2/32  ", &["192.168.0.1/32", "192.168.0.2/32"]),
+        (
+            "  192.168.0.1/32 , 192.168.0.2/32  ",
+            &["192.168.0.1/32", "192.168.0.2/32"],
+        ),
         ("10.1.2.3/8,10.9.9.9/8", &["10.0.0.0/8"]),
         ("", &["0.0.0.0/0"]),
         ("   ", &["0.0.0.0/0"]),
     ] {
-        assert_eq!(source_ranges(&with_annotation(annotation)).unwrap(), nets(expected), "{annotation:?}");
+        assert_eq!(
+            source_ranges(&with_annotation(annotation)).unwrap(),
+            nets(expected),
+            "{annotation:?}"
+        );
     }
 }
 
@@ -49,8 +68,14 @@ fn source_ranges_of_the_field_are_parsed_and_deduplicated() {
     for (field, expected) in [
         (&["192.168.0.1/32"][..], &["192.168.0.1/32"][..]),
         (&["192.168.0.1/32", "192.168.0.1/32"], &["192.168.0.1/32"]),
-        (&["192.168.0.1/32", "192.168.0.2/32"], &["192.168.0.1/32", "192.168.0.2/32"]),
-        (&[" 192.168.0.1/32 ", "192.168.0.2/32"], &["192.168.0.1/32", "192.168.0.2/32"]),
+        (
+            &["192.168.0.1/32", "192.168.0.2/32"],
+            &["192.168.0.1/32", "192.168.0.2/32"],
+        ),
+        (
+            &[" 192.168.0.1/32 ", "192.168.0.2/32"],
+            &["192.168.0.1/32", "192.168.0.2/32"],
+        ),
         (&[], &["0.0.0.0/0"]),
     ] {
         assert_eq!(source_ranges(&with_field(field)).unwrap(), nets(expected), "{field:?}");
@@ -60,7 +85,14 @@ fn source_ranges_of_the_field_are_parsed_and_deduplicated() {
 
 #[test]
 fn a_bad_source_range_is_an_error_in_annotation_and_field() {
-    for bad in ["10.0.0.1/33", "foo.bar", "10.0.0.1/32,*", "10.0.0.1/32,", "10.0.0.1/32, ", "10.0.0.1"] {
+    for bad in [
+        "10.0.0.1/33",
+        "foo.bar",
+        "10.0.0.1/32,*",
+        "10.0.0.1/32,",
+        "10.0.0.1/32, ",
+        "10.0.0.1",
+    ] {
         assert!(source_ranges(&with_annotation(bad)).is_err(), "{bad:?}");
         let items: Vec<&str> = bad.split(',').collect();
         assert!(source_ranges(&with_field(&items)).is_err(), "{bad:?}");
@@ -109,7 +141,11 @@ fn only_local_traffic_is_asked_for_by_node_port_and_load_balancer_with_policy_lo
         ("LoadBalancer", Some("Cluster"), false),
         ("LoadBalancer", Some("Local"), true),
     ] {
-        assert_eq!(requests_only_local_traffic(&service(kind, policy)), expected, "{kind} {policy:?}");
+        assert_eq!(
+            requests_only_local_traffic(&service(kind, policy)),
+            expected,
+            "{kind} {policy:?}"
+        );
     }
 }
 
@@ -167,15 +203,60 @@ fn statuses_are_compared_by_what_they_mean() {
         (plain("1.2.3.4"), plain("1.2.3.4"), true, "same IP"),
         (plain("1.2.3.4"), plain("1.2.3.5"), false, "other IP"),
         (plain("1.2.3.4"), vec![], false, "one is empty"),
-        (plain("2001:db8::1"), plain("2001:db8:0:0::1"), true, "same IP in another spelling"),
-        (vec![point("1.2.3.4", Some("VIP"), &[])], vec![point("1.2.3.4", Some("VIP"), &[])], true, "same mode"),
-        (vec![point("1.2.3.4", Some("VIP"), &[])], plain("1.2.3.4"), true, "unset is what the API server stores: VIP"),
-        (vec![point("1.2.3.4", Some("Proxy"), &[])], plain("1.2.3.4"), false, "unset is not Proxy"),
-        (vec![point("1.2.3.4", Some("VIP"), &[])], vec![point("1.2.3.4", Some("Proxy"), &[])], false, "other mode"),
-        (vec![point("1.2.3.4", None, &[(80, "TCP")])], vec![point("1.2.3.4", None, &[(80, "TCP")])], true, "same ports"),
-        (vec![point("1.2.3.4", None, &[(80, "TCP")])], vec![point("1.2.3.4", None, &[(80, "UDP")])], false, "protocol"),
-        (vec![point("1.2.3.4", None, &[(80, "TCP")])], plain("1.2.3.4"), false, "right has no ports"),
-        (plain("1.2.3.4"), vec![point("1.2.3.4", None, &[(80, "TCP")])], false, "left has no ports"),
+        (
+            plain("2001:db8::1"),
+            plain("2001:db8:0:0::1"),
+            true,
+            "same IP in another spelling",
+        ),
+        (
+            vec![point("1.2.3.4", Some("VIP"), &[])],
+            vec![point("1.2.3.4", Some("VIP"), &[])],
+            true,
+            "same mode",
+        ),
+        (
+            vec![point("1.2.3.4", Some("VIP"), &[])],
+            plain("1.2.3.4"),
+            true,
+            "unset is what the API server stores: VIP",
+        ),
+        (
+            vec![point("1.2.3.4", Some("Proxy"), &[])],
+            plain("1.2.3.4"),
+            false,
+            "unset is not Proxy",
+        ),
+        (
+            vec![point("1.2.3.4", Some("VIP"), &[])],
+            vec![point("1.2.3.4", Some("Proxy"), &[])],
+            false,
+            "other mode",
+        ),
+        (
+            vec![point("1.2.3.4", None, &[(80, "TCP")])],
+            vec![point("1.2.3.4", None, &[(80, "TCP")])],
+            true,
+            "same ports",
+        ),
+        (
+            vec![point("1.2.3.4", None, &[(80, "TCP")])],
+            vec![point("1.2.3.4", None, &[(80, "UDP")])],
+            false,
+            "protocol",
+        ),
+        (
+            vec![point("1.2.3.4", None, &[(80, "TCP")])],
+            plain("1.2.3.4"),
+            false,
+            "right has no ports",
+        ),
+        (
+            plain("1.2.3.4"),
+            vec![point("1.2.3.4", None, &[(80, "TCP")])],
+            false,
+            "left has no ports",
+        ),
     ] {
         assert_eq!(ingress_equal(&left, &right), expected, "{why}");
         assert_eq!(ingress_equal(&right, &left), expected, "{why}, the other way round");
@@ -186,6 +267,9 @@ fn statuses_are_compared_by_what_they_mean() {
 fn missing_status_and_empty_ingress_are_the_same() {
     let mut service = Service::default();
     assert!(ingress(&service).is_empty());
-    service.status = Some(ServiceStatus { load_balancer: Some(LoadBalancerStatus { ingress: Some(vec![]) }), ..Default::default() });
+    service.status = Some(ServiceStatus {
+        load_balancer: Some(LoadBalancerStatus { ingress: Some(vec![]) }),
+        ..Default::default()
+    });
     assert!(ingress_equal(ingress(&service), ingress(&Service::default())));
 }

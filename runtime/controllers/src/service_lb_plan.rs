@@ -41,7 +41,10 @@ pub fn wants_balancer(service: &Service) -> bool {
 
 /// Whether a class gives the Service to another controller.
 pub fn has_foreign_class(service: &Service) -> bool {
-    service.spec.as_ref().is_some_and(|spec| spec.load_balancer_class.is_some())
+    service
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.load_balancer_class.is_some())
 }
 
 /// Whether the Service is being deleted.
@@ -95,7 +98,11 @@ pub fn next_step(record: &Record, current: Option<&Service>, targets: &TargetSet
 }
 
 fn delete_if_touched(record: &Record) -> Step {
-    if record.is_touched() { Step::Delete } else { Step::Nothing }
+    if record.is_touched() {
+        Step::Delete
+    } else {
+        Step::Nothing
+    }
 }
 
 fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> Step {

@@ -50,22 +50,49 @@ pub fn needs_update(old: &Service, new: &Service) -> Option<Change> {
     let none = ServiceSpec::default();
     let (was, is) = (old.spec.as_ref().unwrap_or(&none), new.spec.as_ref().unwrap_or(&none));
     let checks = [
-        (Change::SourceRanges, list(&was.load_balancer_source_ranges) != list(&is.load_balancer_source_ranges)),
-        (Change::PortsOrAffinity, !ports_equal(was, is) || text(&was.session_affinity) != text(&is.session_affinity)),
-        (Change::AffinityConfig, was.session_affinity_config != is.session_affinity_config),
-        (Change::LoadBalancerIp, text(&was.load_balancer_ip) != text(&is.load_balancer_ip)),
+        (
+            Change::SourceRanges,
+            list(&was.load_balancer_source_ranges) != list(&is.load_balancer_source_ranges),
+        ),
+        (
+            Change::PortsOrAffinity,
+            !ports_equal(was, is) || text(&was.session_affinity) != text(&is.session_affinity),
+        ),
+        (
+            Change::AffinityConfig,
+            was.session_affinity_config != is.session_affinity_config,
+        ),
+        (
+            Change::LoadBalancerIp,
+            text(&was.load_balancer_ip) != text(&is.load_balancer_ip),
+        ),
         (Change::ExternalIps, list(&was.external_ips) != list(&is.external_ips)),
         (Change::Annotations, annotations(old) != annotations(new)),
         (Change::Uid, old.metadata.uid != new.metadata.uid),
-        (Change::TrafficPolicy, text(&was.external_traffic_policy) != text(&is.external_traffic_policy)),
-        (Change::HealthCheckPort, was.health_check_node_port.unwrap_or(0) != is.health_check_node_port.unwrap_or(0)),
-        (Change::IpFamilies, list(&was.ip_families).len() != list(&is.ip_families).len()),
+        (
+            Change::TrafficPolicy,
+            text(&was.external_traffic_policy) != text(&is.external_traffic_policy),
+        ),
+        (
+            Change::HealthCheckPort,
+            was.health_check_node_port.unwrap_or(0) != is.health_check_node_port.unwrap_or(0),
+        ),
+        (
+            Change::IpFamilies,
+            list(&was.ip_families).len() != list(&is.ip_families).len(),
+        ),
     ];
-    checks.into_iter().find(|(_, differs)| *differs).map(|(change, _)| change)
+    checks
+        .into_iter()
+        .find(|(_, differs)| *differs)
+        .map(|(change, _)| change)
 }
 
 fn ports_equal(old: &ServiceSpec, new: &ServiceSpec) -> bool {
-    let (old, new) = (old.ports.as_deref().unwrap_or_default(), new.ports.as_deref().unwrap_or_default());
+    let (old, new) = (
+        old.ports.as_deref().unwrap_or_default(),
+        new.ports.as_deref().unwrap_or_default(),
+    );
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| port_equal(old, new))
 }
 
@@ -79,7 +106,11 @@ fn port_equal(old: &ServicePort, new: &ServicePort) -> bool {
 }
 
 fn annotations(service: &Service) -> Option<&BTreeMap<String, String>> {
-    service.metadata.annotations.as_ref().filter(|annotations| !annotations.is_empty())
+    service
+        .metadata
+        .annotations
+        .as_ref()
+        .filter(|annotations| !annotations.is_empty())
 }
 
 fn list(value: &Option<Vec<String>>) -> &[String] {

@@ -27,7 +27,10 @@ pub fn add_finalizer(service: &Service) -> Value {
 pub fn remove_finalizer(service: &Service, unwritten: &Unwritten) -> Value {
     let mut patch = write_answers(service, unwritten);
     if has_cleanup_finalizer(service) {
-        let others: Vec<String> = finalizers(service).into_iter().filter(|name| name != CLEANUP_FINALIZER).collect();
+        let others: Vec<String> = finalizers(service)
+            .into_iter()
+            .filter(|name| name != CLEANUP_FINALIZER)
+            .collect();
         patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([CLEANUP_FINALIZER]);
         patch["metadata"]["$setElementOrder/finalizers"] = json!(others);
     }
@@ -49,11 +52,20 @@ pub fn write_answers(service: &Service, unwritten: &Unwritten) -> Value {
 
 /// An empty list is written as null: it removes the field, and an empty list would be stored.
 fn ingress_value(ingress: &[LoadBalancerIngress]) -> Value {
-    if ingress.is_empty() { Value::Null } else { json!(ingress) }
+    if ingress.is_empty() {
+        Value::Null
+    } else {
+        json!(ingress)
+    }
 }
 
 fn metadata(service: &Service) -> Map<String, Value> {
-    service.metadata.uid.iter().map(|uid| ("uid".to_owned(), json!(uid))).collect()
+    service
+        .metadata
+        .uid
+        .iter()
+        .map(|uid| ("uid".to_owned(), json!(uid)))
+        .collect()
 }
 
 fn finalizers(service: &Service) -> Vec<String> {
@@ -67,12 +79,23 @@ mod tests {
 
     fn service(finalizers: &[&str]) -> Service {
         let finalizers = finalizers.iter().map(|name| (*name).to_owned()).collect();
-        let metadata = ObjectMeta { uid: Some("u1".into()), finalizers: Some(finalizers), ..ObjectMeta::default() };
-        Service { metadata, ..Service::default() }
+        let metadata = ObjectMeta {
+            uid: Some("u1".into()),
+            finalizers: Some(finalizers),
+            ..ObjectMeta::default()
+        };
+        Service {
+            metadata,
+            ..Service::default()
+        }
     }
 
     fn point(ip: &str) -> LoadBalancerIngress {
-        LoadBalancerIngress { ip: Some(ip.into()), ip_mode: Some("VIP".into()), ..LoadBalancerIngress::default() }
+        LoadBalancerIngress {
+            ip: Some(ip.into()),
+            ip_mode: Some("VIP".into()),
+            ..LoadBalancerIngress::default()
+        }
     }
 
     #[test]
@@ -89,7 +112,10 @@ mod tests {
     fn removing_the_finalizer_names_only_ours_and_clears_the_status_in_the_same_write() {
         let mut service = service(&["keep/me", CLEANUP_FINALIZER]);
         service.status = serde_json::from_value(json!({ "loadBalancer": { "ingress": [point("1.2.3.4")] } })).unwrap();
-        let unwritten = Unwritten { ingress: Some(Vec::new()), ..Unwritten::default() };
+        let unwritten = Unwritten {
+            ingress: Some(Vec::new()),
+            ..Unwritten::default()
+        };
         let expected = json!({
             "metadata": {
                 "uid": "u1",
@@ -105,8 +131,15 @@ mod tests {
     fn status_and_annotations_are_written_only_where_they_differ() {
         let mut service = service(&[]);
         service.metadata.annotations = Some([("kept".into(), "1".into()), ("old".into(), "x".into())].into());
-        let annotations = [("kept".into(), Some("1".into())), ("old".into(), None), ("new".into(), Some("2".into()))];
-        let mut unwritten = Unwritten { ingress: Some(vec![point("1.2.3.4")]), annotations: annotations.into() };
+        let annotations = [
+            ("kept".into(), Some("1".into())),
+            ("old".into(), None),
+            ("new".into(), Some("2".into())),
+        ];
+        let mut unwritten = Unwritten {
+            ingress: Some(vec![point("1.2.3.4")]),
+            annotations: annotations.into(),
+        };
         assert!(unwritten.differs_from(&service));
         let expected = json!({
             "metadata": { "uid": "u1", "annotations": { "old": null, "new": "2" } },
@@ -116,6 +149,9 @@ mod tests {
 
         service.metadata.annotations = Some([("kept".into(), "1".into()), ("new".into(), "2".into())].into());
         unwritten.ingress = Some(Vec::new());
-        assert!(!unwritten.differs_from(&service), "an empty list and no list are the same");
+        assert!(
+            !unwritten.differs_from(&service),
+            "an empty list and no list are the same"
+        );
     }
 }

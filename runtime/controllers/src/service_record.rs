@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cloudwit_model::AnnotationChange;
+use cloudwit_model::{AnnotationChange, CloudError, Failure};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
 use crate::service_helpers::{ingress, ingress_equal};
@@ -64,18 +64,25 @@ impl Unwritten {
 
     /// The ingress points, unless the Service has them.
     pub fn ingress_for(&self, service: &Service) -> Option<&[LoadBalancerIngress]> {
-        self.ingress.as_deref().filter(|wanted| !ingress_equal(wanted, ingress(service)))
+        self.ingress
+            .as_deref()
+            .filter(|wanted| !ingress_equal(wanted, ingress(service)))
     }
 
     /// The annotations that the Service does not have like this.
     pub fn annotations_for(&self, service: &Service) -> BTreeMap<String, Option<String>> {
         let current = service.metadata.annotations.as_ref();
         let missing = |key: &String, value: &Option<String>| current.and_then(|all| all.get(key)) != value.as_ref();
-        self.annotations.iter().filter(|(key, value)| missing(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        self.annotations
+            .iter()
+            .filter(|(key, value)| missing(key, value))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
     }
 
     fn add_annotations(&mut self, changes: Vec<AnnotationChange>) {
-        self.annotations.extend(changes.into_iter().map(|change| (change.key, change.value)));
+        self.annotations
+            .extend(changes.into_iter().map(|change| (change.key, change.value)));
     }
 }
 
@@ -89,6 +96,8 @@ pub struct Record {
     touched: bool,
     deleted: bool,
     foreign: bool,
+    /// The last failure in words, until a call succeeds.
+    failure: Option<String>,
 }
 
 impl Record {
@@ -103,6 +112,7 @@ impl Record {
             touched: false,
             deleted: false,
             foreign,
+            failure: None,
         }
     }
 
@@ -164,8 +174,7 @@ impl Record {
             (self.touched, self.deleted) = (true, false);
         }
         let pending = self.pending.as_ref().filter(|pending| {
-            let same = operation == Operation::Delete
-                || needs_update(&pending.service, &self.service).is_none();
+            let same = operation == Operation::Delete || needs_update(&pending.service, &self.service).is_none();
             pending.operation == operation && same
         });
         let token = pending.map(|pending| pending.token.clone());
@@ -179,22 +188,57 @@ impl Record {
     pub fn wait(&mut self, operation: Operation, token: String, message: String, targets: TargetSet) -> bool {
         let news = self.waits_for() != Some(&message);
         let (service, targets) = self.finish(targets);
-        self.pending = Some(Pending { operation, token, message, service, targets });
+        self.pending = Some(Pending {
+            operation,
+            token,
+            message,
+            service,
+            targets,
+        });
+        news
+    }
+
+    /// The call has failed. Returns whether the failure is another one than before.
+    ///
+    /// The token is kept where the provider only could not be asked, and dropped where it may be what the provider fails on.
+    pub fn fail(&mut self, error: &CloudError) -> bool {
+        if !matches!(
+            error,
+            CloudError::Failure(Failure::RateLimited { .. } | Failure::Unavailable(_) | Failure::Conflict(_))
+        ) {
+            self.pending = None;
+        }
+        let failure = error.to_string();
+        let news = self.failure.as_ref() != Some(&failure);
+        self.failure = Some(failure);
         news
     }
 
     /// An `ensure` has succeeded.
-    pub fn note_ensured(&mut self, targets: TargetSet, ingress: Vec<LoadBalancerIngress>, changes: Vec<AnnotationChange>) {
+    pub fn note_ensured(
+        &mut self,
+        targets: TargetSet,
+        ingress: Vec<LoadBalancerIngress>,
+        changes: Vec<AnnotationChange>,
+    ) {
         let (service, targets) = self.finish(targets);
         self.unwritten.ingress = Some(ingress);
         self.unwritten.add_annotations(changes);
-        self.ensured = Some(Ensured { service, targets, elsewhere: false });
+        self.ensured = Some(Ensured {
+            service,
+            targets,
+            elsewhere: false,
+        });
     }
 
     /// The provider leaves this Service to somebody else.
     pub fn note_elsewhere(&mut self, targets: TargetSet) {
         let (service, targets) = self.finish(targets);
-        self.ensured = Some(Ensured { service, targets, elsewhere: true });
+        self.ensured = Some(Ensured {
+            service,
+            targets,
+            elsewhere: true,
+        });
     }
 
     /// The nodes were updated.
@@ -215,7 +259,11 @@ impl Record {
     pub fn note_deleted(&mut self, changes: Vec<AnnotationChange>) {
         (self.ensured, self.pending) = (None, None);
         (self.touched, self.deleted) = (false, true);
-        self.unwritten = Unwritten { ingress: Some(Vec::new()), ..Unwritten::default() };
+        self.failure = None;
+        self.unwritten = Unwritten {
+            ingress: Some(Vec::new()),
+            ..Unwritten::default()
+        };
         self.unwritten.add_annotations(changes);
     }
 
@@ -229,6 +277,7 @@ impl Record {
 
     /// The arguments that a finished call is about: those of its first part.
     fn finish(&mut self, targets: TargetSet) -> (Arc<Service>, TargetSet) {
+        self.failure = None;
         match self.pending.take() {
             Some(pending) => (pending.service, pending.targets),
             None => (self.service.clone(), targets),

@@ -32,7 +32,11 @@ fn not_deleted(node: &Node) -> bool {
 
 /// The exclusion label counts unless its value is one of Go's words for false; empty and unknown values exclude.
 fn included(node: &Node) -> bool {
-    let label = node.metadata.labels.as_ref().and_then(|labels| labels.get(EXCLUSION_LABEL));
+    let label = node
+        .metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(EXCLUSION_LABEL));
     label.is_none_or(|value| matches!(value.as_str(), "0" | "f" | "F" | "false" | "FALSE" | "False"))
 }
 
@@ -57,7 +61,10 @@ pub struct NodeFacts {
 impl NodeFacts {
     /// The facts of a Node.
     pub fn of(node: &Node) -> Self {
-        Self { included: included(node), provider_id: id(node) }
+        Self {
+            included: included(node),
+            provider_id: id(node),
+        }
     }
 }
 
@@ -109,7 +116,12 @@ impl Eq for TargetSet {}
 /// The eligible Nodes as a provider gets them, by name.
 pub fn targets<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Vec<Target> {
     let eligible = nodes.into_iter().filter(|node| eligible(node));
-    let mut targets: Vec<Target> = eligible.map(|node| Target { node: node_ref(node), ready: readiness(node) == Readiness::Ready }).collect();
+    let mut targets: Vec<Target> = eligible
+        .map(|node| Target {
+            node: node_ref(node),
+            ready: readiness(node) == Readiness::Ready,
+        })
+        .collect();
     targets.sort_by(|left, right| left.node.name.cmp(&right.node.name));
     targets
 }

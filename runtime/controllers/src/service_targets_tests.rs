@@ -10,7 +10,11 @@ use k8s_openapi::jiff::Timestamp;
 struct Build(Node);
 
 fn node(name: &str) -> Build {
-    let mut node = Node { spec: Some(NodeSpec::default()), status: Some(NodeStatus::default()), ..Node::default() };
+    let mut node = Node {
+        spec: Some(NodeSpec::default()),
+        status: Some(NodeStatus::default()),
+        ..Node::default()
+    };
     node.metadata.name = Some(name.to_owned());
     Build(node)
 }
@@ -22,7 +26,11 @@ impl Build {
     }
 
     fn label(mut self, key: &str, value: &str) -> Self {
-        self.0.metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
+        self.0
+            .metadata
+            .labels
+            .get_or_insert_default()
+            .insert(key.to_owned(), value.to_owned());
         self
     }
 
@@ -31,14 +39,27 @@ impl Build {
     }
 
     fn taint(mut self, key: &str) -> Self {
-        let taint = Taint { key: key.to_owned(), effect: "NoSchedule".into(), ..Taint::default() };
-        self.0.spec.get_or_insert_default().taints.get_or_insert_default().push(taint);
+        let taint = Taint {
+            key: key.to_owned(),
+            effect: "NoSchedule".into(),
+            ..Taint::default()
+        };
+        self.0
+            .spec
+            .get_or_insert_default()
+            .taints
+            .get_or_insert_default()
+            .push(taint);
         self
     }
 
     fn condition(mut self, kind: &str, status: &str) -> Self {
         let conditions = self.0.status.get_or_insert_default().conditions.get_or_insert_default();
-        conditions.push(NodeCondition { type_: kind.into(), status: status.into(), ..NodeCondition::default() });
+        conditions.push(NodeCondition {
+            type_: kind.into(),
+            status: status.into(),
+            ..NodeCondition::default()
+        });
         self
     }
 
@@ -72,7 +93,11 @@ fn the_stable_predicates_decide_who_receives_traffic() {
         (node("a").excluded("true"), false, "exclusion label, true"),
         (node("a").excluded("foo"), false, "exclusion label, no boolean"),
         (node("a").excluded("false"), true, "exclusion label, false"),
-        (node("a").taint(AUTOSCALER_DELETES), false, "the autoscaler is about to remove it"),
+        (
+            node("a").taint(AUTOSCALER_DELETES),
+            false,
+            "the autoscaler is about to remove it",
+        ),
         (node("a").taint("other"), true, "another taint"),
         (node("a").deleted(), false, "being deleted"),
     ] {
@@ -95,16 +120,52 @@ fn target_sets_compare_names_and_provider_ids_and_nothing_else() {
     let two = [node("a").id("x://1"), node("b").id("x://2")];
     for (other, equal, why) in [
         (vec![node("b").id("x://2"), node("a").id("x://1")], true, "order"),
-        (vec![node("a").id("x://1").ready("False"), node("b").id("x://2")], true, "became NotReady"),
-        (vec![node("a").id("x://1").ready("True"), node("b").id("x://2")], true, "became Ready"),
-        (vec![node("a").id("x://1").taint("other"), node("b").id("x://2")], true, "unrelated taint"),
-        (vec![node("a").id("x://1"), node("b").id("x://2"), node("c")], false, "node added"),
+        (
+            vec![node("a").id("x://1").ready("False"), node("b").id("x://2")],
+            true,
+            "became NotReady",
+        ),
+        (
+            vec![node("a").id("x://1").ready("True"), node("b").id("x://2")],
+            true,
+            "became Ready",
+        ),
+        (
+            vec![node("a").id("x://1").taint("other"), node("b").id("x://2")],
+            true,
+            "unrelated taint",
+        ),
+        (
+            vec![node("a").id("x://1"), node("b").id("x://2"), node("c")],
+            false,
+            "node added",
+        ),
         (vec![node("a").id("x://1")], false, "node gone"),
-        (vec![node("a").id("x://1"), node("b").id("x://2").taint(AUTOSCALER_DELETES)], false, "autoscaler taint"),
-        (vec![node("a").id("x://1"), node("b").id("x://2").excluded("")], false, "exclusion label"),
-        (vec![node("a").id("x://1"), node("b").id("x://2").deleted()], false, "deletion timestamp"),
-        (vec![node("a").id("x://1"), node("c").id("x://2")], false, "one node replaced by another"),
-        (vec![node("a").id("x://1"), node("b").id("x://3")], false, "another machine under the same name"),
+        (
+            vec![node("a").id("x://1"), node("b").id("x://2").taint(AUTOSCALER_DELETES)],
+            false,
+            "autoscaler taint",
+        ),
+        (
+            vec![node("a").id("x://1"), node("b").id("x://2").excluded("")],
+            false,
+            "exclusion label",
+        ),
+        (
+            vec![node("a").id("x://1"), node("b").id("x://2").deleted()],
+            false,
+            "deletion timestamp",
+        ),
+        (
+            vec![node("a").id("x://1"), node("c").id("x://2")],
+            false,
+            "one node replaced by another",
+        ),
+        (
+            vec![node("a").id("x://1"), node("b").id("x://3")],
+            false,
+            "another machine under the same name",
+        ),
     ] {
         assert_eq!(set(&two) == set(&other), equal, "{why}");
     }
@@ -118,7 +179,11 @@ type Base = fn(Build) -> Build;
 fn only_the_exclusion_label_and_the_provider_id_make_an_update_of_a_node_worth_a_look() {
     let alone: Base = |node| node;
     for (old, new, expected, why) in rows() {
-        assert_eq!(old(alone(node("a"))).facts() != new(alone(node("a"))).facts(), expected, "{why}");
+        assert_eq!(
+            old(alone(node("a"))).facts() != new(alone(node("a"))).facts(),
+            expected,
+            "{why}"
+        );
     }
 }
 
@@ -131,12 +196,20 @@ fn that_holds_for_nodes_that_are_tainted_excluded_not_ready_or_without_id_alread
     ];
     for (base, name) in bases {
         for (old, new, expected, why) in rows() {
-            assert_eq!(old(base(node("a"))).facts() != new(base(node("a"))).facts(), expected, "{name}: {why}");
+            assert_eq!(
+                old(base(node("a"))).facts() != new(base(node("a"))).facts(),
+                expected,
+                "{name}: {why}"
+            );
         }
     }
     let excluded = || node("a").excluded("");
     assert_ne!(excluded().facts(), node("a").facts(), "excluded: label taken off");
-    assert_ne!(excluded().facts(), excluded().id("x://1").facts(), "excluded: provider id set");
+    assert_ne!(
+        excluded().facts(),
+        excluded().id("x://1").facts(),
+        "excluded: provider id set"
+    );
     for (other, why) in [
         (excluded().ready("False"), "becomes NotReady"),
         (excluded().ready("True"), "becomes Ready"),
@@ -154,8 +227,18 @@ fn rows() -> Vec<Row> {
         (|n| n, |n| n, false, "nothing"),
         (|n| n, |n| n.excluded(""), true, "exclusion label on"),
         (|n| n.excluded(""), |n| n, true, "exclusion label off"),
-        (|n| n.excluded(""), |n| n.excluded("true"), false, "exclusion label stays"),
-        (|n| n.excluded("false"), |n| n, false, "an exclusion label of false is none"),
+        (
+            |n| n.excluded(""),
+            |n| n.excluded("true"),
+            false,
+            "exclusion label stays",
+        ),
+        (
+            |n| n.excluded("false"),
+            |n| n,
+            false,
+            "an exclusion label of false is none",
+        ),
         (|n| n, |n| n.id("x://1"), true, "provider id set"),
         (|n| n.id(""), |n| n.id("x://1"), true, "provider id set, was empty"),
         (|n| n.id("x://1"), |n| n, true, "provider id unset"),
@@ -171,27 +254,64 @@ fn rows() -> Vec<Row> {
         (|n| n, |n| n.ready("False"), false, "becomes NotReady"),
         (|n| n.ready("False"), |n| n.ready("True"), false, "becomes Ready"),
         (|n| n.ready("True"), |n| n.ready("False"), false, "stops being Ready"),
-        (|n| n.ready("True"), |n| n.ready("True").condition("Other", "True"), false, "other condition while Ready"),
-        (|n| n.ready("True").condition("Other", "True"), |n| n.ready("True").condition("Other", "False"), false, "it flips"),
-        (|n| n.ready("False"), |n| n.ready("False").condition("Other", "True"), false, "other condition while NotReady"),
-        (|n| n.ready("False").condition("Other", "True"), |n| n.ready("False"), false, "it goes"),
+        (
+            |n| n.ready("True"),
+            |n| n.ready("True").condition("Other", "True"),
+            false,
+            "other condition while Ready",
+        ),
+        (
+            |n| n.ready("True").condition("Other", "True"),
+            |n| n.ready("True").condition("Other", "False"),
+            false,
+            "it flips",
+        ),
+        (
+            |n| n.ready("False"),
+            |n| n.ready("False").condition("Other", "True"),
+            false,
+            "other condition while NotReady",
+        ),
+        (
+            |n| n.ready("False").condition("Other", "True"),
+            |n| n.ready("False"),
+            false,
+            "it goes",
+        ),
         (|n| n, |n| n.deleted(), false, "deletion timestamp"),
     ]
 }
 
 #[test]
 fn only_eligible_nodes_are_picked_whatever_their_order() {
-    let nodes = [node("e"), node("b").excluded(""), node("a").id("x://1").ready("True"), node("d").deleted(), node("c")];
+    let nodes = [
+        node("e"),
+        node("b").excluded(""),
+        node("a").id("x://1").ready("True"),
+        node("d").deleted(),
+        node("c"),
+    ];
     let targets = targets(nodes.iter().map(|node| &node.0));
-    let names: Vec<(&str, bool)> = targets.iter().map(|target| (target.node.name.as_str(), target.ready)).collect();
+    let names: Vec<(&str, bool)> = targets
+        .iter()
+        .map(|target| (target.node.name.as_str(), target.ready))
+        .collect();
     assert_eq!(names, [("a", true), ("c", false), ("e", false)]);
     assert_eq!(targets[0].node.provider_id.as_deref(), Some("x://1"));
-    assert_eq!(set(&nodes).names().collect::<Vec<_>>(), ["a", "c", "e"], "the set and the list agree");
+    assert_eq!(
+        set(&nodes).names().collect::<Vec<_>>(),
+        ["a", "c", "e"],
+        "the set and the list agree"
+    );
 }
 
 #[test]
 fn at_most_twenty_node_names_are_listed() {
-    let nodes = |count: usize| (0..count).map(|index| node(&format!("n{index:02}"))).collect::<Vec<_>>();
+    let nodes = |count: usize| {
+        (0..count)
+            .map(|index| node(&format!("n{index:02}")))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(set(&[]).short_list(), "[]");
     assert_eq!(set(&nodes(2)).short_list(), "[n00 n01]");
     assert!(set(&nodes(20)).short_list().ends_with("n18 n19]"));

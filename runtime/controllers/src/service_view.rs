@@ -26,11 +26,16 @@ pub fn service_view(service: &Service) -> Result<model::Service, String> {
         }
     }
     match source_ranges(service) {
-        Ok(ranges) if allow_all(&ranges) && (is_default(service) || !view.ip_families.contains(&model::IpFamily::V6)) => {}
+        Ok(ranges)
+            if allow_all(&ranges) && (is_default(service) || !view.ip_families.contains(&model::IpFamily::V6)) => {}
         Ok(ranges) => view.source_ranges = ranges.iter().map(ToString::to_string).collect(),
         Err(mistake) => mistakes.push(mistake),
     }
-    if mistakes.is_empty() { Ok(view) } else { Err(mistakes.join("; ")) }
+    if mistakes.is_empty() {
+        Ok(view)
+    } else {
+        Err(mistakes.join("; "))
+    }
 }
 
 /// The Service for `delete` and for what only has to find its load balancer: never fails, leaves out what makes no sense.
@@ -63,7 +68,12 @@ fn identity_view(service: &Service) -> model::Service {
         traffic_policy,
         session_affinity_seconds: affinity_seconds(&spec),
         health_check_node_port: health_check(service).map(|(_, port)| port),
-        ip_families: spec.ip_families.iter().flatten().filter_map(|family| family_view(family)).collect(),
+        ip_families: spec
+            .ip_families
+            .iter()
+            .flatten()
+            .filter_map(|family| family_view(family))
+            .collect(),
         external_ips: spec.external_ips.unwrap_or_default(),
         ingress: ingress(service).iter().filter_map(ingress_view).collect(),
     }
@@ -71,8 +81,15 @@ fn identity_view(service: &Service) -> model::Service {
 
 /// Whether nobody has said who may connect.
 fn is_default(service: &Service) -> bool {
-    let field = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
-    let annotation = service.metadata.annotations.as_ref().and_then(|all| all.get(crate::service_helpers::SOURCE_RANGES_ANNOTATION));
+    let field = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+    let annotation = service
+        .metadata
+        .annotations
+        .as_ref()
+        .and_then(|all| all.get(crate::service_helpers::SOURCE_RANGES_ANNOTATION));
     field.is_none_or(Vec::is_empty) && annotation.is_none_or(|text| text.trim().is_empty())
 }
 
@@ -80,8 +97,13 @@ fn affinity_seconds(spec: &ServiceSpec) -> Option<u32> {
     if spec.session_affinity.as_deref() != Some("ClientIP") {
         return None;
     }
-    let client_ip = spec.session_affinity_config.as_ref().and_then(|config| config.client_ip.as_ref());
-    let seconds = client_ip.and_then(|client_ip| client_ip.timeout_seconds).and_then(|seconds| seconds.try_into().ok());
+    let client_ip = spec
+        .session_affinity_config
+        .as_ref()
+        .and_then(|config| config.client_ip.as_ref());
+    let seconds = client_ip
+        .and_then(|client_ip| client_ip.timeout_seconds)
+        .and_then(|seconds| seconds.try_into().ok());
     Some(seconds.unwrap_or(DEFAULT_AFFINITY_SECONDS))
 }
 
@@ -119,7 +141,10 @@ fn port_view(port: &ServicePort) -> Result<model::ServicePort, String> {
         name: port.name.clone().filter(|name| !name.is_empty()),
         protocol,
         port: number,
-        node_port: port.node_port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
+        node_port: port
+            .node_port
+            .and_then(|port| u16::try_from(port).ok())
+            .filter(|port| *port > 0),
         target_port: port.target_port.as_ref().map(|target| match target {
             IntOrString::Int(number) => number.to_string(),
             IntOrString::String(name) => name.clone(),
@@ -140,9 +165,16 @@ fn ingress_view(ingress: &LoadBalancerIngress) -> Option<model::Ingress> {
     };
     let ports = ingress.ports.iter().flatten().filter_map(|status| {
         let protocol = protocol_view(&status.protocol)?;
-        Some(model::PortStatus { port: u16::try_from(status.port).ok()?, protocol, error: status.error.clone() })
+        Some(model::PortStatus {
+            port: u16::try_from(status.port).ok()?,
+            protocol,
+            error: status.error.clone(),
+        })
     });
-    Some(model::Ingress { endpoint, ports: ports.collect() })
+    Some(model::Ingress {
+        endpoint,
+        ports: ports.collect(),
+    })
 }
 
 /// The provider's ingress points as they go into `status.loadBalancer.ingress`. An IP always carries its mode, as the API server
@@ -164,11 +196,18 @@ fn ingress_point_status(point: &model::Ingress) -> LoadBalancerIngress {
                 model::IpMode::Vip => "VIP",
                 model::IpMode::Proxy => "Proxy",
             };
-            LoadBalancerIngress { ip: Some(ip.to_string()), ip_mode: Some(mode.to_owned()), hostname: None, ports }
+            LoadBalancerIngress {
+                ip: Some(ip.to_string()),
+                ip_mode: Some(mode.to_owned()),
+                hostname: None,
+                ports,
+            }
         }
-        model::Endpoint::Hostname(name) => {
-            LoadBalancerIngress { hostname: Some(name.clone()), ports, ..LoadBalancerIngress::default() }
-        }
+        model::Endpoint::Hostname(name) => LoadBalancerIngress {
+            hostname: Some(name.clone()),
+            ports,
+            ..LoadBalancerIngress::default()
+        },
     }
 }
 

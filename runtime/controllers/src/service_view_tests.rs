@@ -2,7 +2,8 @@ use super::*;
 use serde_json::json;
 
 fn service(spec: serde_json::Value) -> Service {
-    let metadata = json!({ "name": "web", "namespace": "shop", "uid": "u1", "labels": { "l": "1" }, "annotations": { "a": "2" } });
+    let metadata =
+        json!({ "name": "web", "namespace": "shop", "uid": "u1", "labels": { "l": "1" }, "annotations": { "a": "2" } });
     serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
@@ -57,9 +58,16 @@ fn every_field_arrives_as_the_contract_says() {
         ingress: vec![
             model::Ingress {
                 endpoint: model::Endpoint::Ip("1.2.3.4".parse().unwrap(), model::IpMode::Proxy),
-                ports: vec![model::PortStatus { port: 80, protocol: model::Protocol::Tcp, error: Some("Busy".into()) }],
+                ports: vec![model::PortStatus {
+                    port: 80,
+                    protocol: model::Protocol::Tcp,
+                    error: Some("Busy".into()),
+                }],
             },
-            model::Ingress { endpoint: model::Endpoint::Hostname("lb.example.com".into()), ports: vec![] },
+            model::Ingress {
+                endpoint: model::Endpoint::Hostname("lb.example.com".into()),
+                ports: vec![],
+            },
         ],
     };
     assert_eq!(service_view(&input).unwrap(), expected);
@@ -67,12 +75,18 @@ fn every_field_arrives_as_the_contract_says() {
 
 #[test]
 fn what_is_not_set_stays_open() {
-    let view = service_view(&service(json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }], "sessionAffinity": "None" }))).unwrap();
+    let view = service_view(&service(
+        json!({ "type": "LoadBalancer", "ports": [{ "port": 80 }], "sessionAffinity": "None" }),
+    ))
+    .unwrap();
     assert_eq!(view.source_ranges, Vec::<String>::new(), "everybody may connect");
     assert_eq!(view.session_affinity_seconds, None);
     assert_eq!(view.traffic_policy, model::TrafficPolicy::Cluster);
     assert_eq!(view.ports[0].protocol, model::Protocol::Tcp);
-    let view = service_view(&service(json!({ "type": "LoadBalancer", "sessionAffinity": "ClientIP" }))).unwrap();
+    let view = service_view(&service(
+        json!({ "type": "LoadBalancer", "sessionAffinity": "ClientIP" }),
+    ))
+    .unwrap();
     assert_eq!(view.session_affinity_seconds, Some(10_800), "Kubernetes' default");
 }
 
@@ -82,8 +96,16 @@ fn a_written_range_never_opens_more_than_it_says() {
         let spec = json!({ "type": "LoadBalancer", "ipFamilies": families, "loadBalancerSourceRanges": ranges });
         service_view(&service(spec)).unwrap().source_ranges
     };
-    assert_eq!(ranges(&["IPv4"], &["0.0.0.0/0"]), Vec::<String>::new(), "all of IPv4 is everybody on IPv4");
-    assert_eq!(ranges(&["IPv4", "IPv6"], &["0.0.0.0/0"]), ["0.0.0.0/0"], "but says nothing about IPv6");
+    assert_eq!(
+        ranges(&["IPv4"], &["0.0.0.0/0"]),
+        Vec::<String>::new(),
+        "all of IPv4 is everybody on IPv4"
+    );
+    assert_eq!(
+        ranges(&["IPv4", "IPv6"], &["0.0.0.0/0"]),
+        ["0.0.0.0/0"],
+        "but says nothing about IPv6"
+    );
     assert_eq!(ranges(&["IPv4", "IPv6"], &[]), Vec::<String>::new());
 }
 
@@ -105,12 +127,22 @@ fn all_mistakes_are_named_at_once_and_do_not_hinder_a_delete() {
 #[test]
 fn ingress_points_are_stored_with_their_mode() {
     let points = [
-        model::Ingress { endpoint: model::Endpoint::Ip("1.2.3.4".parse().unwrap(), model::IpMode::Vip), ports: vec![] },
+        model::Ingress {
+            endpoint: model::Endpoint::Ip("1.2.3.4".parse().unwrap(), model::IpMode::Vip),
+            ports: vec![],
+        },
         model::Ingress {
             endpoint: model::Endpoint::Ip("2001:db8::1".parse().unwrap(), model::IpMode::Proxy),
-            ports: vec![model::PortStatus { port: 53, protocol: model::Protocol::Udp, error: None }],
+            ports: vec![model::PortStatus {
+                port: 53,
+                protocol: model::Protocol::Udp,
+                error: None,
+            }],
         },
-        model::Ingress { endpoint: model::Endpoint::Hostname("lb.example.com".into()), ports: vec![] },
+        model::Ingress {
+            endpoint: model::Endpoint::Hostname("lb.example.com".into()),
+            ports: vec![],
+        },
     ];
     assert_eq!(
         json!(ingress_status(&points)),

@@ -1,0 +1,431 @@
+//! Routes to the Pod ranges of Nodes: one list, one batch of changes, conditions on the Nodes.
+//!
+//! ```text
+//!   Node events --1 s--> "node_change" --\
+//!   every period ------> "periodic" ------> list routes -> node_route_plan -> apply_routes -> failed ones wait in RouteRetries
+//!   a failed change ---> "retry" ---------> apply_routes for these alone                   -> conditions on Nodes
+//! ```
+//!
+//! Upstream lists all routes every 10 s for ever, or, behind a gate, does not look again after a failure (weak spots R1, R2). Here
+//! Node changes are answered at once, failed changes are tried again alone, and the periodic look slows down to
+//! [`QUIET_PERIOD`] while it finds nothing to do. Conditions are compared every period, which costs no call.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::Patch;
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use crate::apply::{Part, Target, WriteError};
+use crate::cluster::Context;
+use crate::events::Recorder;
+use crate::node_route_condition::condition_patch;
+use crate::node_route_metrics::{PassOutcome, Trigger};
+use crate::node_route_plan::{RouteChange, RoutePlan, batches, concerns_routes, plan};
+use crate::node_route_retries::{RouteRetries, retry_pause};
+use crate::options::{Controller, RouteOptions};
+use crate::queue::{Backoff, Outcome, Queue};
+use crate::watch::Change;
+
+/// After the first change of a Node the loop waits this long for others.
+const NODE_WINDOW: Duration = Duration::from_secs(1);
+
+/// Passes because of Node changes are at least this far apart, so that Nodes which join one after the other share them.
+const SPACING: Duration = Duration::from_secs(5);
+
+/// The periodic look is never rarer than this (unless `--route-reconciliation-period` is longer).
+pub const QUIET_PERIOD: Duration = Duration::from_secs(300);
+
+/// Changes in one call to the provider. A change that is several operations is not cut.
+const BATCH: usize = 500;
+
+/// Conditions that are written at the same time.
+const CONDITION_WRITES: usize = 16;
+
+/// Why the controller cannot run with these options; none when it can. Upstream ends the process for a missing `--cluster-cidr`,
+/// although routes are on by default (weak spot R8).
+pub fn not_started_because(options: &RouteOptions) -> Option<String> {
+    if !options.configure {
+        return Some("--configure-cloud-routes is false".into());
+    }
+    let families: HashSet<bool> = options
+        .cluster_cidrs
+        .iter()
+        .map(|range| range.addr().is_ipv4())
+        .collect();
+    let ranges: Vec<String> = options.cluster_cidrs.iter().map(ToString::to_string).collect();
+    match (options.cluster_cidrs.len(), families.len()) {
+        (0, _) => Some(
+            "--cluster-cidr is not set: give the range of all Pods to have routes, or --configure-cloud-routes=false to \
+             silence this"
+                .into(),
+        ),
+        (count, families) if count > families => Some(format!(
+            "--cluster-cidr={} has more than one range of a family; give at most one for IPv4 and one for IPv6",
+            ranges.join(",")
+        )),
+        _ => None,
+    }
+}
+
+/// Prepares the loop. It works when it is polled.
+pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
+    async move {
+        let _running = context.metrics.running(Controller::NodeRoute);
+        context.nodes.synced().await;
+        let queue = Queue::new(Backoff::SERVICE, context.metrics.queue("Routes"));
+        // Only now: the first pass sees all Nodes of the first list anyway.
+        listen(&context, queue.clone());
+        queue.add(Trigger::Periodic.label());
+        let mut routes = NodeRoute::new(context, queue.clone());
+        while let Some(taken) = queue.take().await {
+            let outcome = match &**taken.key() {
+                "node_change" => routes.nodes_changed().await,
+                "retry" => routes.retry().await,
+                _ => routes.tick().await,
+            };
+            taken.finish(outcome);
+        }
+    }
+}
+
+fn listen(context: &Context, queue: Queue) {
+    context.nodes.listen(move |_, change| {
+        let matters = match change {
+            Change::Added(_) | Change::Deleted(_) => true,
+            Change::Updated { old, new } => concerns_routes(old, new),
+        };
+        if matters {
+            queue.after(Trigger::NodeChange.label(), NODE_WINDOW);
+        }
+    });
+}
+
+/// What became of the changes that were tried.
+#[derive(Default)]
+struct Applied {
+    changed: bool,
+    failed: bool,
+}
+
+/// The loop's state. What may be lost: everything.
+struct NodeRoute {
+    context: Context,
+    events: Recorder,
+    queue: Queue,
+    retries: RouteRetries,
+    /// The last plan, for the question which Nodes have all their routes.
+    plan: RoutePlan,
+    /// Refusals that Events were sent for: node, range, reason.
+    told: BTreeSet<(String, String, String)>,
+    /// Periodic looks in a row that found nothing to do.
+    quiet: u32,
+    next_list: Instant,
+    last_pass: Option<Instant>,
+}
+
+impl NodeRoute {
+    fn new(context: Context, queue: Queue) -> Self {
+        Self {
+            events: context.events.recorder(Controller::NodeRoute),
+            context,
+            queue,
+            retries: RouteRetries::default(),
+            plan: RoutePlan::default(),
+            told: BTreeSet::new(),
+            quiet: 0,
+            next_list: Instant::now(),
+            last_pass: None,
+        }
+    }
+
+    fn period(&self) -> Duration {
+        self.context.options.route.reconciliation_period
+    }
+
+    /// Every period: conditions always, the routes themselves when it is time.
+    async fn tick(&mut self) -> Outcome {
+        if Instant::now() >= self.next_list {
+            // A failed list has set its own pause.
+            let _ = self.pass(Trigger::Periodic).await;
+        } else {
+            self.write_conditions().await;
+        }
+        Outcome::Retry(cloudwit_model::Retry::After(self.period()))
+    }
+
+    async fn nodes_changed(&mut self) -> Outcome {
+        let too_soon = self
+            .last_pass
+            .and_then(|last| (last + SPACING).checked_duration_since(Instant::now()));
+        if let Some(pause) = too_soon.filter(|pause| !pause.is_zero()) {
+            return Outcome::Retry(cloudwit_model::Retry::After(pause));
+        }
+        match self.pass(Trigger::NodeChange).await {
+            Ok(()) => Outcome::Done,
+            Err(pause) => Outcome::Retry(cloudwit_model::Retry::After(pause)),
+        }
+    }
+
+    /// Compares everything and changes what differs. The error says when to try to list again.
+    async fn pass(&mut self, trigger: Trigger) -> Result<(), Duration> {
+        self.last_pass = Some(Instant::now());
+        let routes = match self.context.cloud.list_routes().await {
+            Ok(routes) => routes,
+            Err(error) => {
+                warn!(%error, "the routes could not be listed");
+                self.context.metrics.route.passed(PassOutcome::Error, trigger);
+                let pause = retry_pause(error.retry(), 1).max(self.period());
+                (self.quiet, self.next_list) = (0, Instant::now() + pause);
+                return Err(pause);
+            }
+        };
+        let nodes = self.context.nodes.all();
+        let plan = plan(
+            &self.context.options.route.cluster_cidrs,
+            nodes.iter().map(|node| &**node),
+            &routes,
+        );
+        self.slow_down(trigger, plan.changes.is_empty());
+        let changes = self.retries.admit(&plan.changes, Instant::now());
+        self.plan = plan;
+        self.tell_refusals();
+        let applied = self.apply(&changes).await;
+        self.finish_pass(trigger, &applied).await;
+        Ok(())
+    }
+
+    /// Tries the failed changes again whose time has come, and no others.
+    async fn retry(&mut self) -> Outcome {
+        let nodes = self.context.nodes.clone();
+        let still_wanted = |route: &NewRoute| {
+            let node = nodes.get(&route.node.name);
+            node.is_some_and(|node| {
+                let ranges = node
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.pod_cidrs.as_deref())
+                    .unwrap_or_default();
+                node.metadata.uid.as_deref() == Some(&route.name_hint) && ranges.contains(&route.destination)
+            })
+        };
+        let changes = self.retries.due(Instant::now(), still_wanted);
+        if !changes.is_empty() {
+            let applied = self.apply(&changes).await;
+            self.finish_pass(Trigger::Retry, &applied).await;
+        } else {
+            self.wake_for_retries();
+        }
+        Outcome::Done
+    }
+
+    async fn finish_pass(&mut self, trigger: Trigger, applied: &Applied) {
+        let outcome = match applied {
+            Applied { failed: true, .. } => PassOutcome::Error,
+            Applied { changed: true, .. } => PassOutcome::Changed,
+            Applied { .. } => PassOutcome::Noop,
+        };
+        self.context.metrics.route.passed(outcome, trigger);
+        self.wake_for_retries();
+        self.write_conditions().await;
+    }
+
+    fn wake_for_retries(&self) {
+        if let Some(due) = self.retries.next() {
+            self.queue
+                .after(Trigger::Retry.label(), due.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Twice as long after every periodic look that finds nothing to do, back to the period when one does.
+    fn slow_down(&mut self, trigger: Trigger, nothing_to_do: bool) {
+        if !nothing_to_do {
+            self.quiet = 0;
+        } else if trigger == Trigger::Periodic {
+            self.quiet = self.quiet.saturating_add(1);
+        }
+        let period = self.period();
+        let slower = period.saturating_mul(2u32.saturating_pow(self.quiet.min(16)));
+        self.next_list = Instant::now() + slower.min(QUIET_PERIOD.max(period));
+    }
+
+    fn tell_refusals(&mut self) {
+        let refusals = &self.plan.refused;
+        self.told.retain(|(node, range, _)| {
+            refusals
+                .iter()
+                .any(|refusal| refusal.node == *node && refusal.range == *range)
+        });
+        for refusal in refusals {
+            if self
+                .told
+                .insert((refusal.node.clone(), refusal.range.clone(), refusal.reason.clone()))
+            {
+                warn!(
+                    node = refusal.node,
+                    range = refusal.range,
+                    reason = refusal.reason,
+                    "no route for this Pod range"
+                );
+                if let Some(node) = self.context.nodes.get(&refusal.node) {
+                    let message = format!(
+                        "Could not create route {} {} for node {}: {}",
+                        refusal.uid, refusal.range, refusal.node, refusal.reason
+                    );
+                    self.events
+                        .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
+                }
+            }
+        }
+    }
+
+    /// Makes the changes, in as few calls as possible, and remembers those that failed.
+    async fn apply(&mut self, changes: &[RouteChange]) -> Applied {
+        let mut applied = Applied::default();
+        if !changes.is_empty() && self.context.apply.is_dry_run() {
+            for change in changes {
+                let node = change.create.as_ref().map(|route| route.node.name.as_str());
+                info!(network = %change.network, delete = change.delete.len(), create_for = node, "dry run: this route would change");
+            }
+            return applied;
+        }
+        for batch in batches(changes, BATCH) {
+            if !self.context.apply.is_leading() {
+                break;
+            }
+            self.apply_batch(batch, &mut applied).await;
+        }
+        applied
+    }
+
+    async fn apply_batch(&mut self, batch: &[RouteChange], applied: &mut Applied) {
+        let create: Vec<NewRoute> = batch.iter().filter_map(|change| change.create.clone()).collect();
+        let delete: Vec<Route> = batch.iter().flat_map(|change| change.delete.clone()).collect();
+        debug!(create = create.len(), delete = delete.len(), "changing routes");
+        let began = Instant::now();
+        let (mut created, mut deleted) = match self.context.cloud.apply_routes(&create, &delete).await {
+            Ok(outcome) => (
+                results(outcome.created, create.len()),
+                results(outcome.deleted, delete.len()),
+            ),
+            Err(error) => (vec![Err(error.clone()); create.len()], vec![Err(error); delete.len()]),
+        };
+        let took = began.elapsed();
+        // From the end, so that each change takes its own results off.
+        for change in batch.iter().rev() {
+            let creation = change.create.as_ref().and_then(|_| created.pop()).unwrap_or(Ok(()));
+            let deletions = deleted.split_off(deleted.len().saturating_sub(change.delete.len()));
+            let done = deletions.iter().filter(|result| result.is_ok()).count();
+            applied.changed |= done > 0 || (change.create.is_some() && creation.is_ok());
+            if let (Some(route), Err(error)) = (&change.create, &creation) {
+                self.tell_failed_creation(route, took, error);
+            }
+            let mut rest = RouteChange {
+                network: change.network,
+                delete: Vec::new(),
+                create: None,
+            };
+            let mut failure = creation.err().inspect(|_| rest.create.clone_from(&change.create));
+            for (route, result) in change.delete.iter().zip(deletions) {
+                if let Err(error) = result {
+                    warn!(destination = route.destination, id = route.id, %error, "a route could not be deleted");
+                    rest.delete.push(route.clone());
+                    failure.get_or_insert(error);
+                }
+            }
+            applied.failed |= failure.is_some();
+            match failure {
+                Some(error) => self.retries.failed(rest, error.retry(), Instant::now()),
+                None => self.retries.succeeded(&change.network),
+            }
+        }
+    }
+
+    fn tell_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
+        let (hint, range, name) = (&route.name_hint, &route.destination, &route.node.name);
+        warn!(node = name, range, %error, "a route could not be created");
+        if let Some(node) = self.context.nodes.get(name) {
+            let message = format!("Could not create route {hint} {range} for node {name} after {took:.3?}: {error}");
+            self.events
+                .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
+        }
+    }
+
+    /// Brings the condition of every concerned Node up to date, many at a time. Failures are seen again at the next tick.
+    async fn write_conditions(&self) {
+        let now = Time(Timestamp::now());
+        let created: BTreeMap<String, bool> = self.plan.routes_created(&self.retries.missing());
+        let due = created.into_iter().filter_map(|(name, created)| {
+            let node = self.context.nodes.get(&name)?;
+            Some((name, condition_patch(&node, created, &now)?))
+        });
+        let writes = due.map(|(name, patch)| async move {
+            let target = Target::node(&name);
+            let patch = Patch::Strategic(patch);
+            let written =
+                self.context
+                    .apply
+                    .patch::<Node>(target, Part::Status, &patch, "say whether the Node has its routes");
+            match written.await {
+                Ok(Some(node)) => self.context.nodes.observe(node),
+                Ok(None) | Err(WriteError::NotFound | WriteError::NotLeading) => {}
+                Err(error) => warn!(node = name, %error, "the condition NetworkUnavailable could not be written"),
+            }
+        });
+        futures::stream::iter(writes)
+            .buffer_unordered(CONDITION_WRITES)
+            .collect::<()>()
+            .await;
+    }
+}
+
+/// One result for each change that was asked for; a provider that answers fewer has failed at the rest.
+fn results(answers: Vec<Result<(), Failure>>, expected: usize) -> Vec<Result<(), CloudError>> {
+    let missing = || Err(Failure::Other("the provider gave no answer for this route".into()).into());
+    let answers = answers.into_iter().map(|answer| answer.map_err(CloudError::from));
+    answers.chain(std::iter::repeat_with(missing)).take(expected).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn because(configure: bool, ranges: &[&str]) -> Option<String> {
+        let cluster_cidrs = ranges.iter().map(|range| range.parse().unwrap()).collect();
+        not_started_because(&RouteOptions {
+            configure,
+            cluster_cidrs,
+            ..RouteOptions::default()
+        })
+    }
+
+    #[test]
+    fn it_starts_with_one_range_of_each_family_at_most() {
+        assert_eq!(because(true, &["10.0.0.0/8"]), None);
+        assert_eq!(because(true, &["10.0.0.0/8", "fd00::/48"]), None);
+        assert_eq!(
+            because(false, &["10.0.0.0/8"]).unwrap(),
+            "--configure-cloud-routes is false"
+        );
+        assert!(because(true, &[]).unwrap().starts_with("--cluster-cidr is not set: "));
+        let error = because(true, &["10.0.0.0/8", "11.0.0.0/8"]).unwrap();
+        assert!(
+            error.starts_with("--cluster-cidr=10.0.0.0/8,11.0.0.0/8 has more than one range of a family"),
+            "{error}"
+        );
+        assert!(because(true, &["10.0.0.0/8", "fd00::/48", "fd01::/48"]).is_some());
+    }
+
+    #[test]
+    fn a_missing_answer_is_a_failure_and_a_surplus_one_is_dropped() {
+        assert_eq!(results(vec![Ok(()), Ok(())], 1), [Ok(())]);
+        let results = results(vec![Ok(())], 2);
+        assert!(results[0].is_ok() && results[1].is_err());
+    }
+}

@@ -1,0 +1,268 @@
+//! Services of type `LoadBalancer`: which of them to look at, and when.
+//!
+//! ```text
+//!   Service events --(worth_a_look)--> queue "service" --> workers --> next_step --> service_lb_steps: cloud, then API server
+//!   Node events --(NodeFacts differ)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
+//! ```
+//!
+//! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
+//! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
+//! holding a worker. What may be done is decided in `service_lb_plan`; what was done is noted in the Service's [`Record`].
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::{Retry, Target};
+use k8s_openapi::api::core::v1::{Node, Service};
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use crate::cluster::Context;
+use crate::events::Recorder;
+use crate::options::Controller;
+use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::service_helpers::has_cleanup_finalizer;
+use crate::service_lb_plan::{Step, has_foreign_class, next_step, wants_balancer, worth_a_look};
+use crate::service_metrics::Stopwatch;
+use crate::service_record::Record;
+use crate::service_targets::{NodeFacts, TargetSet, targets};
+use crate::sync::lock;
+use crate::watch::{Change, Key};
+
+/// After the first change of a Node the pass over all load balancers waits this long for further ones, so that Nodes which join
+/// or leave together cost each load balancer one call. Upstream makes a pass for each of them (weak spot S2).
+const NODE_WINDOW: Duration = Duration::from_secs(1);
+
+/// The only key of the node queue: a pass is always about all Services.
+const ALL_NODES: &str = "nodes";
+
+/// Steps for one Service in a row. Four are usual (finalizer, ensure, status, nodes); more mean that somebody undoes our writes.
+const MAX_STEPS: usize = 10;
+
+/// A delete that fails is tried again at least this often, as upstream's resync does: somebody waits for it.
+const CLEANUP_PAUSE: Duration = Duration::from_secs(30);
+
+/// Prepares the loop: listens to Services and Nodes from now on, works when it is polled.
+pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
+    let controller = Arc::new(ServiceLb::new(context));
+    controller.listen();
+    run(controller)
+}
+
+async fn run(controller: Arc<ServiceLb>) {
+    let _running = controller.context.metrics.running(Controller::ServiceLb);
+    controller.context.nodes.synced().await;
+    controller.context.services.synced().await;
+    controller.targets_now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..controller.context.options.service.concurrent_syncs {
+        tasks.spawn(work(controller.clone()));
+    }
+    tasks.spawn(watch_nodes(controller));
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+async fn work(controller: Arc<ServiceLb>) {
+    while let Some(taken) = controller.queue.take().await {
+        controller.work_on(taken).await;
+    }
+}
+
+async fn watch_nodes(controller: Arc<ServiceLb>) {
+    while let Some(taken) = controller.node_queue.take().await {
+        controller.node_pass();
+        taken.finish(Outcome::Done);
+    }
+}
+
+/// The controller's state. What may be lost: everything.
+pub(crate) struct ServiceLb {
+    pub(crate) context: Context,
+    pub(crate) events: Recorder,
+    queue: Queue,
+    node_queue: Queue,
+    records: Mutex<HashMap<Key, Record>>,
+    /// The nodes as they were last looked at.
+    targets: Mutex<TargetSet>,
+    /// Services that a node pass still waits for; the pass is over when the last one is dropped.
+    passes: Mutex<HashMap<Key, Arc<Stopwatch>>>,
+}
+
+impl ServiceLb {
+    fn new(context: Context) -> Self {
+        Self {
+            events: context.events.recorder(Controller::ServiceLb),
+            queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
+            node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
+            records: Mutex::default(),
+            targets: Mutex::default(),
+            passes: Mutex::default(),
+            context,
+        }
+    }
+
+    fn listen(self: &Arc<Self>) {
+        let controller = Arc::downgrade(self);
+        self.context.services.listen(move |key, change| {
+            if let Some(controller) = controller.upgrade() {
+                controller.service_changed(key, &change);
+            }
+        });
+        let node_queue = self.node_queue.clone();
+        self.context.nodes.listen(move |_, change| {
+            if node_change_matters(&change) {
+                node_queue.after(ALL_NODES, NODE_WINDOW);
+            }
+        });
+    }
+
+    fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
+        let matters = match change {
+            Change::Added(new) => worth_a_look(None, new),
+            Change::Updated { old, new } => worth_a_look(Some(old), new),
+            Change::Deleted(_) => lock(&self.records).contains_key(key),
+        };
+        if let Some(service) = change.current()
+            && has_foreign_class(service)
+        {
+            // Remembered so that its finalizer is left alone when a type change takes the class off the object.
+            lock(&self.records)
+                .entry(key.clone())
+                .or_insert_with(|| Record::new((*service).clone()));
+        }
+        if matters {
+            self.queue.add(key.clone());
+        }
+    }
+
+    /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a
+    /// failure, or for the cloud) are left alone: they get the nodes of then.
+    fn node_pass(&self) {
+        let pass = Arc::new(self.context.metrics.service.node_pass());
+        let (now, _) = self.targets_now();
+        let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
+        let outdated: Vec<Key> = lock(&self.records)
+            .iter()
+            .filter(|(key, record)| {
+                let ensured = record.ensured();
+                !waiting.contains(*key) && ensured.is_some_and(|ensured| !ensured.elsewhere && ensured.targets != now)
+            })
+            .map(|(key, _)| key.clone())
+            .collect();
+        debug!(nodes = now.len(), services = outdated.len(), "nodes have changed");
+        for key in outdated {
+            lock(&self.passes).insert(key.clone(), pass.clone());
+            self.queue.add(key);
+        }
+    }
+
+    async fn work_on(&self, taken: Taken) {
+        let outcome = self.sync(taken.key()).await;
+        lock(&self.passes).remove(taken.key());
+        let outcome = match outcome {
+            Outcome::Retry(retry) if self.is_cleanup(taken.key()) => {
+                Outcome::Retry(cleanup_pace(retry, taken.failures()))
+            }
+            other => other,
+        };
+        taken.finish(outcome);
+    }
+
+    /// Makes steps until there is nothing left to do or one has to wait.
+    async fn sync(&self, key: &Key) -> Outcome {
+        for _ in 0..MAX_STEPS {
+            let current = self.context.services.get(key);
+            let step = self.look(key, current.as_ref());
+            debug!(service = %key, ?step, "next step");
+            if step == Step::Nothing {
+                self.forget_idle(key, current.as_deref());
+                return Outcome::Done;
+            }
+            if let Some(outcome) = self.carry_out(key, step).await {
+                return outcome;
+            }
+        }
+        warn!(service = %key, "writes to this Service do not last; does another controller undo them?");
+        Outcome::Retry(Retry::Backoff)
+    }
+
+    fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
+        let targets = lock(&self.targets).clone();
+        let mut records = lock(&self.records);
+        let Some(service) = current else {
+            return records
+                .get(key)
+                .map_or(Step::Nothing, |record| next_step(record, None, &targets));
+        };
+        let record = records
+            .entry(key.clone())
+            .or_insert_with(|| Record::new(service.clone()));
+        if record.is_about(service) {
+            record.see(service.clone());
+        } else if !record.is_touched() {
+            *record = Record::new(service.clone());
+        }
+        next_step(record, Some(service), &targets)
+    }
+
+    /// Drops the record of a Service that is gone or none of our business.
+    fn forget_idle(&self, key: &Key, current: Option<&Service>) {
+        let keep = current.is_some_and(|service| {
+            wants_balancer(service) || has_foreign_class(service) || has_cleanup_finalizer(service)
+        });
+        if !keep {
+            lock(&self.records).remove(key);
+        }
+    }
+
+    /// Whether the failing work on this Service is a delete.
+    fn is_cleanup(&self, key: &Key) -> bool {
+        let current = self.context.services.get(key);
+        let records = lock(&self.records);
+        records.get(key).is_some_and(|record| {
+            matches!(
+                next_step(record, current.as_deref(), &TargetSet::default()),
+                Step::Delete | Step::RemoveFinalizer
+            )
+        })
+    }
+
+    /// Changes the record of a Service; no effect when there is none.
+    pub(crate) fn record<T>(&self, key: &Key, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        lock(&self.records).get_mut(key).map(change)
+    }
+
+    /// The nodes of this moment, as a set to remember and as a list for the provider.
+    pub(crate) fn targets_now(&self) -> (TargetSet, Vec<Target>) {
+        let nodes = self.context.nodes.all();
+        let set = TargetSet::of(nodes.iter().map(|node| &**node));
+        let mut known = lock(&self.targets);
+        if *known != set {
+            *known = set;
+        }
+        (known.clone(), targets(nodes.iter().map(|node| &**node)))
+    }
+}
+
+fn node_change_matters(change: &Change<'_, Node>) -> bool {
+    match change {
+        Change::Added(_) | Change::Deleted(_) => true,
+        Change::Updated { old, new } => NodeFacts::of(old) != NodeFacts::of(new),
+    }
+}
+
+/// 5, 10, 20 s and from then on every 30 s, whatever kind of failure it is.
+fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
+    match retry {
+        Retry::Backoff if failures >= 3 => Retry::After(CLEANUP_PAUSE),
+        Retry::Slowly => Retry::After(CLEANUP_PAUSE),
+        other => other,
+    }
+}

@@ -1,0 +1,337 @@
+//! Carries out the steps of `service_lb_plan` for one Service: the calls to the cloud, the writes, the Events.
+//!
+//! A step ends in one of two ways: `None`, it is done and noted in the record, look again; or an [`Outcome`] for the queue.
+//! Reasons and messages of Events: `spec/service-controller.md`, section 9.
+
+use std::sync::Arc;
+
+use cloudwit_model::{Balancer, CloudError, EventKind, Failure, Retry, Target};
+use k8s_openapi::api::core::v1::Service;
+use kube::api::Patch;
+use serde_json::Value;
+use tracing::{info, warn};
+
+use crate::apply::{self, Part, WriteError};
+use crate::queue::Outcome;
+use crate::service_lb::ServiceLb;
+use crate::service_lb_plan::Step;
+use crate::service_patch::{add_finalizer, remove_finalizer, write_answers};
+use crate::service_record::{Operation, Record};
+use crate::service_targets::TargetSet;
+use crate::service_view::{ingress_status, lenient_service_view, service_view};
+use crate::watch::Key;
+
+const NO_NODES: &str = "There are no available nodes for LoadBalancer";
+
+impl ServiceLb {
+    /// Carries out one step. None means: done, look again.
+    pub(crate) async fn carry_out(&self, key: &Key, step: Step) -> Option<Outcome> {
+        let service = self.record(key, |record| record.service().clone())?;
+        let calls_the_cloud = matches!(step, Step::Ensure | Step::UpdateTargets | Step::Delete);
+        if calls_the_cloud && self.context.apply.is_dry_run() {
+            info!(service = %key, ?step, "dry run: the provider would be called");
+            return Some(Outcome::Done);
+        }
+        if calls_the_cloud && !self.context.apply.is_leading() {
+            return Some(Outcome::Retry(Retry::Never));
+        }
+        match step {
+            Step::AddFinalizer => self.add_finalizer(key, &service).await,
+            Step::Ensure => self.ensure(key, &service).await,
+            Step::UpdateTargets => self.update_targets(key, &service).await,
+            Step::Delete => self.delete(key, &service).await,
+            Step::RemoveFinalizer => self.remove_finalizer(key, &service).await,
+            Step::PatchStatus => self.patch_status(key, &service).await,
+            Step::Nothing => Some(Outcome::Done),
+        }
+    }
+
+    async fn add_finalizer(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        match self
+            .patch(service, add_finalizer(service), "add the load balancer finalizer")
+            .await
+        {
+            Ok(Some(_)) => None,
+            Ok(None) => {
+                info!(service = %key, "dry run: the provider would be asked for a load balancer");
+                Some(Outcome::Done)
+            }
+            Err(error) => Some(self.write_failed(service, "failed to add load balancer cleanup finalizer", &error)),
+        }
+    }
+
+    async fn ensure(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let (set, targets) = self.targets_now();
+        let token = self.record(key, |record| record.start(Operation::Ensure))?;
+        if token.is_none() {
+            self.events.service(
+                service,
+                EventKind::Normal,
+                "EnsuringLoadBalancer",
+                "Ensuring load balancer",
+            );
+            if set.is_empty() {
+                self.events
+                    .service(service, EventKind::Warning, "UnAvailableLoadBalancer", NO_NODES);
+            }
+        }
+        match self.call_ensure(service, &targets, token.as_deref()).await {
+            Ok(balancer) => {
+                self.record(key, |record| {
+                    record.note_ensured(set, ingress_status(&balancer.ingress), balancer.annotations);
+                });
+                self.events.service(
+                    service,
+                    EventKind::Normal,
+                    "EnsuredLoadBalancer",
+                    "Ensured load balancer",
+                );
+                None
+            }
+            Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
+                info!(service = %key, message, "another controller looks after this load balancer");
+                self.record(key, |record| record.note_elsewhere(set));
+                None
+            }
+            Err(error) => Some(self.call_failed(key, service, Operation::Ensure, set, &error)),
+        }
+    }
+
+    async fn call_ensure(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+    ) -> Result<Balancer, CloudError> {
+        let view = service_view(service).map_err(Failure::Invalid)?;
+        let balancer = self.context.cloud.ensure_balancer(&view, targets, token).await?;
+        if balancer.ingress.is_empty() {
+            let message =
+                "the provider reports success but gives no address; it has to answer pending until there is one";
+            return Err(Failure::Other(message.into()).into());
+        }
+        Ok(balancer)
+    }
+
+    async fn update_targets(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let (set, targets) = self.targets_now();
+        let token = self.record(key, |record| record.start(Operation::UpdateTargets))?;
+        let view = lenient_service_view(service);
+        let metrics = &self.context.metrics.service;
+        metrics.target_updates.inc();
+        let stopwatch = metrics.target_update();
+        let result = self
+            .context
+            .cloud
+            .update_targets(&view, &targets, token.as_deref())
+            .await;
+        drop(stopwatch);
+        match result {
+            Ok(changes) => {
+                let message = if set.is_empty() {
+                    NO_NODES
+                } else {
+                    "Updated load balancer with new hosts"
+                };
+                let (kind, reason) = match set.is_empty() {
+                    true => (EventKind::Warning, "UnAvailableLoadBalancer"),
+                    false => (EventKind::Normal, "UpdatedLoadBalancer"),
+                };
+                self.events.service(service, kind, reason, message);
+                self.record(key, |record| record.note_updated(set, changes));
+                None
+            }
+            Err(CloudError::Failure(Failure::ImplementedElsewhere(_))) => {
+                self.record(key, |record| record.note_elsewhere(set));
+                None
+            }
+            Err(CloudError::Failure(Failure::NotFound(message))) => {
+                info!(service = %key, message, "the load balancer is gone, building it again");
+                self.record(key, Record::forget_ensured);
+                None
+            }
+            Err(error) => Some(self.call_failed(key, service, Operation::UpdateTargets, set, &error)),
+        }
+    }
+
+    /// Deletes the load balancer of the Service in the record, which may be gone or have been replaced by now.
+    async fn delete(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let token = self.record(key, |record| record.start(Operation::Delete))?;
+        if token.is_none() {
+            self.events.service(
+                service,
+                EventKind::Normal,
+                "DeletingLoadBalancer",
+                "Deleting load balancer",
+            );
+        }
+        let view = lenient_service_view(service);
+        let result = match self.context.cloud.delete_balancer(&view, token.as_deref()).await {
+            Err(CloudError::Failure(Failure::ImplementedElsewhere(_))) => Ok(Vec::new()),
+            // What is not found may be the load balancer, and then all is well, or something else.
+            Err(CloudError::Failure(not_found @ Failure::NotFound(_))) => {
+                match self.context.cloud.get_balancer(&view).await {
+                    Ok(None) => Ok(Vec::new()),
+                    Ok(Some(_)) => Err(not_found.into()),
+                    Err(error) => Err(error),
+                }
+            }
+            other => other,
+        };
+        match result {
+            Ok(changes) => {
+                self.record(key, |record| record.note_deleted(changes));
+                self.events.service(
+                    service,
+                    EventKind::Normal,
+                    "DeletedLoadBalancer",
+                    "Deleted load balancer",
+                );
+                None
+            }
+            Err(error) => Some(self.call_failed(key, service, Operation::Delete, TargetSet::default(), &error)),
+        }
+    }
+
+    async fn remove_finalizer(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let patch = self.record(key, |record| remove_finalizer(service, record.unwritten()))?;
+        let result = self.patch(service, patch, "remove the load balancer finalizer").await;
+        self.written(key, service, "failed to remove load balancer cleanup finalizer", result)
+    }
+
+    async fn patch_status(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let patch = self.record(key, |record| write_answers(service, record.unwritten()))?;
+        let result = self.patch(service, patch, "write the load balancer's address").await;
+        self.written(key, service, "failed to update load balancer status", result)
+    }
+
+    fn written(
+        &self,
+        key: &Key,
+        service: &Service,
+        failure: &str,
+        result: Result<Option<Arc<Service>>, WriteError>,
+    ) -> Option<Outcome> {
+        match result {
+            Ok(Some(_)) => {
+                self.record(key, Record::note_written);
+                None
+            }
+            Ok(None) => Some(Outcome::Done),
+            // It vanished; the watch will say so.
+            Err(WriteError::NotFound) => {
+                self.record(key, Record::note_written);
+                Some(Outcome::Done)
+            }
+            Err(error) => Some(self.write_failed(service, failure, &error)),
+        }
+    }
+
+    /// Patches the `status` subresource and puts the answer into the cache. None in a dry run.
+    async fn patch(&self, service: &Service, patch: Value, purpose: &str) -> Result<Option<Arc<Service>>, WriteError> {
+        let target = apply::Target {
+            namespace: service.metadata.namespace.as_deref(),
+            name: service.metadata.name.as_deref().unwrap_or_default(),
+        };
+        let written = self
+            .context
+            .apply
+            .patch::<Service>(target, Part::Status, &Patch::Strategic(patch), purpose)
+            .await?;
+        Ok(written.map(|written| {
+            self.context.services.observe(written.clone());
+            Arc::new(written)
+        }))
+    }
+
+    fn write_failed(&self, service: &Service, what: &str, error: &WriteError) -> Outcome {
+        if !matches!(error, WriteError::NotFound | WriteError::NotLeading) {
+            warn!(service = %name_of(service), %error, "{what}");
+            let message = format!("Error syncing load balancer: {what}: {error}");
+            self.events
+                .service(service, EventKind::Warning, "SyncLoadBalancerFailed", message);
+        }
+        Outcome::Retry(error.retry())
+    }
+
+    /// Notes a call without result, tells the user, and says when to go on.
+    fn call_failed(
+        &self,
+        key: &Key,
+        service: &Service,
+        operation: Operation,
+        given: TargetSet,
+        error: &CloudError,
+    ) -> Outcome {
+        let retry = error.retry();
+        if let CloudError::Failure(Failure::Pending { token, message, .. }) = error {
+            let (token, text) = (token.clone(), message.clone());
+            let news = self
+                .record(key, |record| record.wait(operation, token, text, given))
+                .unwrap_or(false);
+            if news {
+                info!(service = %key, ?operation, message, "waiting for the cloud");
+                self.events.service(
+                    service,
+                    EventKind::Normal,
+                    waiting_reason(operation),
+                    format!("Waiting: {message}"),
+                );
+            }
+            return Outcome::Retry(retry);
+        }
+        warn!(service = %key, ?operation, %error, "the load balancer could not be brought up to date");
+        if operation == Operation::UpdateTargets {
+            self.context.metrics.service.target_update_errors.inc();
+        }
+        let news = self.record(key, |record| record.fail(error)).unwrap_or(true);
+        // A pause that the cloud asked for is told once, not each time.
+        if news || !matches!(retry, Retry::After(_)) {
+            let gone = self
+                .context
+                .services
+                .get(key)
+                .is_none_or(|current| current.metadata.uid != service.metadata.uid);
+            let (reason, message) = failure_event(operation, gone, &given, error);
+            self.events.service(service, EventKind::Warning, reason, message);
+        }
+        Outcome::Retry(retry)
+    }
+}
+
+fn waiting_reason(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Ensure => "EnsuringLoadBalancer",
+        Operation::UpdateTargets => "UpdatingLoadBalancer",
+        Operation::Delete => "DeletingLoadBalancer",
+    }
+}
+
+fn failure_event(operation: Operation, gone: bool, given: &TargetSet, error: &CloudError) -> (&'static str, String) {
+    match operation {
+        Operation::Ensure => (
+            "SyncLoadBalancerFailed",
+            format!("Error syncing load balancer: failed to ensure load balancer: {error}"),
+        ),
+        Operation::UpdateTargets => (
+            "UpdateLoadBalancerFailed",
+            format!(
+                "Error updating load balancer with new hosts {} [node names limited, total number of nodes: {}], error: {error}",
+                given.short_list(),
+                given.len()
+            ),
+        ),
+        Operation::Delete if gone => (
+            "DeleteLoadBalancerFailed",
+            format!("Error deleting load balancer: {error}"),
+        ),
+        Operation::Delete => (
+            "SyncLoadBalancerFailed",
+            format!("Error syncing load balancer: failed to delete load balancer: {error}"),
+        ),
+    }
+}
+
+fn name_of(service: &Service) -> Key {
+    crate::watch::key_of(service)
+}

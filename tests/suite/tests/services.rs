@@ -1,0 +1,649 @@
+//! The service controller on the real kube-apiserver, with a cloud in memory that can be scripted.
+
+#[path = "common/fake_balancers.rs"]
+mod fake_balancers;
+#[path = "common/harness.rs"]
+mod harness;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_controllers::{Controller, Options};
+use cloudwit_model::Failure;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
+use fake_balancers::FakeBalancers;
+use harness::{Alone, Running, alone, until};
+use k8s_openapi::api::core::v1::Service;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+
+fn run(alone: &Alone, cloud: &Arc<FakeBalancers>) -> Running {
+    alone.run(Controller::ServiceLb, cloud.clone(), Options::default())
+}
+
+async fn create(alone: &Alone, name: &str) -> Service {
+    ServiceBuilder::new(name).create(&alone.client).await.unwrap()
+}
+
+async fn node(alone: &Alone, name: &str) {
+    NodeBuilder::new(name)
+        .initialised()
+        .ready(Some(true))
+        .create(&alone.client)
+        .await
+        .unwrap();
+}
+
+async fn patch(alone: &Alone, name: &str, change: Value) {
+    alone
+        .services()
+        .patch(name, &PatchParams::default(), &Patch::Merge(change))
+        .await
+        .unwrap();
+}
+
+async fn delete(alone: &Alone, name: &str) {
+    alone.services().delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+async fn get(alone: &Alone, name: &str) -> Option<Service> {
+    alone.services().get_opt(name).await.unwrap()
+}
+
+fn address(service: &Service) -> Option<Value> {
+    let ingress = service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref()?;
+    Some(json!(ingress))
+}
+
+async fn has_address(alone: &Alone, name: &str) -> bool {
+    get(alone, name)
+        .await
+        .is_some_and(|service| address(&service).is_some())
+}
+
+async fn is_gone(alone: &Alone, name: &str) -> bool {
+    get(alone, name).await.is_none()
+}
+
+/// Waits until everything that was queued before is done: there is one worker and it is fair.
+async fn settle(alone: &Alone, marker: &str) {
+    create(alone, marker).await;
+    until("the marker Service is ready", || has_address(alone, marker)).await;
+}
+
+fn pending(after: Duration, token: &str) -> Failure {
+    Failure::Pending {
+        after,
+        token: token.into(),
+        message: "the cloud is building".into(),
+    }
+}
+
+fn other(message: &str) -> Failure {
+    Failure::Other(message.into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_gets_finalizer_balancer_address_annotation_and_events() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.annotate("example.com/id", "lb-1");
+    cloud.fail_next("ensure", pending(Duration::from_millis(200), "t1"));
+    cloud.fail_next("ensure", pending(Duration::from_millis(200), "t2"));
+    node(&alone, "node-1").await;
+    let mut service = ServiceBuilder::new("web").annotation("user", "keep").build();
+    service.metadata.finalizers = Some(vec!["example.com/keep".into()]);
+    alone.services().create(&Default::default(), &service).await.unwrap();
+    cloud.hold("ensure");
+    let running = run(&alone, &cloud);
+
+    until("the cloud is asked", || async { cloud.count("ensure") == 1 }).await;
+    let service = get(&alone, "web").await.unwrap();
+    assert_eq!(
+        service.finalizers(),
+        ["example.com/keep", FINALIZER],
+        "the finalizer comes before the first call"
+    );
+    cloud.release();
+
+    until("the address is there", || has_address(&alone, "web")).await;
+    let service = get(&alone, "web").await.unwrap();
+    assert_eq!(
+        address(&service).unwrap(),
+        json!([{ "ip": "203.0.113.7", "ipMode": "VIP" }])
+    );
+    assert_eq!(service.annotations()["example.com/id"], "lb-1");
+    assert_eq!(service.annotations()["user"], "keep");
+    assert_eq!(service.finalizers(), ["example.com/keep", FINALIZER]);
+    assert_eq!(cloud.only().unwrap().targets, ["node-1"]);
+
+    settle(&alone, "marker").await;
+    let tokens: Vec<Option<String>> = cloud
+        .calls()
+        .into_iter()
+        .filter(|call| call.name == "web")
+        .map(|call| call.token)
+        .collect();
+    assert_eq!(
+        tokens,
+        [None, Some("t1".into()), Some("t2".into())],
+        "our own annotation leads to no further call"
+    );
+    until("the Events are there", || async {
+        alone.event_reasons("web").await == ["EnsuringLoadBalancer", "EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    })
+    .await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_service_goes_after_its_balancer_and_foreign_finalizers_stay() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    patch(
+        &alone,
+        "web",
+        json!({ "metadata": { "finalizers": [FINALIZER, "example.com/keep"] } }),
+    )
+    .await;
+    cloud.fail_next("delete", pending(Duration::from_millis(100), "draining"));
+    delete(&alone, "web").await;
+    until("our finalizer is off", || async {
+        get(&alone, "web")
+            .await
+            .is_some_and(|service| service.finalizers() == ["example.com/keep"])
+    })
+    .await;
+    assert_eq!(cloud.balancers(), []);
+    assert_eq!(address(&get(&alone, "web").await.unwrap()), None);
+    let tokens: Vec<Option<String>> = cloud
+        .calls()
+        .into_iter()
+        .filter(|call| call.operation == "delete")
+        .map(|call| call.token)
+        .collect();
+    assert_eq!(tokens, [None, Some("draining".into())]);
+    patch(&alone, "web", json!({ "metadata": { "finalizers": null } })).await;
+    until("it is gone", || is_gone(&alone, "web")).await;
+    settle(&alone, "marker").await;
+    assert_eq!(cloud.count("delete"), 2, "nothing is deleted twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_change_to_cluster_ip_takes_everything_back() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.annotate("example.com/id", "lb-1");
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the annotation is there", || async {
+        get(&alone, "web")
+            .await
+            .is_some_and(|service| service.annotations().contains_key("example.com/id"))
+    })
+    .await;
+    patch(&alone, "web", json!({ "spec": { "type": "ClusterIP" } })).await;
+    until("finalizer, address and annotation are gone", || async {
+        get(&alone, "web").await.is_some_and(|service| {
+            service.finalizers().is_empty() && address(&service).is_none() && service.annotations().is_empty()
+        })
+    })
+    .await;
+    assert_eq!(cloud.balancers(), []);
+    patch(&alone, "web", json!({ "spec": { "type": "LoadBalancer" } })).await;
+    until("it is built again", || has_address(&alone, "web")).await;
+    assert_eq!(cloud.count("ensure"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_changes_that_concern_the_balancer_reach_the_cloud() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    patch(&alone, "web", json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    patch(&alone, "web", json!({ "spec": { "selector": { "app": "other" } } })).await;
+    settle(&alone, "marker").await;
+    assert_eq!(cloud.count("ensure"), 2, "one for each Service");
+    let writes = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="ok"}"#;
+    let before = running.metric(writes);
+    assert_eq!(before, 4.0, "finalizer and address of two Services");
+
+    patch(
+        &alone,
+        "web",
+        json!({ "spec": { "ports": [{ "name": "tls", "port": 443 }] } }),
+    )
+    .await;
+    until("the new port is open", || async {
+        cloud.balancers().iter().any(|balancer| balancer.ports == [443])
+    })
+    .await;
+    settle(&alone, "marker-2").await;
+    assert_eq!(
+        running.metric(writes),
+        before + 2.0,
+        "the same address is not written again"
+    );
+    let service = get(&alone, "web").await.unwrap();
+    assert_eq!(
+        address(&service).unwrap(),
+        json!([{ "ip": "203.0.113.7", "ipMode": "VIP" }])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flapping_nodes_cost_no_call_and_real_changes_one_each() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    for index in 0..10 {
+        node(&alone, &format!("node-{index}")).await;
+    }
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    for round in 0..4 {
+        for index in 0..10 {
+            let status = if round % 2 == 0 { "False" } else { "True" };
+            let condition = json!({ "status": { "conditions": [{ "type": "Ready", "status": status }] } });
+            let name = format!("node-{index}");
+            alone
+                .nodes()
+                .patch_status(&name, &PatchParams::default(), &Patch::Strategic(condition))
+                .await
+                .unwrap();
+        }
+    }
+    for name in ["node-a", "node-b", "node-c"] {
+        node(&alone, name).await;
+    }
+    until("the new nodes are targets", || async {
+        cloud.only().unwrap().targets.len() == 13
+    })
+    .await;
+    assert_eq!(
+        (cloud.count("update"), cloud.count("ensure")),
+        (1, 1),
+        "ten flapping nodes cost none, three new ones one"
+    );
+
+    let id = json!({ "spec": { "providerID": "fake://1" } });
+    alone
+        .nodes()
+        .patch("node-0", &PatchParams::default(), &Patch::Merge(id))
+        .await
+        .unwrap();
+    until("a provider id counts", || async { cloud.count("update") == 2 }).await;
+    let label = json!({ "metadata": { "labels": { "node.kubernetes.io/exclude-from-external-load-balancers": "" } } });
+    alone
+        .nodes()
+        .patch("node-1", &PatchParams::default(), &Patch::Merge(label))
+        .await
+        .unwrap();
+    until("the excluded node is out", || async {
+        cloud.only().unwrap().targets.len() == 12
+    })
+    .await;
+    alone.nodes().delete("node-2", &DeleteParams::default()).await.unwrap();
+    until("the deleted node is out", || async {
+        cloud.only().unwrap().targets.len() == 11
+    })
+    .await;
+    assert_eq!((cloud.count("update"), cloud.count("ensure")), (4, 1));
+    assert_eq!(running.metric("service_controller_loadbalancer_sync_total "), 4.0);
+    until("the passes are measured", || async {
+        running.metric("service_controller_nodesync_latency_seconds_count ") == 4.0
+    })
+    .await;
+    assert!(!cloud.overlapped());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_cloud_is_told_and_tried_again() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.fail_next("ensure", other("no capacity"));
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there at the second try", || has_address(&alone, "web")).await;
+    assert_eq!(cloud.count("ensure"), 2);
+    until("the Events tell", || async {
+        let reasons = alone.event_reasons("web").await;
+        reasons.iter().any(|reason| reason == "SyncLoadBalancerFailed")
+            && reasons.iter().any(|reason| reason == "UnAvailableLoadBalancer")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_limit_is_obeyed_and_told_once() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let limited = || Failure::RateLimited {
+        after: Some(Duration::from_millis(100)),
+        message: "slow down".into(),
+    };
+    for _ in 0..3 {
+        cloud.fail_next("ensure", limited());
+    }
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    assert_eq!(cloud.count("ensure"), 4);
+    until("the last Event is there", || async {
+        alone.event_reasons("web").await.contains(&"EnsuredLoadBalancer".into())
+    })
+    .await;
+    let reasons = alone.event_reasons("web").await;
+    assert_eq!(
+        reasons
+            .iter()
+            .filter(|reason| *reason == "SyncLoadBalancerFailed")
+            .count(),
+        1,
+        "{reasons:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_cloud_holds_no_worker() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.fail_next("ensure", pending(Duration::from_secs(3600), "slow"));
+    let _running = run(&alone, &cloud);
+    create(&alone, "slow").await;
+    until("the slow one is being built", || async { cloud.count("ensure") == 1 }).await;
+    create(&alone, "quick").await;
+    until("the quick one is ready", || has_address(&alone, "quick")).await;
+    patch(
+        &alone,
+        "slow",
+        json!({ "metadata": { "annotations": { "size": "small" } } }),
+    )
+    .await;
+    until("a change is looked at without delay", || has_address(&alone, "slow")).await;
+    let last = cloud.calls().into_iter().rfind(|call| call.name == "slow").unwrap();
+    assert_eq!(last.token, None, "what it waited for may be moot");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_in_the_middle_of_a_delete_leaks_nothing() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    create(&alone, "retyped").await;
+    until("both are ready", || async {
+        has_address(&alone, "web").await && has_address(&alone, "retyped").await
+    })
+    .await;
+    cloud.hold("delete");
+    delete(&alone, "web").await;
+    patch(&alone, "retyped", json!({ "spec": { "type": "ClusterIP" } })).await;
+    until("the delete has begun", || async { cloud.count("delete") == 1 }).await;
+    running.stop().await;
+    assert_eq!(cloud.balancers().len(), 2, "it died before the cloud did anything");
+    cloud.release();
+    let _running = run(&alone, &cloud);
+    until("the Service is gone", || is_gone(&alone, "web")).await;
+    until("the other one let go", || async {
+        get(&alone, "retyped").await.unwrap().finalizers().is_empty()
+    })
+    .await;
+    assert_eq!(cloud.balancers(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_after_the_delete_and_before_the_finalizer_goes_on_there() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    running.stop().await;
+    delete(&alone, "web").await;
+    cloud.lose_all();
+    cloud.fail_next("delete", Failure::NotFound("no such load balancer".into()));
+    let _running = run(&alone, &cloud);
+    until("the Service is gone", || is_gone(&alone, "web")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_in_the_middle_of_an_ensure_ends_in_the_right_state() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.hold("ensure");
+    let running = run(&alone, &cloud);
+    create(&alone, "kept").await;
+    until("the ensure has begun", || async { cloud.count("ensure") == 1 }).await;
+    running.stop().await;
+    delete(&alone, "kept").await;
+    create(&alone, "kept-2").await;
+    cloud.release();
+    let _running = run(&alone, &cloud);
+    until("the deleted one is gone", || is_gone(&alone, "kept")).await;
+    until("the new one is ready", || has_address(&alone, "kept-2")).await;
+    assert_eq!(cloud.only().unwrap().name, "kept-2");
+    assert_eq!(cloud.balancers().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restart_a_service_is_ensured_once_and_not_written() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    running.stop().await;
+    let before = get(&alone, "web").await.unwrap().resource_version();
+    let _running = run(&alone, &cloud);
+    settle(&alone, "marker").await;
+    assert_eq!(cloud.calls().iter().filter(|call| call.name == "web").count(), 2);
+    assert_eq!(get(&alone, "web").await.unwrap().resource_version(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_on_one_service_never_overlaps() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let mut options = Options::default();
+    options.service.concurrent_syncs = 8;
+    let _running = alone.run(Controller::ServiceLb, cloud.clone(), options);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    cloud.hold("ensure");
+    patch(
+        &alone,
+        "web",
+        json!({ "metadata": { "annotations": { "size": "big" } } }),
+    )
+    .await;
+    until("an ensure is in flight", || async { cloud.count("ensure") == 2 }).await;
+    node(&alone, "node-1").await;
+    delete(&alone, "web").await;
+    create(&alone, "other").await;
+    until("another Service goes on meanwhile", || async {
+        cloud.calls().iter().any(|call| call.name == "other")
+    })
+    .await;
+    assert_eq!(cloud.count("delete"), 0, "the delete waits for the ensure");
+    cloud.release();
+    until("the Service is gone", || is_gone(&alone, "web")).await;
+    until("the other is ready", || has_address(&alone, "other")).await;
+    assert!(!cloud.overlapped());
+    assert_eq!(cloud.balancers().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_with_a_class_is_left_alone_even_while_it_is_deleted() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let classed = |name: &str| {
+        let mut service = ServiceBuilder::new(name)
+            .spec(|spec| spec.load_balancer_class = Some("example.com/x".into()))
+            .build();
+        service.metadata.finalizers = Some(vec![FINALIZER.into()]);
+        service
+    };
+    alone
+        .services()
+        .create(&Default::default(), &classed("dying"))
+        .await
+        .unwrap();
+    alone
+        .services()
+        .create(&Default::default(), &classed("retyped"))
+        .await
+        .unwrap();
+    let _running = run(&alone, &cloud);
+    settle(&alone, "marker").await;
+    delete(&alone, "dying").await;
+    patch(
+        &alone,
+        "retyped",
+        json!({ "spec": { "type": "ClusterIP", "loadBalancerClass": null } }),
+    )
+    .await;
+    settle(&alone, "marker-2").await;
+    for name in ["dying", "retyped"] {
+        assert_eq!(
+            get(&alone, name).await.unwrap().finalizers(),
+            [FINALIZER],
+            "{name}: its owner needs the finalizer"
+        );
+    }
+    assert!(
+        cloud.calls().iter().all(|call| call.name.starts_with("marker")),
+        "{:?}",
+        cloud.calls()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dying_service_never_gets_the_finalizer() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let mut service = ServiceBuilder::new("web").build();
+    service.metadata.finalizers = Some(vec!["example.com/keep".into()]);
+    alone.services().create(&Default::default(), &service).await.unwrap();
+    delete(&alone, "web").await;
+    let _running = run(&alone, &cloud);
+    settle(&alone, "marker").await;
+    assert_eq!(get(&alone, "web").await.unwrap().finalizers(), ["example.com/keep"]);
+    assert!(cloud.calls().iter().all(|call| call.name == "marker"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_balancer_that_somebody_deleted_is_built_again_when_nodes_change() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    cloud.lose_all();
+    node(&alone, "node-1").await;
+    until("it is built again", || async {
+        cloud.only().is_some_and(|balancer| balancer.targets == ["node-1"])
+    })
+    .await;
+    assert!(
+        !alone
+            .event_reasons("web")
+            .await
+            .contains(&"UpdateLoadBalancerFailed".into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_update_of_nodes_is_told_counted_and_tried_again() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    cloud.fail_next("update", other("pool is locked"));
+    node(&alone, "node-1").await;
+    until("the second try succeeds", || async {
+        cloud.only().unwrap().targets == ["node-1"]
+    })
+    .await;
+    assert_eq!((cloud.count("update"), cloud.count("ensure")), (2, 1));
+    assert_eq!(running.metric("service_controller_nodesync_error_total "), 1.0);
+    until("the Events tell", || async {
+        let reasons = alone.event_reasons("web").await;
+        ["UpdateLoadBalancerFailed", "UpdatedLoadBalancer"]
+            .iter()
+            .all(|reason| reasons.iter().any(|found| found == reason))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_implemented_elsewhere_is_left_to_others() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    cloud.fail_next("ensure", Failure::ImplementedElsewhere("another controller".into()));
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the cloud is asked", || async { cloud.count("ensure") == 1 }).await;
+    create(&alone, "ours").await;
+    node(&alone, "node-1").await;
+    until("our own one gets the node", || async {
+        cloud.only().is_some_and(|balancer| balancer.targets == ["node-1"])
+    })
+    .await;
+    let about_web = || cloud.calls().into_iter().filter(|call| call.name == "web").count();
+    assert_eq!(about_web(), 1);
+    let service = get(&alone, "web").await.unwrap();
+    assert_eq!(address(&service), None);
+    assert_eq!(service.finalizers(), [FINALIZER], "as upstream");
+    cloud.fail_next("delete", Failure::ImplementedElsewhere("another controller".into()));
+    delete(&alone, "web").await;
+    until("the Service is gone", || is_gone(&alone, "web")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_vanished_without_cleanup_leaves_no_balancer() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let _running = run(&alone, &cloud);
+    create(&alone, "web").await;
+    until("the address is there", || has_address(&alone, "web")).await;
+    cloud.hold("delete");
+    // Both at once, so that nobody is asked: the finalizer goes in the same moment as the Service.
+    delete(&alone, "web").await;
+    until("the delete has begun", || async { cloud.count("delete") == 1 }).await;
+    patch(&alone, "web", json!({ "metadata": { "finalizers": null } })).await;
+    until("the Service is gone", || is_gone(&alone, "web")).await;
+    create(&alone, "web").await;
+    cloud.release();
+    until("the new one of that name is ready", || has_address(&alone, "web")).await;
+    assert_eq!(cloud.balancers().len(), 1, "that of the old one is gone");
+    assert!(!cloud.overlapped());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_writes_nothing_and_changes_no_cloud() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let before = create(&alone, "web").await;
+    let options = Options {
+        dry_run: true,
+        ..Options::default()
+    };
+    let running = alone.run(Controller::ServiceLb, cloud.clone(), options);
+    let would = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="dry_run"}"#;
+    until("the write is counted", || async { running.metric(would) == 1.0 }).await;
+    assert_eq!(
+        get(&alone, "web").await.unwrap().resource_version(),
+        before.resource_version()
+    );
+    assert_eq!(cloud.calls(), []);
+}
