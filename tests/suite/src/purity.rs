@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// Crates that hold data and no effects.
-const PURE_CRATES: [&str; 7] = [
+const PURE_CRATES: [&str; 8] = [
     "std",
     "cloudwit_model",
     "k8s_openapi",
@@ -12,6 +12,7 @@ const PURE_CRATES: [&str; 7] = [
     "jiff",
     "serde",
     "serde_json",
+    "thiserror",
 ];
 
 /// Crates with effects that could also be named without an import.
