@@ -62,7 +62,7 @@ struct CloudNode {
 
 impl CloudNode {
     fn new(context: Context) -> Self {
-        let queue = Queue::new(Backoff::DEFAULT, context.metrics.queue("Nodes"));
+        let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
         let waiting = Arc::<Mutex<Waiting>>::default();
         let (adds, forgets) = (queue.clone(), waiting.clone());
         context.nodes.listen(move |key, change| match change {
@@ -366,3 +366,7 @@ fn absent_in_words(node: &Node, evidence: Evidence) -> String {
         (_, None) => "the cloud has no machine that matches this Node's name, system UUID or addresses".into(),
     }
 }
+
+#[cfg(test)]
+#[path = "cloud_node_tests.rs"]
+mod tests;

@@ -394,3 +394,7 @@ fn evidence(gone: &Gone) -> String {
         over.as_secs()
     )
 }
+
+#[cfg(test)]
+#[path = "cloud_node_lifecycle_tests.rs"]
+mod tests;

@@ -89,11 +89,11 @@ async fn attempt_to_initialise(
     mut node: Node,
     instance: &Instance,
 ) -> Result<Initialised, InitError> {
-    if let Some(addresses) = plan_addresses(&node, instance)? {
-        if let Some(written) = write_addresses(apply, &node, &addresses).await? {
-            cache.observe(written.clone());
-            node = written;
-        }
+    if let Some(addresses) = plan_addresses(&node, instance)?
+        && let Some(written) = write_addresses(apply, &node, &addresses).await?
+    {
+        cache.observe(written.clone());
+        node = written;
     }
     // The answer is the newest state: taints that others added meanwhile are in it.
     let release = plan_release(&node, instance);

@@ -41,7 +41,13 @@ impl Story {
         self.guard.absent(absent(uid), self.at(seconds))
     }
 
-    /// All of them absent at 0 s and certain at 120 s; what may go of them among `nodes` at `seconds`.
+    fn all_absent(&mut self, uids: &[&str], seconds: u32) {
+        for uid in uids {
+            self.absent(uid, seconds);
+        }
+    }
+
+    /// What of these, which are certain to be gone, may go at `seconds` when the provider has so many Nodes.
     fn admit(&mut self, uids: &[&str], nodes: usize, seconds: u32) -> Admission {
         let certain: Vec<String> = uids.iter().map(|uid| (*uid).to_owned()).collect();
         self.guard.admit(&certain, nodes, self.at(seconds))
@@ -137,7 +143,7 @@ fn a_node_that_is_no_longer_asked_about_is_forgotten() {
 fn a_share_of_the_nodes_may_go() {
     let mut story = Story::new();
     let uids = ["a", "b", "c"];
-    uids.iter().for_each(|uid| drop(story.absent(uid, 0)));
+    story.all_absent(&uids, 0);
     let admission = story.admit(&uids, 30, 120);
     assert_eq!(
         admission,
@@ -153,7 +159,7 @@ fn a_share_of_the_nodes_may_go() {
 fn more_than_the_share_engages_the_brake_and_nothing_goes() {
     let mut story = Story::new();
     let uids = ["a", "b", "c", "d"];
-    uids.iter().for_each(|uid| drop(story.absent(uid, 0)));
+    story.all_absent(&uids, 0);
     let admission = story.admit(&uids, 30, 120);
     assert_eq!(
         admission.brake,
@@ -175,7 +181,7 @@ fn more_than_the_share_engages_the_brake_and_nothing_goes() {
 fn nodes_that_are_still_being_confirmed_count_for_the_brake() {
     let mut story = Story::new();
     story.absent("a", 0);
-    ["b", "c", "d"].iter().for_each(|uid| drop(story.absent(uid, 100)));
+    story.all_absent(&["b", "c", "d"], 100);
     assert!(story.admit(&["a"], 30, 120).brake.is_some());
 }
 
@@ -183,7 +189,7 @@ fn nodes_that_are_still_being_confirmed_count_for_the_brake() {
 fn the_brake_releases_when_the_others_turn_out_to_live() {
     let mut story = Story::new();
     let uids = ["a", "b", "c", "d"];
-    uids.iter().for_each(|uid| drop(story.absent(uid, 0)));
+    story.all_absent(&uids, 0);
     assert!(story.admit(&uids, 30, 120).brake.is_some());
     story.guard.alive("d");
     let admission = story.admit(&uids[..3], 30, 125);
@@ -193,7 +199,7 @@ fn the_brake_releases_when_the_others_turn_out_to_live() {
 #[test]
 fn deletions_count_until_the_window_is_over() {
     let mut story = Story::new();
-    ["a", "b", "c"].iter().for_each(|uid| drop(story.absent(uid, 0)));
+    story.all_absent(&["a", "b", "c"], 0);
     ["a", "b", "c"]
         .iter()
         .for_each(|uid| story.guard.deleted(uid, story.start + SECOND * 120));
@@ -235,7 +241,7 @@ fn announced_removals_neither_count_nor_wait() {
         );
     }
     assert_eq!(story.admit(&["x", "y", "z"], 4, 120).admitted.len(), 3);
-    ["a", "b"].iter().for_each(|uid| drop(story.absent(uid, 0)));
+    story.all_absent(&["a", "b"], 0);
     let admission = story.admit(&["x", "a", "b"], 4, 120);
     assert_eq!(
         (admission.admitted, admission.newly_held.len()),

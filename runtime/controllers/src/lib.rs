@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod node_addresses;
 pub mod node_labels;
 pub mod node_route;
+mod node_route_apply;
 pub mod node_route_condition;
 pub mod node_route_metrics;
 pub mod node_route_plan;
@@ -46,6 +47,8 @@ pub mod service_targets;
 pub mod service_view;
 pub mod watch;
 
+#[cfg(test)]
+mod fake_cloud;
 mod sync;
 
 pub use cluster::{Cluster, ControllersError};

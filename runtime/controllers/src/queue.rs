@@ -28,6 +28,9 @@ pub struct Backoff {
     pub cap: Duration,
     /// After a failure that only a person can mend ([`Retry::Slowly`]).
     pub slow: Duration,
+    /// Whether pauses end at common moments, a fraction of the pause apart, so that keys that failed at different times come back in
+    /// one batch. Without it a thousand keys that each pause about 1000 s are a call a second.
+    pub together: bool,
 }
 
 impl Backoff {
@@ -37,6 +40,13 @@ impl Backoff {
         base: Duration::from_millis(5),
         cap: Duration::from_secs(1000),
         slow: Duration::from_secs(60),
+        together: false,
+    };
+
+    /// The same for a queue whose keys are taken in batches.
+    pub const BATCHED: Self = Self {
+        together: true,
+        ..Self::DEFAULT
     };
 
     /// The service controller's, 5 s doubling to 300 s (`controllers/service/controller.go`).
@@ -44,6 +54,7 @@ impl Backoff {
         base: Duration::from_secs(5),
         cap: Duration::from_secs(300),
         slow: Duration::from_secs(300),
+        together: false,
     };
 
     /// The pause after this many failures in a row, without jitter.
@@ -107,6 +118,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Notify,
     backoff: Backoff,
+    epoch: Instant,
     metrics: QueueMetrics,
 }
 
@@ -123,6 +135,7 @@ impl Queue {
             state: Mutex::default(),
             changed: Notify::new(),
             backoff,
+            epoch: Instant::now(),
             metrics: metrics.clone(),
         });
         let weak = Arc::downgrade(&shared);
@@ -319,7 +332,24 @@ impl Shared {
             Retry::Soon => Backoff::doubled(Backoff::DEFAULT.base, entry.failures).min(self.backoff.cap),
             _ => self.backoff.pause(entry.failures),
         };
-        Some(now + with_jitter(pause))
+        let at = now + with_jitter(pause);
+        Some(if self.backoff.together {
+            self.on_grid(at, pause)
+        } else {
+            at
+        })
+    }
+
+    /// The next common moment: multiples of a power of two of milliseconds that is at most an eighth of the pause, counted from the
+    /// queue's beginning. Powers of two, so that the moments of long pauses are also moments of shorter ones.
+    fn on_grid(&self, at: Instant, pause: Duration) -> Instant {
+        let step = match u64::try_from(pause.as_millis() / 8).unwrap_or(u64::MAX).checked_ilog2() {
+            Some(power) => Duration::from_millis(1 << power),
+            None => return at,
+        };
+        let since = at - self.epoch;
+        let steps = since.as_millis().div_ceil(step.as_millis());
+        self.epoch + step.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     fn snapshot(&self) -> Snapshot {

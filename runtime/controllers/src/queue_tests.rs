@@ -136,6 +136,27 @@ async fn each_class_of_failure_has_its_own_pause() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn keys_of_a_batched_queue_that_failed_at_different_times_come_back_together() {
+    let queue = queue_with(Backoff::BATCHED);
+    for i in 0..100 {
+        queue.add(i.to_string());
+    }
+    // 18 failures make the pause 655 s and more; by then keys have drifted apart.
+    for _ in 0..1800 {
+        next(&queue).await.finish(Outcome::Retry(Retry::Backoff));
+    }
+    let mut batches = 0;
+    let mut keys = 0;
+    while keys < 100 {
+        let batch = queue.take_batch(1000, MS * 20).await.unwrap();
+        batches += 1;
+        keys += batch.len();
+        batch.into_iter().for_each(|taken| taken.finish(Outcome::Done));
+    }
+    assert!(batches <= 4, "{batches} batches");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_of_the_object_cuts_a_pause_short() {
     let queue = queue_with(Backoff::SERVICE);
     queue.add("a");

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::{Arc, RwLock};
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::{Node, NodeSystemInfo, Service};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -75,9 +75,10 @@ impl Watched for Node {
                     .for_each(|condition| condition.last_heartbeat_time = None);
             }
             if let Some(info) = status.node_info.take() {
-                let mut kept = k8s_openapi::api::core::v1::NodeSystemInfo::default();
-                kept.system_uuid = info.system_uuid;
-                status.node_info = Some(kept);
+                status.node_info = Some(NodeSystemInfo {
+                    system_uuid: info.system_uuid,
+                    ..NodeSystemInfo::default()
+                });
             }
         }
     }
@@ -254,6 +255,16 @@ impl<K: Watched> Cache<K> {
                 }
             }
         }
+    }
+
+    /// As if a list had brought these.
+    #[cfg(test)]
+    pub(crate) fn fill(&self, objects: Vec<K>) {
+        let mut seen = HashSet::new();
+        objects
+            .into_iter()
+            .for_each(|object| self.take(watcher::Event::InitApply(object), &mut seen));
+        self.take(watcher::Event::InitDone, &mut seen);
     }
 
     /// Takes one event from the watch. `seen` collects the keys of a list in progress.

@@ -1,0 +1,91 @@
+//! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in `tests/suite`.
+
+use cloudwit_model::{Evidence, Instance};
+use prometheus_client::encoding::text::encode;
+
+use super::*;
+use crate::fake_cloud::{FakeCloud, context, node};
+use crate::options::Options;
+
+fn running() -> Presence {
+    Presence::Running(Instance {
+        provider_id: "sim://x".into(),
+        ..Instance::default()
+    })
+}
+
+/// Lets the loop run on these Nodes for so long, and answers its metrics.
+async fn run_for(cloud: &Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> String {
+    let (context, registry) = context(cloud.clone(), Options::default());
+    context.nodes.fill(nodes);
+    let shutdown = context.shutdown.clone();
+    let task = tokio::spawn(prepare(context));
+    sleep(Duration::from_secs(seconds)).await;
+    shutdown.cancel();
+    task.await.unwrap();
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    text
+}
+
+/// The design's number: 12 calls where upstream makes 24,000.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_nodes_that_are_not_ready_cost_twelve_calls_a_minute() {
+    let cloud = FakeCloud::new(Ok(running()));
+    let nodes = (0..1000).map(|i| node(&format!("n{i}"), "Unknown", &[])).collect();
+    run_for(&cloud, nodes, 59).await;
+    assert_eq!(cloud.count(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ready_nodes_cost_no_call() {
+    let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
+    run_for(&cloud, vec![node("a", "True", &[])], 60).await;
+    assert_eq!(cloud.count(), 0);
+}
+
+/// `TestMonitorNodesMetrics`.
+#[tokio::test(start_paused = true)]
+async fn one_pass_counts_one_answer_for_existence_and_one_for_shutdown() {
+    let cloud = FakeCloud::new(Ok(running()));
+    let nodes = vec![node("a", "True", &[]), node("b", "True", &[]), node("c", "False", &[])];
+    let text = run_for(&cloud, nodes, 4).await;
+    for (operation, result) in [("instance_exists", "success"), ("instance_shutdown", "success")] {
+        let line = format!(
+            "cloud_node_lifecycle_controller_cloud_provider_calls_total{{operation=\"{operation}\",result=\"{result}\"}} 1"
+        );
+        assert!(text.contains(&line), "{line} is missing in:\n{text}");
+    }
+    assert!(
+        text.contains("cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_count 1"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_fails_is_asked_less_and_less() {
+    let cloud = FakeCloud::new(Err(Failure::Unavailable("down".into()).into()));
+    let text = run_for(&cloud, vec![node("a", "False", &[])], 600).await;
+    // 10, 20, 40 and then 60 s apart.
+    assert!((11..=14).contains(&cloud.count()), "{}", cloud.count());
+    assert!(text.contains("cloudwit_node_deletion_candidates 0"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_asks_to_slow_down_is_left_alone_for_that_long() {
+    let limited = Failure::RateLimited {
+        after: Some(Duration::from_secs(300)),
+        message: "slow down".into(),
+    };
+    let cloud = FakeCloud::new(Err(limited.into()));
+    run_for(&cloud, vec![node("a", "False", &[])], 299).await;
+    assert_eq!(cloud.count(), 1);
+}
+
+/// kubernetes/kubernetes#63226: the loop ran before the provider id was set and deleted the Node.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_waits_for_initialisation_is_not_asked_about() {
+    let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
+    run_for(&cloud, vec![node("a", "False", &[crate::node_view::UNINITIALIZED])], 60).await;
+    assert_eq!(cloud.count(), 0);
+}

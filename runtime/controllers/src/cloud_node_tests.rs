@@ -1,0 +1,108 @@
+//! How often the cloud is asked, with time under control (`user-pain.md`, themes 2 and 3). What happens to Nodes is told on a real
+//! API server in `tests/suite`.
+
+use std::sync::atomic::Ordering;
+
+use super::*;
+use crate::fake_cloud::{FakeCloud, context, node};
+use crate::options::Options;
+use crate::watch::Cache;
+
+fn absent() -> Presence {
+    Presence::Absent(Evidence::ById)
+}
+
+struct Story {
+    cloud: Arc<FakeCloud>,
+    nodes: Arc<Cache<Node>>,
+}
+
+impl Story {
+    /// The loop at work on these Nodes.
+    fn start(answer: Result<Presence, CloudError>, nodes: Vec<Node>, options: Options) -> Self {
+        let cloud = FakeCloud::new(answer);
+        let (context, _) = context(cloud.clone(), options);
+        let story = Self {
+            cloud,
+            nodes: context.nodes.clone(),
+        };
+        tokio::spawn(prepare(context));
+        story.nodes.fill(nodes);
+        story
+    }
+
+    async fn calls_within(&self, seconds: u64) -> usize {
+        let before = self.cloud.count();
+        sleep(Duration::from_secs(seconds)).await;
+        self.cloud.count() - before
+    }
+}
+
+fn tainted(count: usize) -> Vec<Node> {
+    (0..count)
+        .map(|i| node(&format!("n{i}"), "False", &[UNINITIALIZED]))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_thousand_nodes_are_five_calls_in_each_refresh() {
+    let nodes = (0..5000).map(|i| node(&format!("n{i}"), "True", &[])).collect();
+    let story = Story::start(Ok(absent()), nodes, Options::default());
+    assert_eq!(story.calls_within(299).await, 5);
+    assert_eq!(story.calls_within(300).await, 5);
+    assert_eq!(story.cloud.nodes.load(Ordering::Relaxed), 10_000);
+}
+
+/// kubernetes-sigs/cloud-provider-azure#1700: a thousand Nodes that wait ask together, not each for itself.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_fail_together_come_back_in_few_calls_that_become_rare() {
+    let story = Story::start(Ok(absent()), tainted(1000), Options::default());
+    let early = story.calls_within(10).await;
+    sleep(Duration::from_secs(3600)).await;
+    let late = story.calls_within(3600).await;
+    // Each for itself, they would make 3,600 calls in a late hour.
+    assert!(early <= 60, "{early} calls in the first ten seconds");
+    assert!(late <= 60, "{late} calls in a late hour");
+}
+
+/// kubernetes/kubernetes#75285: updates of a Node that waits must not ask the cloud again.
+#[tokio::test(start_paused = true)]
+async fn heartbeats_of_a_waiting_node_cost_no_call_and_a_change_that_matters_costs_one() {
+    let denied = Failure::Denied("no permission".into());
+    let story = Story::start(Err(denied.into()), tainted(1), Options::default());
+    assert_eq!(story.calls_within(30).await, 1);
+    for version in 2..1000 {
+        let mut heartbeat = tainted(1).remove(0);
+        heartbeat.metadata.resource_version = Some(version.to_string());
+        heartbeat.status.get_or_insert_default().conditions = None;
+        story.nodes.fill(vec![heartbeat]);
+    }
+    assert_eq!(story.calls_within(10).await, 0);
+    let mut moved = tainted(1).remove(0);
+    moved.metadata.resource_version = Some("1000".into());
+    moved.metadata.labels = Some([("rack".to_owned(), "2".to_owned())].into());
+    story.nodes.fill(vec![moved]);
+    assert_eq!(story.calls_within(10).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_asks_to_slow_down_is_asked_when_it_said() {
+    let limited = Failure::RateLimited {
+        after: Some(Duration::from_secs(100)),
+        message: "slow down".into(),
+    };
+    let story = Story::start(Err(limited.into()), tainted(500), Options::default());
+    assert_eq!(story.calls_within(99).await, 1);
+    assert_eq!(story.calls_within(100).await, 1, "all of them together again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_other_providers_are_not_asked_about() {
+    let mut foreign = tainted(1);
+    foreign[0].spec.get_or_insert_default().provider_id = Some("aws:///eu/i-1".into());
+    let mut initialised = node("other", "True", &[]);
+    initialised.spec.get_or_insert_default().provider_id = Some("aws:///eu/i-2".into());
+    foreign.push(initialised);
+    let story = Story::start(Ok(absent()), foreign, Options::default());
+    assert_eq!(story.calls_within(1000).await, 0);
+}

@@ -1,0 +1,155 @@
+//! For the tests of the loops: a cloud that answers as it is told and counts, and a context without an API server.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cloudwit_model::{
+    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Presence,
+    ProviderIdentity, Route, RouteOutcome, Service, Target,
+};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Taint};
+use kube::api::ObjectMeta;
+use kube::{Client, Config};
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::apply::Apply;
+use crate::cluster::Context;
+use crate::events::Events;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::sync::lock;
+use crate::watch::Cache;
+
+/// Gives every Node the same answer.
+pub struct FakeCloud {
+    pub answer: Mutex<Result<Presence, CloudError>>,
+    pub lookups: AtomicUsize,
+    pub nodes: AtomicUsize,
+}
+
+impl FakeCloud {
+    pub fn new(answer: Result<Presence, CloudError>) -> Arc<Self> {
+        Arc::new(Self {
+            answer: Mutex::new(answer),
+            lookups: AtomicUsize::new(0),
+            nodes: AtomicUsize::new(0),
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.lookups.load(Ordering::Relaxed)
+    }
+}
+
+fn never<T>() -> Answer<'static, T> {
+    Box::pin(async { Err(Failure::Other("not asked in these tests".into()).into()) })
+}
+
+impl Cloud for FakeCloud {
+    fn identity(&self) -> ProviderIdentity {
+        ProviderIdentity {
+            provider_id_prefixes: vec!["sim://".into()],
+            ..ProviderIdentity::default()
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            instances: true,
+            ..Abilities::default()
+        }
+    }
+
+    fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        self.nodes.fetch_add(nodes.len(), Ordering::Relaxed);
+        let answer = lock(&self.answer).clone();
+        Box::pin(async move { answer.map(|presence| nodes.iter().map(|_| Ok(presence.clone())).collect()) })
+    }
+
+    fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
+        never()
+    }
+
+    fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
+        never()
+    }
+
+    fn ensure_balancer<'a>(&'a self, _: &'a Service, _: &'a [Target], _: Option<&'a str>) -> Answer<'a, Balancer> {
+        never()
+    }
+
+    fn update_targets<'a>(
+        &'a self,
+        _: &'a Service,
+        _: &'a [Target],
+        _: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        never()
+    }
+
+    fn delete_balancer<'a>(&'a self, _: &'a Service, _: Option<&'a str>) -> Answer<'a, Vec<AnnotationChange>> {
+        never()
+    }
+
+    fn list_routes(&self) -> Answer<'_, Vec<Route>> {
+        never()
+    }
+
+    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        never()
+    }
+}
+
+/// A context whose API server does not exist; for loops that shall not write. Its metrics come with it.
+pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
+    let mut registry = Registry::default();
+    let metrics = Metrics::new(&mut registry);
+    let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+    let nodes = Arc::<Cache<Node>>::default();
+    let (events, _) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+    let context = Context {
+        cloud,
+        nodes,
+        services: Arc::default(),
+        apply: Apply::new(client, metrics.clone(), Arc::new(|| true), options.dry_run),
+        events,
+        metrics,
+        options: Arc::new(options),
+        shutdown: CancellationToken::new(),
+    };
+    (context, registry)
+}
+
+/// A Node with these taints, and the status of its Ready condition.
+pub fn node(name: &str, ready: &str, taints: &[&str]) -> Node {
+    let taint = |key: &&str| Taint {
+        key: (*key).into(),
+        effect: "NoSchedule".into(),
+        ..Taint::default()
+    };
+    let condition = NodeCondition {
+        type_: "Ready".into(),
+        status: ready.into(),
+        ..NodeCondition::default()
+    };
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            uid: Some(format!("uid-{name}")),
+            resource_version: Some("1".into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(NodeSpec {
+            provider_id: Some(format!("sim://{name}")),
+            taints: Some(taints.iter().map(taint).collect()),
+            ..NodeSpec::default()
+        }),
+        status: Some(NodeStatus {
+            conditions: Some(vec![condition]),
+            ..NodeStatus::default()
+        }),
+    }
+}
