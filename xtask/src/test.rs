@@ -133,7 +133,12 @@ fn api_server() -> Result<Found> {
     let binary = controlplane::binary()?;
     println!("vetting (a minute the first time)");
     // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
-    shown(controlplane::go(&folder).arg("vet").args(controlplane::FLAGS).arg("."))?;
+    shown(
+        controlplane::go(&folder)
+            .arg("vet")
+            .args(controlplane::COMPILER_FLAGS)
+            .arg("."),
+    )?;
     Ok(binary
         .file_name()
         .unwrap_or_default()

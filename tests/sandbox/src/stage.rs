@@ -128,7 +128,7 @@ impl Stage {
         for line in [
             format!("{kubectl} get nodes -o wide"),
             format!("{kubectl} get services,events"),
-            format!("{kubectl} expose -f - ...        or any other change: Cloudwit follows"),
+            format!("{kubectl} create service loadbalancer hello --tcp=80"),
             format!("the cloud as a page:   {}", self.cloud_url),
             format!("Cloudwit's metrics:    {}/metrics", self.admin_url),
         ] {

@@ -18,7 +18,12 @@ const LEASH: &str = r#"exec 3<&0
 "$@" 3<&- </dev/null &
 child=$!
 echo "PID=$child"
-(cat <&3; kill "$child" && sleep 5 && kill -KILL "$child") >/dev/null 2>&1 &
+(
+  cat <&3
+  kill "$child"
+  for _ in {1..50}; do kill -0 "$child" || exit; sleep 0.1; done
+  kill -KILL "$child"
+) >/dev/null 2>&1 &
 wait "$child""#;
 
 /// How many of the last lines of a log a failure shows.
