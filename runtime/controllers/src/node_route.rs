@@ -11,23 +11,26 @@
 //! [`QUIET_PERIOD`] while it finds nothing to do. Conditions are compared every period, which costs no call.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route};
+use cloudwit_model::{EventKind, Retry};
 use futures::StreamExt;
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::Patch;
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::warn;
 
 use crate::apply::{Part, Target, WriteError};
 use crate::cluster::Context;
 use crate::events::Recorder;
+use crate::node_route_apply::Applied;
 use crate::node_route_condition::condition_patch;
 use crate::node_route_metrics::{PassOutcome, Trigger};
-use crate::node_route_plan::{RouteChange, RoutePlan, batches, concerns_routes, plan};
+use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan};
 use crate::node_route_retries::{RouteRetries, retry_pause};
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
@@ -41,9 +44,6 @@ const SPACING: Duration = Duration::from_secs(5);
 
 /// The periodic look is never rarer than this (unless `--route-reconciliation-period` is longer).
 pub const QUIET_PERIOD: Duration = Duration::from_secs(300);
-
-/// Changes in one call to the provider. A change that is several operations is not cut.
-const BATCH: usize = 500;
 
 /// Conditions that are written at the same time.
 const CONDITION_WRITES: usize = 16;
@@ -75,23 +75,21 @@ pub fn not_started_because(options: &RouteOptions) -> Option<String> {
 }
 
 /// Prepares the loop. It works when it is polled.
-pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
-    async move {
-        let _running = context.metrics.running(Controller::NodeRoute);
-        context.nodes.synced().await;
-        let queue = Queue::new(Backoff::SERVICE, context.metrics.queue("Routes"));
-        // Only now: the first pass sees all Nodes of the first list anyway.
-        listen(&context, queue.clone());
-        queue.add(Trigger::Periodic.label());
-        let mut routes = NodeRoute::new(context, queue.clone());
-        while let Some(taken) = queue.take().await {
-            let outcome = match &**taken.key() {
-                "node_change" => routes.nodes_changed().await,
-                "retry" => routes.retry().await,
-                _ => routes.tick().await,
-            };
-            taken.finish(outcome);
-        }
+pub async fn prepare(context: Context) {
+    let _running = context.metrics.running(Controller::NodeRoute);
+    context.nodes.synced().await;
+    let queue = Queue::new(Backoff::SERVICE, context.metrics.queue("Routes"));
+    // Only now: the first pass sees all Nodes of the first list anyway.
+    listen(&context, queue.clone());
+    queue.add(Trigger::Periodic.label());
+    let mut routes = NodeRoute::new(context, queue.clone());
+    while let Some(taken) = queue.take().await {
+        let outcome = match &**taken.key() {
+            "node_change" => routes.nodes_changed().await,
+            "retry" => routes.retry().await,
+            _ => routes.tick().await,
+        };
+        taken.finish(outcome);
     }
 }
 
@@ -107,19 +105,12 @@ fn listen(context: &Context, queue: Queue) {
     });
 }
 
-/// What became of the changes that were tried.
-#[derive(Default)]
-struct Applied {
-    changed: bool,
-    failed: bool,
-}
-
 /// The loop's state. What may be lost: everything.
-struct NodeRoute {
-    context: Context,
-    events: Recorder,
+pub(crate) struct NodeRoute {
+    pub(crate) context: Context,
+    pub(crate) events: Recorder,
     queue: Queue,
-    retries: RouteRetries,
+    pub(crate) retries: RouteRetries,
     /// The last plan, for the question which Nodes have all their routes.
     plan: RoutePlan,
     /// Refusals that Events were sent for: node, range, reason.
@@ -157,7 +148,7 @@ impl NodeRoute {
         } else {
             self.write_conditions().await;
         }
-        Outcome::Retry(cloudwit_model::Retry::After(self.period()))
+        Outcome::Retry(Retry::After(self.period()))
     }
 
     async fn nodes_changed(&mut self) -> Outcome {
@@ -165,11 +156,11 @@ impl NodeRoute {
             .last_pass
             .and_then(|last| (last + SPACING).checked_duration_since(Instant::now()));
         if let Some(pause) = too_soon.filter(|pause| !pause.is_zero()) {
-            return Outcome::Retry(cloudwit_model::Retry::After(pause));
+            return Outcome::Retry(Retry::After(pause));
         }
         match self.pass(Trigger::NodeChange).await {
             Ok(()) => Outcome::Done,
-            Err(pause) => Outcome::Retry(cloudwit_model::Retry::After(pause)),
+            Err(pause) => Outcome::Retry(Retry::After(pause)),
         }
     }
 
@@ -204,17 +195,7 @@ impl NodeRoute {
     /// Tries the failed changes again whose time has come, and no others.
     async fn retry(&mut self) -> Outcome {
         let nodes = self.context.nodes.clone();
-        let still_wanted = |route: &NewRoute| {
-            let node = nodes.get(&route.node.name);
-            node.is_some_and(|node| {
-                let ranges = node
-                    .spec
-                    .as_ref()
-                    .and_then(|spec| spec.pod_cidrs.as_deref())
-                    .unwrap_or_default();
-                node.metadata.uid.as_deref() == Some(&route.name_hint) && ranges.contains(&route.destination)
-            })
-        };
+        let still_wanted = |change: &RouteChange| still_wanted(change, |name| nodes.get(name));
         let changes = self.retries.due(Instant::now(), still_wanted);
         if !changes.is_empty() {
             let applied = self.apply(&changes).await;
@@ -251,8 +232,7 @@ impl NodeRoute {
             self.quiet = self.quiet.saturating_add(1);
         }
         let period = self.period();
-        let slower = period.saturating_mul(2u32.saturating_pow(self.quiet.min(16)));
-        self.next_list = Instant::now() + slower.min(QUIET_PERIOD.max(period));
+        self.next_list = Instant::now() + list_pause(period, self.quiet);
     }
 
     fn tell_refusals(&mut self) {
@@ -285,78 +265,6 @@ impl NodeRoute {
         }
     }
 
-    /// Makes the changes, in as few calls as possible, and remembers those that failed.
-    async fn apply(&mut self, changes: &[RouteChange]) -> Applied {
-        let mut applied = Applied::default();
-        if !changes.is_empty() && self.context.apply.is_dry_run() {
-            for change in changes {
-                let node = change.create.as_ref().map(|route| route.node.name.as_str());
-                info!(network = %change.network, delete = change.delete.len(), create_for = node, "dry run: this route would change");
-            }
-            return applied;
-        }
-        for batch in batches(changes, BATCH) {
-            if !self.context.apply.is_leading() {
-                break;
-            }
-            self.apply_batch(batch, &mut applied).await;
-        }
-        applied
-    }
-
-    async fn apply_batch(&mut self, batch: &[RouteChange], applied: &mut Applied) {
-        let create: Vec<NewRoute> = batch.iter().filter_map(|change| change.create.clone()).collect();
-        let delete: Vec<Route> = batch.iter().flat_map(|change| change.delete.clone()).collect();
-        debug!(create = create.len(), delete = delete.len(), "changing routes");
-        let began = Instant::now();
-        let (mut created, mut deleted) = match self.context.cloud.apply_routes(&create, &delete).await {
-            Ok(outcome) => (
-                results(outcome.created, create.len()),
-                results(outcome.deleted, delete.len()),
-            ),
-            Err(error) => (vec![Err(error.clone()); create.len()], vec![Err(error); delete.len()]),
-        };
-        let took = began.elapsed();
-        // From the end, so that each change takes its own results off.
-        for change in batch.iter().rev() {
-            let creation = change.create.as_ref().and_then(|_| created.pop()).unwrap_or(Ok(()));
-            let deletions = deleted.split_off(deleted.len().saturating_sub(change.delete.len()));
-            let done = deletions.iter().filter(|result| result.is_ok()).count();
-            applied.changed |= done > 0 || (change.create.is_some() && creation.is_ok());
-            if let (Some(route), Err(error)) = (&change.create, &creation) {
-                self.tell_failed_creation(route, took, error);
-            }
-            let mut rest = RouteChange {
-                network: change.network,
-                delete: Vec::new(),
-                create: None,
-            };
-            let mut failure = creation.err().inspect(|_| rest.create.clone_from(&change.create));
-            for (route, result) in change.delete.iter().zip(deletions) {
-                if let Err(error) = result {
-                    warn!(destination = route.destination, id = route.id, %error, "a route could not be deleted");
-                    rest.delete.push(route.clone());
-                    failure.get_or_insert(error);
-                }
-            }
-            applied.failed |= failure.is_some();
-            match failure {
-                Some(error) => self.retries.failed(rest, error.retry(), Instant::now()),
-                None => self.retries.succeeded(&change.network),
-            }
-        }
-    }
-
-    fn tell_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
-        let (hint, range, name) = (&route.name_hint, &route.destination, &route.node.name);
-        warn!(node = name, range, %error, "a route could not be created");
-        if let Some(node) = self.context.nodes.get(name) {
-            let message = format!("Could not create route {hint} {range} for node {name} after {took:.3?}: {error}");
-            self.events
-                .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
-        }
-    }
-
     /// Brings the condition of every concerned Node up to date, many at a time. Failures are seen again at the next tick.
     async fn write_conditions(&self) {
         let now = Time(Timestamp::now());
@@ -385,16 +293,107 @@ impl NodeRoute {
     }
 }
 
-/// One result for each change that was asked for; a provider that answers fewer has failed at the rest.
-fn results(answers: Vec<Result<(), Failure>>, expected: usize) -> Vec<Result<(), CloudError>> {
-    let missing = || Err(Failure::Other("the provider gave no answer for this route".into()).into());
-    let answers = answers.into_iter().map(|answer| answer.map_err(CloudError::from));
-    answers.chain(std::iter::repeat_with(missing)).take(expected).collect()
+/// Pause until the next periodic list after so many in a row that found nothing to do.
+fn list_pause(period: Duration, quiet: u32) -> Duration {
+    let slower = period.saturating_mul(2u32.saturating_pow(quiet.min(16)));
+    slower.min(QUIET_PERIOD.max(period))
+}
+
+/// Whether Nodes have not changed such that a failed change would now do harm. What is wanted instead comes with the next pass.
+fn still_wanted(change: &RouteChange, node: impl Fn(&str) -> Option<Arc<Node>>) -> bool {
+    let has_range = |node: &Node| {
+        let ranges = node
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.pod_cidrs.as_deref())
+            .unwrap_or_default();
+        ranges.iter().any(|range| {
+            range
+                .parse::<IpNet>()
+                .is_ok_and(|range| range.trunc() == change.network)
+        })
+    };
+    match &change.create {
+        Some(route) => node(&route.node.name)
+            .is_some_and(|node| node.metadata.uid.as_deref() == Some(&route.name_hint) && has_range(&node)),
+        None => change.delete.iter().all(|route| {
+            let owner = route.node.as_deref().filter(|_| !route.blackhole).and_then(&node);
+            owner.is_none_or(|owner| !has_range(&owner))
+        }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cloudwit_model::{NewRoute, NodeRef, Route};
+
+    #[test]
+    fn lists_become_rarer_while_nothing_is_to_be_done() {
+        let pauses =
+            |period| [0, 1, 2, 3, 4, 5, 99].map(|quiet| list_pause(Duration::from_secs(period), quiet).as_secs());
+        assert_eq!(pauses(10), [10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(
+            pauses(600),
+            [600; 7],
+            "never rarer than the operator wants, never more often"
+        );
+    }
+
+    #[test]
+    fn a_failed_change_is_dropped_when_nodes_make_it_wrong() {
+        let node = |uid: &str, range: &str| -> Arc<Node> {
+            let node = serde_json::json!({ "metadata": { "name": "n1", "uid": uid }, "spec": { "podCIDRs": [range] } });
+            Arc::new(serde_json::from_value(node).unwrap())
+        };
+        let network: IpNet = "10.0.1.0/24".parse().unwrap();
+        let create = NewRoute {
+            name_hint: "u1".into(),
+            destination: network.to_string(),
+            node: NodeRef {
+                name: "n1".into(),
+                ..NodeRef::default()
+            },
+        };
+        let creation = RouteChange {
+            network,
+            delete: Vec::new(),
+            create: Some(create),
+        };
+        assert!(still_wanted(&creation, |_| Some(node("u1", "10.0.1.0/24"))));
+        assert!(!still_wanted(&creation, |_| None), "the Node is gone");
+        assert!(
+            !still_wanted(&creation, |_| Some(node("u2", "10.0.1.0/24"))),
+            "another Node of that name"
+        );
+        assert!(
+            !still_wanted(&creation, |_| Some(node("u1", "10.0.2.0/24"))),
+            "another range"
+        );
+
+        let route = Route {
+            id: "r".into(),
+            destination: network.to_string(),
+            node: Some("n1".into()),
+            next_hops: Vec::new(),
+            blackhole: false,
+        };
+        let mut deletion = RouteChange {
+            network,
+            delete: vec![route],
+            create: None,
+        };
+        assert!(still_wanted(&deletion, |_| None));
+        assert!(
+            !still_wanted(&deletion, |_| Some(node("u1", "10.0.1.0/24"))),
+            "the Node came back"
+        );
+        deletion.delete[0].blackhole = true;
+        assert!(
+            still_wanted(&deletion, |_| Some(node("u1", "10.0.1.0/24"))),
+            "a blackhole serves nobody"
+        );
+    }
 
     fn because(configure: bool, ranges: &[&str]) -> Option<String> {
         let cluster_cidrs = ranges.iter().map(|range| range.parse().unwrap()).collect();
@@ -420,12 +419,5 @@ mod tests {
             "{error}"
         );
         assert!(because(true, &["10.0.0.0/8", "fd00::/48", "fd01::/48"]).is_some());
-    }
-
-    #[test]
-    fn a_missing_answer_is_a_failure_and_a_surplus_one_is_dropped() {
-        assert_eq!(results(vec![Ok(()), Ok(())], 1), [Ok(())]);
-        let results = results(vec![Ok(())], 2);
-        assert!(results[0].is_ok() && results[1].is_err());
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cloudwit_model::{NewRoute, Retry};
+use cloudwit_model::Retry;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
@@ -46,10 +46,10 @@ impl RouteRetries {
         planned.iter().filter(|change| !waits(change)).cloned().collect()
     }
 
-    /// The changes whose time has come. One whose creation is not wanted any more is dropped; the next pass sees what is.
-    pub fn due(&mut self, now: Instant, still_wanted: impl Fn(&NewRoute) -> bool) -> Vec<RouteChange> {
+    /// The changes whose time has come. One that is not wanted any more is dropped; the next pass sees what is.
+    pub fn due(&mut self, now: Instant, still_wanted: impl Fn(&RouteChange) -> bool) -> Vec<RouteChange> {
         self.0
-            .retain(|_, attempt| attempt.due > now || attempt.change.create.as_ref().is_none_or(&still_wanted));
+            .retain(|_, attempt| attempt.due > now || still_wanted(&attempt.change));
         self.0
             .values()
             .filter(|attempt| attempt.due <= now)
@@ -106,7 +106,7 @@ pub fn retry_pause(retry: Retry, failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cloudwit_model::NodeRef;
+    use cloudwit_model::{NewRoute, NodeRef};
 
     fn change(destination: &str) -> RouteChange {
         let node = NodeRef {
@@ -150,12 +150,12 @@ mod tests {
         assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
         assert_eq!(
             retries.admit(&[a.clone(), b.clone()], now),
-            [b.clone()],
+            std::slice::from_ref(&b),
             "a full pass leaves it alone"
         );
         assert_eq!(retries.due(now, |_| true), []);
         let later = now + FIRST_PAUSE;
-        assert_eq!(retries.due(later, |_| true), [a.clone()]);
+        assert_eq!(retries.due(later, |_| true), std::slice::from_ref(&a));
         retries.failed(a.clone(), Retry::Backoff, later);
         assert_eq!(retries.next(), Some(later + FIRST_PAUSE * 2));
         retries.succeeded(&a.network);

@@ -266,3 +266,11 @@ fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
         other => other,
     }
 }
+
+#[cfg(test)]
+#[path = "service_lb_stage.rs"]
+mod stage;
+
+#[cfg(test)]
+#[path = "service_lb_tests.rs"]
+mod tests;

@@ -1,123 +1,12 @@
 //! Rows of upstream's `controllers/service/controller_test.go` that are decisions, and those upstream does not have.
 
-use std::sync::Arc;
-
-use cloudwit_model::AnnotationChange;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Node, ServiceSpec, ServiceStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use k8s_openapi::jiff::Timestamp;
-
 use super::*;
-use crate::service_helpers::CLEANUP_FINALIZER;
 use crate::service_record::Operation;
-
-#[derive(Clone)]
-struct Build(Service);
-
-fn of_type(kind: &str) -> Build {
-    let mut service = Service {
-        spec: Some(ServiceSpec {
-            type_: Some(kind.into()),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
-    service.metadata.uid = Some("u1".into());
-    Build(service)
-}
-
-fn balancer() -> Build {
-    of_type("LoadBalancer")
-}
-
-impl Build {
-    fn finalizer(mut self) -> Self {
-        self.0.metadata.finalizers = Some(vec!["other/keep".into(), CLEANUP_FINALIZER.into()]);
-        self
-    }
-
-    fn dying(mut self) -> Self {
-        self.0.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        self
-    }
-
-    fn class(mut self) -> Self {
-        self.0.spec.as_mut().unwrap().load_balancer_class = Some("example.com/other".into());
-        self
-    }
-
-    fn uid(mut self, uid: &str) -> Self {
-        self.0.metadata.uid = Some(uid.into());
-        self
-    }
-
-    fn annotation(mut self, key: &str, value: &str) -> Self {
-        self.0
-            .metadata
-            .annotations
-            .get_or_insert_default()
-            .insert(key.into(), value.into());
-        self
-    }
-
-    fn port(mut self, port: i32) -> Self {
-        let port = k8s_openapi::api::core::v1::ServicePort {
-            port,
-            ..Default::default()
-        };
-        self.0.spec.as_mut().unwrap().ports = Some(vec![port]);
-        self
-    }
-
-    fn ingress(mut self, ip: &str) -> Self {
-        let status = LoadBalancerStatus {
-            ingress: Some(vec![point(ip)]),
-        };
-        self.0.status = Some(ServiceStatus {
-            load_balancer: Some(status),
-            conditions: None,
-        });
-        self
-    }
-
-    fn arc(&self) -> Arc<Service> {
-        Arc::new(self.0.clone())
-    }
-}
-
-fn point(ip: &str) -> LoadBalancerIngress {
-    LoadBalancerIngress {
-        ip: Some(ip.into()),
-        ..LoadBalancerIngress::default()
-    }
-}
-
-fn nodes(names: &[&str]) -> TargetSet {
-    let nodes: Vec<Node> = names
-        .iter()
-        .map(|name| Node {
-            metadata: kube::api::ObjectMeta {
-                name: Some((*name).into()),
-                ..Default::default()
-            },
-            ..Default::default()
-        })
-        .collect();
-    TargetSet::of(&nodes)
-}
+use crate::service_record::build::{Build, balancer, ensured, nodes, of_type};
 
 /// The step for a Service that this process sees for the first time.
 fn first(service: &Build) -> Step {
     next_step(&Record::new(service.arc()), Some(&service.0), &nodes(&["a"]))
-}
-
-/// A record after a successful ensure with node `a` and address 1.1.1.1, all written.
-fn ensured(service: &Build) -> Record {
-    let mut record = Record::new(service.arc());
-    record.start(Operation::Ensure);
-    record.note_ensured(nodes(&["a"]), vec![point("1.1.1.1")], Vec::new());
-    record.note_written();
-    record
 }
 
 #[test]
@@ -275,49 +164,6 @@ fn a_service_that_was_ensured_needs_nothing_until_something_changes() {
 }
 
 #[test]
-fn answers_of_the_provider_are_written_before_anything_else_is_asked() {
-    let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
-    record.start(Operation::Ensure);
-    let change = AnnotationChange {
-        key: "id".into(),
-        value: Some("lb-1".into()),
-    };
-    record.note_ensured(nodes(&["a"]), vec![point("1.1.1.1")], vec![change]);
-    assert_eq!(next_step(&record, Some(&service.0), &nodes(&["b"])), Step::PatchStatus);
-    let written = service.clone().ingress("1.1.1.1").annotation("id", "lb-1");
-    assert_eq!(
-        next_step(&record, Some(&written.0), &nodes(&["a"])),
-        Step::Ensure,
-        "an annotation not known to be ours is a change"
-    );
-    record.note_written();
-    assert_eq!(
-        next_step(&record, Some(&written.0), &nodes(&["a"])),
-        Step::Nothing,
-        "our own annotation is no change"
-    );
-    assert_eq!(
-        next_step(
-            &record,
-            Some(&written.clone().annotation("user", "x").0),
-            &nodes(&["a"])
-        ),
-        Step::Ensure,
-        "an annotation that a user set at the same time is"
-    );
-}
-
-#[test]
-fn an_answer_that_changes_nothing_is_not_written() {
-    let service = balancer().finalizer().ingress("1.1.1.1");
-    let mut record = Record::new(service.arc());
-    record.start(Operation::Ensure);
-    record.note_ensured(nodes(&["a"]), vec![point("1.1.1.1")], Vec::new());
-    assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a"])), Step::Nothing);
-}
-
-#[test]
 fn deleting_goes_from_the_cloud_to_the_finalizer_to_nothing() {
     for service in [
         balancer().finalizer().dying().ingress("1.1.1.1"),
@@ -406,81 +252,5 @@ fn implemented_elsewhere_is_asked_again_only_when_the_service_changes() {
     assert_eq!(
         next_step(&record, Some(&service.clone().port(80).0), &nodes(&["a"])),
         Step::Ensure
-    );
-}
-
-#[test]
-fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes() {
-    let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
-    assert_eq!(record.start(Operation::Ensure), None);
-    assert!(
-        record.wait(Operation::Ensure, "t1".into(), "building".into(), nodes(&["a"])),
-        "a new reason to wait"
-    );
-    assert_eq!(record.waits_for(), Some("building"));
-    assert_eq!(record.start(Operation::Ensure).as_deref(), Some("t1"));
-    assert!(
-        !record.wait(Operation::Ensure, "t2".into(), "building".into(), nodes(&["a"])),
-        "the same reason"
-    );
-    record.see(service.clone().ingress("9.9.9.9").arc());
-    assert_eq!(
-        record.start(Operation::Ensure).as_deref(),
-        Some("t2"),
-        "a change without meaning keeps it"
-    );
-    record.see(service.clone().port(80).arc());
-    assert_eq!(record.start(Operation::Ensure), None, "a change with meaning does not");
-
-    record.wait(Operation::Ensure, "t3".into(), "building".into(), nodes(&["a"]));
-    assert_eq!(record.start(Operation::Delete), None, "another operation");
-    assert_eq!(record.waits_for(), None);
-    record.wait(Operation::Delete, "t4".into(), "draining".into(), nodes(&[]));
-    assert_eq!(record.start(Operation::Delete).as_deref(), Some("t4"));
-}
-
-#[test]
-fn nodes_that_came_while_the_cloud_was_building_are_given_afterwards() {
-    let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
-    record.start(Operation::Ensure);
-    record.wait(Operation::Ensure, "t".into(), "building".into(), nodes(&["a"]));
-    assert_eq!(record.start(Operation::Ensure).as_deref(), Some("t"));
-    record.note_ensured(nodes(&["a", "b"]), vec![point("1.1.1.1")], Vec::new());
-    record.note_written();
-    assert_eq!(
-        next_step(&record, Some(&service.0), &nodes(&["a", "b"])),
-        Step::UpdateTargets
-    );
-}
-
-#[test]
-fn an_update_of_nodes_that_finds_nothing_leads_to_a_new_ensure() {
-    let service = balancer().finalizer();
-    let mut record = ensured(&service);
-    record.start(Operation::UpdateTargets);
-    record.forget_ensured();
-    assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a", "b"])), Step::Ensure);
-}
-
-#[test]
-fn annotations_are_removed_with_the_load_balancer() {
-    let service = of_type("ClusterIP").finalizer().annotation("id", "lb-1");
-    let mut record = Record::new(service.arc());
-    record.start(Operation::Delete);
-    record.note_deleted(vec![AnnotationChange {
-        key: "id".into(),
-        value: None,
-    }]);
-    assert_eq!(
-        record.unwritten().annotations_for(&service.0),
-        [("id".to_owned(), None)].into()
-    );
-    let mut without_finalizer = service.clone();
-    without_finalizer.0.metadata.finalizers = None;
-    assert_eq!(
-        next_step(&record, Some(&without_finalizer.0), &nodes(&[])),
-        Step::PatchStatus
     );
 }

@@ -300,3 +300,11 @@ fn with_annotations(service: Arc<Service>, changes: &BTreeMap<String, Option<Str
     }
     Arc::new(service)
 }
+
+#[cfg(test)]
+#[path = "service_build.rs"]
+pub(crate) mod build;
+
+#[cfg(test)]
+#[path = "service_record_tests.rs"]
+mod tests;

@@ -1,0 +1,360 @@
+//! For the tests of the loop: a cloud in memory, an API server that only takes patches and Events, and a running controller
+//! between them. Time is tokio's paused clock.
+
+use std::collections::VecDeque;
+
+use cloudwit_model::{
+    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
+    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome,
+};
+use http::{Method, Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::apply::Apply;
+use crate::events::Events;
+use crate::options::Options;
+
+pub(super) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub(super) operation: &'static str,
+    pub(super) service: String,
+    pub(super) targets: usize,
+    pub(super) at: Duration,
+}
+
+/// A cloud that succeeds unless an operation is told to fail, and that can hold calls about one Service.
+pub(super) struct FakeCloud {
+    pub(super) began: Instant,
+    pub(super) calls: Mutex<Vec<Call>>,
+    pub(super) failures: Mutex<VecDeque<(&'static str, Failure)>>,
+    pub(super) always: Mutex<Option<(&'static str, Failure)>>,
+    pub(super) ingress: Mutex<Vec<Ingress>>,
+    pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
+}
+
+impl FakeCloud {
+    pub(super) fn new() -> Arc<Self> {
+        let endpoint = Endpoint::Ip("203.0.113.7".parse().unwrap(), IpMode::Vip);
+        Arc::new(Self {
+            began: Instant::now(),
+            calls: Mutex::default(),
+            failures: Mutex::default(),
+            always: Mutex::default(),
+            ingress: Mutex::new(vec![Ingress {
+                endpoint,
+                ports: Vec::new(),
+            }]),
+            held: watch::Sender::new(None),
+        })
+    }
+
+    pub(super) fn calls(&self, operation: &str) -> Vec<Call> {
+        lock(&self.calls)
+            .iter()
+            .filter(|call| call.operation == operation)
+            .cloned()
+            .collect()
+    }
+
+    /// Seconds from one call of this operation to the next.
+    pub(super) fn pauses(&self, operation: &str) -> Vec<f64> {
+        let at: Vec<Duration> = self.calls(operation).iter().map(|call| call.at).collect();
+        at.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
+    }
+
+    pub(super) async fn call(
+        &self,
+        operation: &'static str,
+        service: &cloudwit_model::Service,
+        targets: usize,
+    ) -> Result<(), CloudError> {
+        let at = self.began.elapsed();
+        lock(&self.calls).push(Call {
+            operation,
+            service: service.name.clone(),
+            targets,
+            at,
+        });
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| held.is_none_or(|(op, name)| op != operation || name != service.name))
+            .await
+            .unwrap();
+        let mut failures = lock(&self.failures);
+        if failures.front().is_some_and(|(failing, _)| *failing == operation)
+            && let Some((_, failure)) = failures.pop_front()
+        {
+            return Err(failure.into());
+        }
+        match &*lock(&self.always) {
+            Some((failing, failure)) if *failing == operation => Err(failure.clone().into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(super) fn never<T>() -> Answer<'static, T> {
+    Box::pin(async { Err(Failure::Other("not asked in these tests".into()).into()) })
+}
+
+impl Cloud for FakeCloud {
+    fn identity(&self) -> ProviderIdentity {
+        ProviderIdentity::default()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            load_balancers: true,
+            ..Abilities::default()
+        }
+    }
+
+    fn lookup<'a>(&'a self, _: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
+        never()
+    }
+
+    fn balancer_name<'a>(&'a self, _: &'a cloudwit_model::Service) -> Answer<'a, String> {
+        never()
+    }
+
+    fn get_balancer<'a>(&'a self, service: &'a cloudwit_model::Service) -> Answer<'a, Option<Balancer>> {
+        Box::pin(async {
+            self.call("get", service, 0).await?;
+            Ok(Some(Balancer::default()))
+        })
+    }
+
+    fn ensure_balancer<'a>(
+        &'a self,
+        service: &'a cloudwit_model::Service,
+        targets: &'a [Target],
+        _: Option<&'a str>,
+    ) -> Answer<'a, Balancer> {
+        Box::pin(async {
+            self.call("ensure", service, targets.len()).await?;
+            Ok(Balancer {
+                ingress: lock(&self.ingress).clone(),
+                annotations: Vec::new(),
+            })
+        })
+    }
+
+    fn update_targets<'a>(
+        &'a self,
+        service: &'a cloudwit_model::Service,
+        targets: &'a [Target],
+        _: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        Box::pin(async {
+            self.call("update", service, targets.len()).await?;
+            Ok(Vec::new())
+        })
+    }
+
+    fn delete_balancer<'a>(
+        &'a self,
+        service: &'a cloudwit_model::Service,
+        _: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        Box::pin(async {
+            self.call("delete", service, 0).await?;
+            Ok(Vec::new())
+        })
+    }
+
+    fn list_routes(&self) -> Answer<'_, Vec<Route>> {
+        never()
+    }
+
+    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        never()
+    }
+}
+
+/// What the API server was asked, and how it answers patches beside 200.
+#[derive(Default)]
+pub(super) struct FakeApi {
+    pub(super) events: Mutex<Vec<(String, String)>>,
+    pub(super) patches: Mutex<usize>,
+    pub(super) refusals: Mutex<VecDeque<StatusCode>>,
+    pub(super) services: Mutex<HashMap<String, Service>>,
+}
+
+impl FakeApi {
+    pub(super) fn answer(&self, method: &Method, path: &str, body: &[u8]) -> Response<Body> {
+        let body: Value = serde_json::from_slice(body).unwrap();
+        if *method == Method::POST {
+            let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+            lock(&self.events).push((text("reason"), text("message")));
+            return Response::new(Body::from(serde_json::to_vec(&body).unwrap()));
+        }
+        *lock(&self.patches) += 1;
+        if let Some(status) = lock(&self.refusals).pop_front() {
+            let answer = json!({ "kind": "Status", "status": "Failure", "code": status.as_u16(), "message": "refused", "reason": "x" });
+            return Response::builder()
+                .status(status)
+                .body(Body::from(serde_json::to_vec(&answer).unwrap()))
+                .unwrap();
+        }
+        let name = path.split('/').rev().nth(1).unwrap_or_default();
+        let mut services = lock(&self.services);
+        let service = services.get_mut(name).expect("only known Services are patched");
+        patch(service, &body);
+        Response::new(Body::from(serde_json::to_vec(&*service).unwrap()))
+    }
+}
+
+/// Enough of a strategic merge patch for what this controller sends.
+pub(super) fn patch(service: &mut Service, body: &Value) {
+    let finalizers = service.metadata.finalizers.get_or_insert_default();
+    if body["metadata"]["finalizers"].is_array() {
+        finalizers.push(FINALIZER.into());
+    }
+    if body["metadata"]["$deleteFromPrimitiveList/finalizers"].is_array() {
+        finalizers.retain(|name| name != FINALIZER);
+    }
+    if body["status"].is_object() {
+        service.status = serde_json::from_value(body["status"].clone()).unwrap();
+    }
+    let version: u64 = service
+        .metadata
+        .resource_version
+        .as_deref()
+        .unwrap_or("1")
+        .parse()
+        .unwrap();
+    service.metadata.resource_version = Some((version + 1).to_string());
+}
+
+/// A running controller with everything around it.
+pub(super) struct Stage {
+    pub(super) controller: Arc<ServiceLb>,
+    pub(super) cloud: Arc<FakeCloud>,
+    pub(super) api: Arc<FakeApi>,
+    pub(super) nodes: Mutex<Vec<Node>>,
+    pub(super) tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Stage {
+    pub(super) fn new(services: Vec<Service>, nodes: usize, workers: usize, leading: bool) -> Self {
+        let (cloud, api) = (FakeCloud::new(), Arc::<FakeApi>::default());
+        let served = api.clone();
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let api = served.clone();
+            async move {
+                let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+                let body = request.into_body().collect_bytes().await?;
+                Ok::<_, kube::Error>(api.answer(&method, &path, &body))
+            }
+        });
+        let client = Client::new(server, "default");
+        let mut options = Options::default();
+        options.service.concurrent_syncs = workers;
+        let metrics = crate::metrics::Metrics::new(&mut prometheus_client::registry::Registry::default());
+        let nodes_cache = Arc::default();
+        let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));
+        let leads: crate::apply::Leadership = Arc::new(move || leading);
+        let controller = Arc::new(ServiceLb::new(Context {
+            cloud: cloud.clone(),
+            nodes: nodes_cache,
+            services: Arc::default(),
+            apply: Apply::new(client, metrics.clone(), leads, false),
+            events,
+            metrics,
+            options: Arc::new(options),
+            shutdown: tokio_util::sync::CancellationToken::new(),
+        }));
+        controller.listen();
+        let tasks = vec![
+            tokio::spawn(writer.run(Arc::new(|| true), false)),
+            tokio::spawn(run(controller.clone())),
+        ];
+        let stage = Self {
+            controller,
+            cloud,
+            api,
+            nodes: Mutex::default(),
+            tasks,
+        };
+        stage.set_nodes(nodes);
+        stage.set_services(services);
+        stage
+    }
+
+    pub(super) fn set_nodes(&self, count: usize) {
+        let node = |index: usize| -> Node {
+            let node = json!({ "metadata": { "name": format!("n{index}"), "uid": format!("n{index}"), "resourceVersion": "1" } });
+            serde_json::from_value(node).unwrap()
+        };
+        let nodes: Vec<Node> = (0..count).map(node).collect();
+        self.controller.context.nodes.fill(nodes.clone());
+        *lock(&self.nodes) = nodes;
+    }
+
+    pub(super) fn set_services(&self, services: Vec<Service>) {
+        *lock(&self.api.services) = services
+            .iter()
+            .map(|service| (service.metadata.name.clone().unwrap(), service.clone()))
+            .collect();
+        self.controller.context.services.fill(services);
+    }
+
+    /// Moves the clock until it holds, for ten minutes at most.
+    pub(super) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        for _ in 0..60_000 {
+            if holds(self) {
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        panic!("not within ten minutes: {what}; calls: {:?}", lock(&self.cloud.calls));
+    }
+
+    pub(super) fn count(&self, operation: &str) -> usize {
+        self.cloud.calls(operation).len()
+    }
+
+    pub(super) fn event(&self, reason: &str) -> Option<String> {
+        lock(&self.api.events)
+            .iter()
+            .find(|(found, _)| found == reason)
+            .map(|(_, message)| message.clone())
+    }
+
+    pub(super) fn has_record(&self, name: &str) -> bool {
+        lock(&self.controller.records).contains_key(&*format!("default/{name}"))
+    }
+}
+
+/// A Service that carries the finalizer already, so that nothing needs to be written before the first call.
+pub(super) fn service(name: &str, kind: &str) -> Service {
+    let finalizers = if kind == "LoadBalancer" {
+        json!([FINALIZER])
+    } else {
+        json!([])
+    };
+    serde_json::from_value(json!({
+        "metadata": {
+            "name": name, "namespace": "default", "uid": format!("uid-{name}"), "resourceVersion": "10", "finalizers": finalizers,
+        },
+        "spec": { "type": kind, "ports": [{ "port": 80, "protocol": "TCP" }] },
+    }))
+    .unwrap()
+}
+
+pub(super) fn balancer(name: &str) -> Service {
+    service(name, "LoadBalancer")
+}
