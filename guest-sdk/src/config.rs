@@ -1,15 +1,17 @@
 //! The operator's configuration as the provider's own type, with all mistakes found at once.
 //!
 //! Two sources: the text of the cloud config, and single values from the operator's provider list, which win. A dot in a value's
-//! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`config_reader.rs`),
+//! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`json_reader.rs`),
 //! the rest by [`Provider::validate`].
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::Provider;
-use crate::config_reader;
 use crate::host;
+use crate::json::Json;
+use crate::json_reader::{self, Unknown};
 use crate::types::{Failure, Pair, Problem};
 
 /// Where a problem of the whole text is reported.
@@ -65,46 +67,39 @@ impl From<Problems> for Vec<Problem> {
 ///
 /// # Errors
 /// Line, column and what was expected.
-pub fn parse_json(text: &str) -> Result<Value, Problem> {
-    serde_json::from_str(text).map_err(|error| Problem::new(WHOLE, format!("this is no valid JSON: {error}")))
+pub fn parse_json(text: &str) -> Result<Json<'_>, Problem> {
+    Json::parse(text).map_err(|mistake| Problem::new(WHOLE, ["this is no valid JSON: ", &mistake].concat()))
 }
 
 /// Reads and checks what the operator configured for this provider.
 pub(crate) fn read<P: Provider>() -> Result<P::Config, Problems> {
+    let text = host::config_text();
     let mut problems = Problems::default();
-    let value = merged(
-        &host::config_text(),
-        host::config_values(),
-        P::parse_config,
-        &mut problems,
-    );
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let config = config_reader::read(&value, &mut problems);
-    match config {
-        Some(config) => {
-            P::validate(&config, &mut problems);
-            if problems.is_empty() { Ok(config) } else { Err(problems) }
+    let parsed = if text.trim_ascii().is_empty() {
+        None
+    } else {
+        Some(P::parse_config(&text))
+    };
+    let tree = merged(parsed, host::config_values(), &mut problems);
+    if problems.is_empty()
+        && let Some(config) = json_reader::read(&tree, Unknown::Wrong, &mut problems)
+    {
+        P::validate(&config, &mut problems);
+        if problems.is_empty() {
+            return Ok(config);
         }
-        None => Err(problems),
     }
+    Err(problems)
 }
 
 /// Text and values as one tree.
-fn merged(
-    text: &str,
-    values: Vec<Pair>,
-    parse: impl FnOnce(&str) -> Result<Value, Problem>,
-    problems: &mut Problems,
-) -> Value {
-    let mut tree = Value::Object(serde_json::Map::new());
-    if !text.trim().is_empty() {
-        match parse(text) {
-            Ok(value @ Value::Object(_)) => tree = value,
-            Ok(_) => problems.add(WHOLE, "the outermost value must be an object with keys"),
-            Err(problem) => problems.add(problem.at, problem.message),
-        }
+fn merged<'a>(parsed: Option<Result<Json<'a>, Problem>>, values: Vec<Pair>, problems: &mut Problems) -> Json<'a> {
+    let mut tree = Json::Object(Vec::new());
+    match parsed {
+        Some(Ok(value @ Json::Object(_))) => tree = value,
+        Some(Ok(_)) => problems.add(WHOLE, "the outermost value must be an object with keys"),
+        Some(Err(problem)) => problems.add(problem.at, problem.message),
+        None => {}
     }
     for Pair { key, value } in values {
         if !put(&mut tree, &key, value) {
@@ -118,18 +113,21 @@ fn merged(
 }
 
 /// Puts a value where its dotted key leads. False when something that is no object is in the way.
-fn put(tree: &mut Value, key: &str, value: String) -> bool {
-    let Value::Object(map) = tree else { return false };
-    match key.split_once('.') {
+fn put(tree: &mut Json<'_>, key: &str, value: String) -> bool {
+    let Json::Object(entries) = tree else { return false };
+    let (first, rest) = key
+        .split_once('.')
+        .map_or((key, None), |(first, rest)| (first, Some(rest)));
+    let place = entries.iter().rposition(|(name, _)| name == first).unwrap_or_else(|| {
+        entries.push((Cow::Owned(first.into()), Json::Object(Vec::new())));
+        entries.len() - 1
+    });
+    let inner = &mut entries[place].1;
+    match rest {
+        Some(rest) => put(inner, rest, value),
         None => {
-            map.insert(key.into(), Value::String(value));
+            *inner = Json::Text(Cow::Owned(value));
             true
-        }
-        Some((first, rest)) => {
-            let inner = map
-                .entry(first)
-                .or_insert_with(|| Value::Object(serde_json::Map::new()));
-            put(inner, rest, value)
         }
     }
 }
@@ -138,23 +136,25 @@ fn put(tree: &mut Value, key: &str, value: String) -> bool {
 mod tests {
     use super::*;
 
-    fn merge(text: &str, values: &[(&str, &str)]) -> Result<Value, Problems> {
+    fn merge<'a>(text: &'a str, values: &[(&str, &str)]) -> Result<Json<'a>, Problems> {
         let mut problems = Problems::default();
         let values = values.iter().map(|(key, value)| Pair::new(*key, *value)).collect();
-        let tree = merged(text, values, parse_json, &mut problems);
+        let parsed = if text.is_empty() { None } else { Some(parse_json(text)) };
+        let tree = merged(parsed, values, &mut problems);
         if problems.is_empty() { Ok(tree) } else { Err(problems) }
     }
 
     #[test]
     fn single_values_win_over_the_text_and_may_go_deeper() {
+        let expected = r#"{"endpoint": "b", "lb": {"subnet": "s", "class": "c"}, "new": {"deep": "d"}}"#;
         assert_eq!(
             merge(
                 r#"{"endpoint": "a", "lb": {"subnet": "s"}}"#,
                 &[("endpoint", "b"), ("lb.class", "c"), ("new.deep", "d")]
             ),
-            Ok(serde_json::json!({"endpoint": "b", "lb": {"subnet": "s", "class": "c"}, "new": {"deep": "d"}}))
+            Ok(Json::parse(expected).unwrap())
         );
-        assert_eq!(merge("", &[]), Ok(serde_json::json!({})));
+        assert_eq!(merge("", &[]), Ok(Json::Object(vec![])));
     }
 
     #[test]

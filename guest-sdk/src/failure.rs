@@ -159,8 +159,7 @@ fn describe(response: &Response) -> String {
         text.push(' ');
         text.push_str(name);
     }
-    let body = String::from_utf8_lossy(&response.body[..response.body.len().min(QUOTED)]);
-    let body = body.trim();
+    let body = beginning(&response.body).trim_ascii();
     if !body.is_empty() {
         text.push_str(": ");
         // One line: it ends up in Events and log lines.
@@ -170,6 +169,18 @@ fn describe(response: &Response) -> String {
         }
     }
     text
+}
+
+/// The first part of a text; what is no UTF-8 ends it.
+fn beginning(body: &[u8]) -> &str {
+    let body = body.get(..QUOTED).unwrap_or(body);
+    match std::str::from_utf8(body) {
+        Ok(text) => text,
+        Err(error) => body
+            .get(..error.valid_up_to())
+            .and_then(|valid| std::str::from_utf8(valid).ok())
+            .unwrap_or_default(),
+    }
 }
 
 fn status_name(status: u16) -> Option<&'static str> {

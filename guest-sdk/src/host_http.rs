@@ -42,12 +42,13 @@ pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportEr
             None => future.subscribe().block(),
         }
     };
-    let headers = response
-        .headers()
-        .entries()
-        .into_iter()
-        .map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned()))
-        .collect();
+    let mut headers = Vec::new();
+    for (name, value) in response.headers().entries() {
+        // A value that is no UTF-8 is nothing that anybody here could use.
+        if let Ok(value) = String::from_utf8(value) {
+            headers.push((name, value));
+        }
+    }
     Ok(Answer {
         status: response.status(),
         headers,

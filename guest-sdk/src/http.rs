@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::host;
 use crate::keys::Secret;
 use crate::{failure, types::Failure};
+use crate::{host, json};
 
 /// Largest answer that is read unless [`Http::limit`] says otherwise. A page of 500 machines is a quarter of a megabyte.
 pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
@@ -158,7 +158,9 @@ impl Request {
 
     /// A JSON body.
     pub fn json<T: Serialize + ?Sized>(mut self, body: &T) -> Self {
-        self.body = serde_json::to_vec(body).map_err(|error| Failure::Other(format!("cannot write JSON: {error}")));
+        // The text of serde_json's error would bring two kilobytes of formatting for what only a broken `Serialize` can cause.
+        self.body =
+            serde_json::to_vec(body).map_err(|_| Failure::other("the request's body cannot be written as JSON"));
         self.header("content-type", "application/json")
     }
 
@@ -190,7 +192,9 @@ impl Request {
     pub fn send_any(mut self) -> Result<Response, Failure> {
         let body = std::mem::replace(&mut self.body, Ok(Vec::new()))?;
         if split_url(&self.url).is_none() {
-            return Err(Failure::Invalid(format!("{:?} is no http or https URL", self.name())));
+            return Err(Failure::Invalid(
+                [&self.name(), ": this is no http or https URL"].concat(),
+            ));
         }
         match host::send(&self, &body) {
             Ok(answer) => Ok(Response {
@@ -236,11 +240,8 @@ impl Response {
     /// # Errors
     /// `other`, naming the request and the place, when it is not what was expected.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            Failure::Other(format!(
-                "{}: the answer is not what was expected: {error}",
-                self.request
-            ))
+        json::from_slice(&self.body).map_err(|mistake| {
+            Failure::Other([&self.request, ": the answer is not what was expected: ", &mistake].concat())
         })
     }
 
@@ -355,12 +356,15 @@ pub(crate) struct UrlParts<'a> {
 
 /// Takes an `http` or `https` URL apart; none when it is none.
 pub(crate) fn split_url(url: &str) -> Option<UrlParts<'_>> {
-    let (scheme, rest) = url.split_once("://")?;
+    let (scheme, rest) = match url.strip_prefix("https://") {
+        Some(rest) => ("https", rest),
+        None => ("http", url.strip_prefix("http://")?),
+    };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let path = path.split('#').next().unwrap_or_default();
     let plain = !authority.is_empty() && !authority.contains(|c: char| c == '@' || c.is_whitespace());
-    (matches!(scheme, "http" | "https") && plain).then_some(UrlParts {
+    plain.then_some(UrlParts {
         scheme,
         authority,
         path,

@@ -4,7 +4,6 @@ extern crate self as cloudwit_guest_sdk;
 #[doc(hidden)]
 pub mod bindings;
 pub mod config;
-mod config_reader;
 pub mod context;
 pub mod failure;
 #[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
@@ -13,6 +12,8 @@ mod host;
 mod host_http;
 pub mod http;
 mod http_date;
+pub mod json;
+mod json_reader;
 pub mod keys;
 pub mod log;
 pub mod provider;

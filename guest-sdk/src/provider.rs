@@ -5,6 +5,7 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::json::Json;
 use crate::types::*;
 use crate::{Context, Problems};
 
@@ -40,7 +41,7 @@ pub trait Provider: Sized {
     ///
     /// # Errors
     /// Where the text is malformed.
-    fn parse_config(text: &str) -> Result<serde_json::Value, Problem> {
+    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
         crate::config::parse_json(text)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! No decision is made here. Failures are right as they come: the SDK maps status and `Retry-After`.
 
-use std::collections::BTreeMap;
-
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -30,8 +28,8 @@ pub struct Machine {
     /// Addresses, the most important first.
     pub addresses: Vec<MachineAddress>,
     /// Free labels.
-    #[serde(default)]
-    pub labels: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "cloudwit_guest_sdk::json::pairs")]
+    pub labels: Vec<Pair>,
 }
 
 /// Whether a machine runs.
@@ -328,6 +326,14 @@ pub enum MachineKey {
 }
 
 impl MachineKey {
+    /// This key of a machine.
+    pub fn of(self, machine: &Machine) -> &str {
+        match self {
+            Self::Id => &machine.id,
+            Self::Name => &machine.name,
+        }
+    }
+
     fn parameter(self) -> &'static str {
         match self {
             Self::Id => "ids",

@@ -30,7 +30,7 @@ impl Config {
         if !is_url(&self.endpoint) {
             problems.add(
                 "endpoint",
-                format!("{:?} is no URL; write it like https://sim.example.com", self.endpoint),
+                format!("\"{}\" is no URL; write it like https://sim.example.com", self.endpoint),
             );
         }
         if !(1..=MAX_PAGE_SIZE).contains(&self.page_size) {

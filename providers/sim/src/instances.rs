@@ -4,10 +4,8 @@
 //! lets the controller delete the Node. A Node without one is searched by name, and finding nothing says little: the machine
 //! may be in another region, or the Node may be called differently.
 
-use std::collections::BTreeMap;
-
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::types::{id_after, ip_address};
+use cloudwit_guest_sdk::types::id_after;
 
 use crate::api::{Machine, MachineKey, MachineState, Network};
 use crate::{PROVIDER_ID_PREFIX, Sim};
@@ -35,66 +33,56 @@ impl<'a> Search<'a> {
 impl Instances for Sim {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
         let searches: Vec<Search<'_>> = nodes.iter().map(Search::of).collect();
-        let by_id = self.find_machines(
-            MachineKey::Id,
-            searches.iter().filter_map(|search| match search {
-                Search::ById(id) => Some(*id),
-                _ => None,
-            }),
-        )?;
-        let by_name = self.find_machines(
-            MachineKey::Name,
-            searches.iter().filter_map(|search| match search {
-                Search::ByName(name) => Some(*name),
-                _ => None,
-            }),
-        )?;
-        debug!(
-            nodes = nodes.len(),
-            by_id = by_id.len(),
-            by_name = by_name.len(),
-            "looked machines up"
-        );
-        Ok(searches
-            .into_iter()
-            .map(|search| match search {
-                Search::ById(id) => decide(by_id.get(id).map_or(&[], Vec::as_slice), Evidence::ById),
-                Search::ByName(name) => decide(by_name.get(name).map_or(&[], Vec::as_slice), Evidence::ByName),
-                Search::Foreign(id) => Err(Failure::invalid(format!(
-                    "the provider id {id:?} does not begin with {PROVIDER_ID_PREFIX}"
-                ))),
-            })
-            .collect())
+        let (mut ids, mut names) = (Vec::new(), Vec::new());
+        for search in &searches {
+            match search {
+                Search::ById(id) => ids.push(*id),
+                Search::ByName(name) => names.push(*name),
+                Search::Foreign(_) => {}
+            }
+        }
+        let mut by_id = self.find_machines(MachineKey::Id, &ids)?.into_iter();
+        let mut by_name = self.find_machines(MachineKey::Name, &names)?.into_iter();
+
+        // Both kinds of answers have the order of their questions, so they fall into place.
+        let answer = |search| match search {
+            Search::ById(_) => by_id.next().unwrap_or_else(unanswered),
+            Search::ByName(_) => by_name.next().unwrap_or_else(unanswered),
+            Search::Foreign(id) => Err(Failure::invalid(
+                ["the provider id ", id, " does not begin with ", PROVIDER_ID_PREFIX].concat(),
+            )),
+        };
+        Ok(searches.into_iter().map(answer).collect())
     }
 }
 
 impl Sim {
-    /// Asks for machines by id or name, a page of keys at a time. The answer is ordered by that key.
-    fn find_machines<'a>(
-        &self,
-        by: MachineKey,
-        keys: impl Iterator<Item = &'a str>,
-    ) -> Result<BTreeMap<String, Vec<Machine>>, Failure> {
-        let mut found = BTreeMap::<String, Vec<Machine>>::new();
-        let keys: Vec<&str> = keys.collect();
+    /// Asks for machines by id or name, a page of keys at a time. One answer for each key, in order.
+    fn find_machines(&self, by: MachineKey, keys: &[&str]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
+        let mut answers = Vec::with_capacity(keys.len());
         for page in keys.chunks(self.api.page_size()) {
-            for machine in self.api.machines(by, page)? {
-                let key = if by == MachineKey::Id {
-                    &machine.id
-                } else {
-                    &machine.name
-                };
-                found.entry(key.clone()).or_default().push(machine);
+            let machines = self.api.machines(by, page)?;
+            debug!(asked = page.len(), found = machines.len(), "machines");
+            for key in page {
+                let found: Vec<&Machine> = machines.iter().filter(|machine| by.of(machine) == *key).collect();
+                answers.push(decide(&found, by));
             }
         }
-        Ok(found)
+        Ok(answers)
     }
 }
 
+fn unanswered() -> Result<Presence, Failure> {
+    Err(Failure::other("nothing was found out about this machine"))
+}
+
 /// What the machines that were found for one Node say about it.
-fn decide(machines: &[Machine], evidence: Evidence) -> Result<Presence, Failure> {
+fn decide(machines: &[&Machine], by: MachineKey) -> Result<Presence, Failure> {
     match machines {
-        [] => Ok(Presence::Absent(evidence)),
+        [] => Ok(Presence::Absent(match by {
+            MachineKey::Id => Evidence::ById,
+            MachineKey::Name => Evidence::ByName,
+        })),
         [machine] => {
             let instance = instance(machine);
             Ok(match machine.state {
@@ -105,12 +93,17 @@ fn decide(machines: &[Machine], evidence: Evidence) -> Result<Presence, Failure>
         // To guess would bind the Node to the wrong machine for ever.
         [first, ..] => {
             let ids: Vec<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
-            Err(Failure::invalid(format!(
-                "{} machines are named {:?} ({}); rename all but one, or set the Node's provider id",
-                machines.len(),
-                first.name,
-                ids.join(", ")
-            )))
+            let advice = "; rename all but one, or set the Node's provider id";
+            Err(Failure::invalid(
+                [
+                    "several machines are named ",
+                    &first.name,
+                    ": ",
+                    &ids.join(", "),
+                    advice,
+                ]
+                .concat(),
+            ))
         }
     }
 }
@@ -121,23 +114,17 @@ fn instance(machine: &Machine) -> Instance {
     instance.instance_type = Some(machine.kind.clone());
     instance.zone = Some(machine.zone.clone());
     instance.region = Some(machine.region.clone());
+    instance.labels = machine.labels.clone();
     instance
         .addresses
         .push(Address::new(AddressKind::Hostname, machine.name.clone()));
-    instance
-        .addresses
-        .extend(machine.addresses.iter().filter_map(|address| {
-            let kind = match address.network {
-                Network::Private => AddressKind::InternalIp,
-                Network::Public => AddressKind::ExternalIp,
-            };
-            ip_address(kind, &address.ip)
-        }));
-    instance.labels = machine
-        .labels
-        .iter()
-        .map(|(key, value)| Pair::new(key.clone(), value.clone()))
-        .collect();
+    for address in &machine.addresses {
+        let kind = match address.network {
+            Network::Private => AddressKind::InternalIp,
+            Network::Public => AddressKind::ExternalIp,
+        };
+        instance.addresses.push(Address::new(kind, address.ip.clone()));
+    }
     instance
 }
 

@@ -123,7 +123,7 @@ fn scheme(service: &Service) -> Result<Scheme, Failure> {
         None | Some("public") => Ok(Scheme::Public),
         Some("internal") => Ok(Scheme::Internal),
         Some(other) => Err(Failure::invalid(format!(
-            "annotation {SCHEME} is {other:?}; it can be public or internal"
+            "annotation {SCHEME} is \"{other}\"; it can be public or internal"
         ))),
     }
 }

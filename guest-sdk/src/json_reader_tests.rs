@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::read;
+use super::{Unknown, read};
 use crate::Problems;
+use crate::json::Json;
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,9 +52,13 @@ fn five_hundred() -> u16 {
     500
 }
 
+fn read_value<T: DeserializeOwned>(tree: &Value, problems: &mut Problems) -> Option<T> {
+    read(&Json::parse(&tree.to_string()).unwrap(), Unknown::Wrong, problems)
+}
+
 fn problems(tree: &Value) -> Vec<(String, String)> {
     let mut problems = Problems::default();
-    let config: Option<Config> = read(tree, &mut problems);
+    let config: Option<Config> = read_value(tree, &mut problems);
     assert_eq!(config.is_none(), !problems.is_empty());
     problems
         .iter()
@@ -72,7 +78,7 @@ fn assert_problems(tree: &Value, expected: &[(&str, &str)]) {
 #[test]
 fn a_full_configuration_is_read_and_defaults_fill_the_rest() {
     let mut none = Problems::default();
-    let config: Config = read(
+    let config: Config = read_value(
         &json!({"endpoint": "https://x", "pageSize": "20", "verify": "true", "zones": [{"name": "a"}],
             "loadBalancer": {"scheme": "internal", "share": 0.5}, "labels": {"k": "v"}}),
         &mut none,
@@ -93,7 +99,7 @@ fn a_full_configuration_is_read_and_defaults_fill_the_rest() {
             labels: BTreeMap::from([("k".into(), "v".into())]),
         }
     );
-    let small: Config = read(&json!({"endpoint": "x", "region": null}), &mut none).unwrap();
+    let small: Config = read_value(&json!({"endpoint": "x", "region": null}), &mut none).unwrap();
     assert_eq!((small.page_size, small.region), (500, None));
 }
 
@@ -104,15 +110,15 @@ fn all_mistakes_are_found_in_one_go() {
             "zones": [{"name": "a"}, {}, {"name": 7}], "labels": {"k": []}}),
         &[
             ("endpont", "there is no such key; did you mean \"endpoint\"?"),
-            ("labels.k", "this must be text, not a list"),
+            ("pageSize", "this must be a whole number from 0 to 65535, not 70000"),
+            ("verify", "this must be true or false, not 1"),
             (
                 "loadBalancer.scheme",
                 "this must be one of public, internal, not the text \"private\"",
             ),
-            ("pageSize", "this must be a whole number from 0 to 65535, not 70000"),
-            ("verify", "this must be true or false, not 1"),
             ("zones[1].name", "this key is missing"),
             ("zones[2].name", "this must be text, not 7"),
+            ("labels.k", "this must be text, not a list"),
             ("endpoint", "this key is missing"),
         ],
     );
@@ -126,7 +132,7 @@ fn a_missing_object_is_one_mistake_and_not_one_for_each_of_its_keys() {
         inner: Zone,
     }
     let mut problems = Problems::default();
-    assert!(read::<Outer>(&json!({}), &mut problems).is_none());
+    assert!(read_value::<Outer>(&json!({}), &mut problems).is_none());
     assert_eq!(
         problems.iter().map(|problem| problem.at.as_str()).collect::<Vec<_>>(),
         ["inner"]
@@ -151,8 +157,8 @@ fn wrong_containers_are_named() {
         &json!({"endpoint": {}, "zones": "a", "loadBalancer": 3, "region": 5}),
         &[
             ("endpoint", "this must be text, not an object"),
-            ("loadBalancer", "this must be an object with keys, not 3"),
             ("region", "this must be text, not 5"),
+            ("loadBalancer", "this must be an object with keys, not 3"),
             ("zones", "this must be a list, not the text \"a\""),
         ],
     );
@@ -180,7 +186,94 @@ fn a_type_with_rules_of_its_own_speaks_for_itself_and_does_not_hide_the_others()
         second: String,
     }
     let mut problems = Problems::default();
-    assert!(read::<Outer>(&json!({"first": 3}), &mut problems).is_none());
+    assert!(read_value::<Outer>(&json!({"first": 3}), &mut problems).is_none());
     let found: Vec<(&str, &str)> = problems.iter().map(|p| (p.at.as_str(), p.message.as_str())).collect();
     assert_eq!(found, [("first", "3 is odd"), ("second", "this key is missing")]);
+}
+
+#[test]
+fn what_a_cloud_adds_to_its_answers_is_ignored() {
+    let mut problems = Problems::default();
+    let tree = Json::parse(r#"{"name": "a", "new": {"deep": [1, 2]}}"#).unwrap();
+    assert_eq!(
+        read(&tree, Unknown::Ignored, &mut problems),
+        Some(Zone { name: "a".into() })
+    );
+}
+
+#[test]
+fn types_of_every_kind_are_read() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Shape {
+        Point,
+        Circle(u8),
+        Line(i8, i8),
+        Box { width: u64 },
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(untagged)]
+    enum Loose {
+        Number(i64),
+        Text(String),
+        Flag(bool),
+        Many(Vec<f64>),
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(tag = "kind", rename_all = "lowercase")]
+    enum Tagged {
+        A { size: u16 },
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Flat {
+        id: String,
+        #[serde(flatten)]
+        rest: BTreeMap<String, String>,
+    }
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct All {
+        shapes: Vec<Shape>,
+        loose: Vec<Loose>,
+        tagged: Tagged,
+        flat: Flat,
+        pair: (u8, String),
+        #[serde(alias = "old")]
+        new: i32,
+        nothing: Option<Box<All>>,
+    }
+    let tree = json!({
+        "shapes": ["Point", {"Circle": 3}, {"Line": [-1, 1]}, {"Box": {"width": 9}}],
+        "loose": [-5, "x", true, [1, 2.5]],
+        "tagged": {"kind": "a", "size": 7},
+        "flat": {"id": "i", "more": "m"},
+        "pair": [1, "one"],
+        "old": -70_000,
+    });
+    let mut problems = Problems::default();
+    let all: Option<All> = read_value(&tree, &mut problems);
+    assert_eq!(problems, Problems::default());
+    assert_eq!(
+        all.unwrap(),
+        All {
+            shapes: vec![
+                Shape::Point,
+                Shape::Circle(3),
+                Shape::Line(-1, 1),
+                Shape::Box { width: 9 }
+            ],
+            loose: vec![
+                Loose::Number(-5),
+                Loose::Text("x".into()),
+                Loose::Flag(true),
+                Loose::Many(vec![1.0, 2.5])
+            ],
+            tagged: Tagged::A { size: 7 },
+            flat: Flat {
+                id: "i".into(),
+                rest: BTreeMap::from([("more".into(), "m".into())])
+            },
+            pair: (1, "one".into()),
+            new: -70_000,
+            nothing: None,
+        }
+    );
 }
