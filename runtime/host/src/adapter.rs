@@ -1,5 +1,5 @@
-//! What every version of the contract has to be able to do. `provider` calls this and knows no version; each version (`v0_1`) is one
-//! implementation.
+//! What every version of the contract has to be able to do. `provider` calls this and knows no version; each version
+//! (`v0_1`) is one implementation.
 
 use std::pin::Pin;
 

@@ -1,7 +1,7 @@
 //! What makes an answer nonsense, in one place for all versions of the contract.
 //!
-//! The converters call these on everything a guest says before it becomes a word of the model. What does not pass makes the whole
-//! answer a provider fault that names what was wrong; nothing of it is used.
+//! The converters call these on everything a guest says before it becomes a word of the model. What does not pass
+//! makes the whole answer a provider fault that names what was wrong; nothing of it is used.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! Compiled code on disk, so that a start does not compile what was compiled before.
 //!
-//! An entry is found by the SHA-256 of the component and of everything in the engine that compiled code depends on. Whatever is
-//! wrong with an entry, it is ignored and made again: the cache makes a load faster and never makes it fail.
+//! An entry is found by the SHA-256 of the component and of everything in the engine that compiled code depends on.
+//! Whatever is wrong with an entry, it is ignored and made again: the cache makes a load faster and never makes it
+//! fail.
 //!
-//! The only `unsafe` of the repository is here: wasmtime runs the machine code it is given, so [`CodeCache::load`] hands over
-//! only what this process's own user wrote. See the argument there.
+//! The only `unsafe` of the repository is here: wasmtime runs the machine code it is given, so [`CodeCache::load`]
+//! hands over only what this process's own user wrote. See the argument there.
 #![allow(
     unsafe_code,
     reason = "deserializing compiled code; the safety argument stands at the call"
@@ -77,11 +78,12 @@ impl CodeCache {
             log_unusable(&file, &"its digest does not fit its content");
             return None;
         };
-        // SAFETY: `deserialize` demands bytes that `Component::serialize` made. They are: the file was opened without following
-        // a link, and after opening it belonged to this process's user and nobody else could write to it, so that only we wrote
-        // it; we write nothing below this name but `serialize`'s result; the digest shows that it is complete and unchanged
-        // since; and it is read into memory of our own before, so that nobody changes it between the check and the use. That it
-        // fits this engine is in the file's name, and wasmtime checks that again.
+        // SAFETY: `deserialize` demands bytes that `Component::serialize` made. They are: the file was opened without
+        // following a link, and after opening it belonged to this process's user and nobody else could write to it,
+        // so that only we wrote it; we write nothing below this name but `serialize`'s result; the digest shows that
+        // it is complete and unchanged since; and it is read into memory of our own before, so that nobody changes it
+        // between the check and the use. That it fits this engine is in the file's name, and wasmtime checks that
+        // again.
         match unsafe { Component::deserialize(engine, code) } {
             Ok(component) => Some(component),
             Err(error) => {

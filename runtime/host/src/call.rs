@@ -1,12 +1,13 @@
-//! One call of a provider from asking for an instance to its last metric: slots, span, both deadlines, the fault if there is one.
+//! One call of a provider from asking for an instance to its last metric: slots, span, both deadlines, the fault if
+//! there is one.
 //!
-//! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the timeout one
-//! that waits for something and so executes nothing the epoch could interrupt.
+//! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the
+//! timeout one that waits for something and so executes nothing the epoch could interrupt.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, FaultKind, ProviderFault};
+use cloudwit_model::{CloudError, Failure, FaultKind, ProviderFault};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
@@ -14,6 +15,7 @@ use wasmtime::{Engine, Store};
 
 use crate::adapter::{Adapter, Reply};
 use crate::cpu::CpuMeter;
+use crate::egress::EgressHooks;
 use crate::fault;
 use crate::guest_log::GuestLog;
 use crate::instance::{self, CallState, Env, Subjects};
@@ -83,7 +85,8 @@ impl Caller {
         let version = self.described.get().map_or("", |(_, version)| version);
         let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
         let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes));
-        let store = instance::store(&self.shared.engine, &self.env, subjects, &log, &cpu);
+        let hooks = self.env.egress.hooks();
+        let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
         self.shared.metrics.instance_begins();
         let call = Call {
             caller: self,
@@ -92,6 +95,7 @@ impl Caller {
             began: Instant::now(),
             cpu,
             log,
+            hooks,
             outcome: None,
             _slots: slots,
         };
@@ -140,6 +144,7 @@ pub(crate) struct Call<'a> {
     began: Instant,
     cpu: CpuMeter,
     log: GuestLog,
+    hooks: EgressHooks,
     outcome: Option<Outcome>,
     _slots: [OwnedSemaphorePermit; 2],
 }
@@ -152,7 +157,7 @@ impl Call<'_> {
         let (kind, message) = match timeout(limits.wall_time, measured).await {
             Ok(Ok(answer)) => {
                 self.span.in_scope(|| self.log.finish());
-                return self.end(answer.map_err(CloudError::from));
+                return self.end(answer.map_err(|failure| self.with_refusal(failure).into()));
             }
             Ok(Err(error)) => fault::explain(&error, limits),
             Err(_) => (
@@ -164,6 +169,28 @@ impl Call<'_> {
         let fault = self.caller.fault(kind, message, output);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));
         self.end(Err(fault.into()))
+    }
+
+    /// A failure of a call in which a request was refused says what would have to be granted: it reaches the Event on
+    /// the object, the log does not.
+    fn with_refusal(&self, mut failure: Failure) -> Failure {
+        let Some(refusal) = self.hooks.last_refusal() else {
+            return failure;
+        };
+        match &mut failure {
+            Failure::NotFound(text)
+            | Failure::Denied(text)
+            | Failure::Invalid(text)
+            | Failure::Conflict(text)
+            | Failure::Unavailable(text)
+            | Failure::ImplementedElsewhere(text)
+            | Failure::Other(text)
+            | Failure::Pending { message: text, .. }
+            | Failure::RateLimited { message: text, .. } => {
+                text.push_str(&format!(" ({refusal})"));
+            }
+        }
+        failure
     }
 
     fn end<T>(&mut self, result: Result<T, CloudError>) -> Result<T, CloudError> {

@@ -1,7 +1,8 @@
 //! Measures the CPU time of a call: what its thread spends between entering and leaving the call's future.
 //!
-//! A guest gives way to others at every tick of the epoch, so each stretch is short, and the sum so far decides at the next tick
-//! whether the guest goes on. Waiting for the cloud costs nothing, nor does another process that keeps the machine busy.
+//! A guest gives way to others at every tick of the epoch, so each stretch is short, and the sum so far decides at
+//! the next tick whether the guest goes on. Waiting for the cloud costs nothing, nor does another process that keeps
+//! the machine busy.
 
 use std::pin::Pin;
 use std::sync::Arc;

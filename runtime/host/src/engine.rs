@@ -1,7 +1,7 @@
 //! The wasmtime engine: one for the whole process, with the limits that hold for every provider.
 //!
-//! Memory, tables and stacks of instances come from a pool of fixed size, so that hostile or many guests cannot make the
-//! process grow without bound. A ticker thread of its own moves the epoch, at which running guests are looked at.
+//! Memory, tables and stacks of instances come from a pool of fixed size, so that hostile or many guests cannot make
+//! the process grow without bound. A ticker thread of its own moves the epoch, at which running guests are looked at.
 
 use std::thread;
 use std::time::Duration;
@@ -65,8 +65,8 @@ fn pool(options: &HostOptions) -> PoolingAllocationConfig {
     pool
 }
 
-/// Moves the epoch for as long as the engine lives. A thread of the operating system, since a guest that spins on all of
-/// tokio's workers must not be able to stop it.
+/// Moves the epoch for as long as the engine lives. A thread of the operating system, since a guest that spins on all
+/// of tokio's workers must not be able to stop it.
 fn start_ticker(engine: &Engine) -> std::io::Result<()> {
     let engine = engine.weak();
     thread::Builder::new().name("epoch-ticker".into()).spawn(move || {

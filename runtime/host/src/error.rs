@@ -1,4 +1,5 @@
-//! Why a provider cannot be loaded. Each error is one sentence for the operator: what was found, what is needed, what to do.
+//! Why a provider cannot be loaded. Each error is one sentence for the operator: what was found, what is needed, what
+//! to do.
 //!
 //! Errors of calls are the model's: `Failure` when the provider answers so, `ProviderFault` when it misbehaves.
 
@@ -20,7 +21,11 @@ pub enum HostError {
     #[error("{0}")]
     Options(String),
     /// The folder for compiled code cannot be used safely.
-    #[error("the folder {} for compiled code cannot be used: {problem}; name another folder, or none to compile at each start", dir.display())]
+    #[error(
+        "the folder {} for compiled code cannot be used: {problem}; name another folder, or none to \
+         compile at each start",
+        dir.display()
+    )]
     CacheDir {
         /// The folder.
         dir: PathBuf,
@@ -41,7 +46,11 @@ pub enum LoadError {
         error: String,
     },
     /// The file is over the size limit.
-    #[error("{}: has {size} bytes, at most {limit} are taken; build it with `opt-level = \"s\"`, `lto = true` and `strip = true`", file.display())]
+    #[error(
+        "{}: has {size} bytes, at most {limit} are taken; build it with `opt-level = \"s\"`, `lto = true` \
+         and `strip = true`",
+        file.display()
+    )]
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -51,7 +60,11 @@ pub enum LoadError {
         limit: u64,
     },
     /// The file is something else.
-    #[error("{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, made with {BUILD}", file.display())]
+    #[error(
+        "{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, made with \
+         {BUILD}",
+        file.display()
+    )]
     NotWasm {
         /// The file.
         file: PathBuf,
@@ -59,13 +72,20 @@ pub enum LoadError {
         start: String,
     },
     /// A module instead of a component.
-    #[error("{}: is a core WebAssembly module, and a provider has to be a component; build it with {BUILD} instead of wasm32-unknown-unknown or wasm32-wasip1", file.display())]
+    #[error(
+        "{}: is a core WebAssembly module, and a provider has to be a component; build it with {BUILD} \
+         instead of wasm32-unknown-unknown or wasm32-wasip1",
+        file.display()
+    )]
     CoreModule {
         /// The file.
         file: PathBuf,
     },
     /// A component that does not validate.
-    #[error("{}: is no valid WebAssembly component for this Cloudwit {}: {problem}; build it again with {BUILD}", file.display(), env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "{}: is no valid WebAssembly component for this Cloudwit {}: {problem}; build it again with {BUILD}",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
     Invalid {
         /// The file.
         file: PathBuf,
@@ -73,7 +93,11 @@ pub enum LoadError {
         problem: String,
     },
     /// A component for something else.
-    #[error("{}: exports {exports} and nothing of cloudwit:provider, so it is a component but no provider; register one with `register_provider!` of cloudwit-guest-sdk", file.display())]
+    #[error(
+        "{}: exports {exports} and nothing of cloudwit:provider, so it is a component but no provider; \
+         register one with `register_provider!` of cloudwit-guest-sdk",
+        file.display()
+    )]
     OtherWorld {
         /// The file.
         file: PathBuf,
@@ -81,7 +105,11 @@ pub enum LoadError {
         exports: String,
     },
     /// A provider for another version of the contract.
-    #[error("{}: speaks cloudwit:provider {theirs}, and this Cloudwit {} speaks {ours}; use a Cloudwit that speaks {theirs} or a provider built for {ours}", file.display(), env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "{}: speaks cloudwit:provider {theirs}, and this Cloudwit {} speaks {ours}; use a Cloudwit that \
+         speaks {theirs} or a provider built for {ours}",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
     OtherVersion {
         /// The file.
         file: PathBuf,
@@ -91,7 +119,11 @@ pub enum LoadError {
         ours: String,
     },
     /// `info` is missing.
-    #[error("{}: exports {exports} of cloudwit:provider but not `info`, which every provider has to export; implement it and register the provider with `register_provider!`", file.display())]
+    #[error(
+        "{}: exports {exports} of cloudwit:provider but not `info`, which every provider has to export; \
+         implement it and register the provider with `register_provider!`",
+        file.display()
+    )]
     NoInfo {
         /// The file.
         file: PathBuf,
@@ -99,7 +131,11 @@ pub enum LoadError {
         exports: String,
     },
     /// There is nothing it could be asked.
-    #[error("{}: exports of cloudwit:provider only {exports}, and this Cloudwit {} can ask for `instances`, `load-balancers` and `routes`; export at least one of them", file.display(), env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "{}: exports of cloudwit:provider only {exports}, and this Cloudwit {} can ask for `instances`, \
+         `load-balancers` and `routes`; export at least one of them",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
     NothingToAsk {
         /// The file.
         file: PathBuf,
@@ -107,7 +143,10 @@ pub enum LoadError {
         exports: String,
     },
     /// It wants something of the host that does not exist.
-    #[error("{}: imports {imports}, and this Cloudwit {} offers {offers}; build the provider without it", file.display(), env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "{}: imports {imports}, and this Cloudwit {} offers {offers}; build the provider without it",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
     MissingImport {
         /// The file.
         file: PathBuf,
@@ -117,7 +156,11 @@ pub enum LoadError {
         offers: String,
     },
     /// Names fit, types do not.
-    #[error("{}: its {interface} has another shape than this Cloudwit {} knows: {problem}; build it against the released wit/v0.1", file.display(), env!("CARGO_PKG_VERSION"))]
+    #[error(
+        "{}: its {interface} has another shape than this Cloudwit {} knows: {problem}; build it against \
+         the released wit/v0.1",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
     OtherShape {
         /// The file.
         file: PathBuf,

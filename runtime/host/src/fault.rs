@@ -45,8 +45,8 @@ fn explain_guest(error: &wasmtime::Error, limits: &Limits) -> (FaultKind, String
     (FaultKind::Trap, cause)
 }
 
-/// Part of wasmtime's text for an answer that is too large. Its type is private there; the test with the guest `huge_answer` fails
-/// should the text change.
+/// Part of wasmtime's text for an answer that is too large. Its type is private there; the test with the guest
+/// `huge_answer` fails should the text change.
 const COPY_LIMIT: &str = "fuel allocated for hostcalls has been exhausted";
 
 fn explain_trap(trap: Trap, limits: &Limits) -> (FaultKind, String) {
@@ -59,6 +59,11 @@ fn explain_trap(trap: Trap, limits: &Limits) -> (FaultKind, String) {
         Trap::StackOverflow => (
             FaultKind::Trap,
             "it used up its stack, most likely by endless recursion".into(),
+        ),
+        // Rust puts the stack at the start of memory, below which there is nothing.
+        Trap::MemoryOutOfBounds => (
+            FaultKind::Trap,
+            "it reached outside of its memory, for example by endless recursion".into(),
         ),
         other => (FaultKind::Trap, format!("it trapped: {other}")),
     }
@@ -81,7 +86,11 @@ mod tests {
             ),
             (guest(Trap::UnreachableCodeReached.into()), FaultKind::Trap, "panicked"),
             (guest(Trap::StackOverflow.into()), FaultKind::Trap, "recursion"),
-            (guest(Trap::MemoryOutOfBounds.into()), FaultKind::Trap, "out of bounds"),
+            (
+                guest(Trap::MemoryOutOfBounds.into()),
+                FaultKind::Trap,
+                "outside of its memory",
+            ),
             (
                 guest(Exceeded::Memory { wanted: 2, limit: 1 }.into()),
                 FaultKind::Memory,

@@ -1,7 +1,8 @@
 //! What a guest writes: its log lines, standard output and standard error, for one call.
 //!
-//! Lines go to `tracing` (target `guest`; provider, version and operation come from the span of the call) until the call's budget is
-//! spent. The last 4 KiB are kept in any case: they hold the text of a panic and become part of the `ProviderFault`.
+//! Lines go to `tracing` (target `guest`; provider, version and operation come from the span of the call) until the
+//! call's budget is spent. The last 4 KiB are kept in any case: they hold the text of a panic and become part of the
+//! `ProviderFault`.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -136,7 +137,8 @@ impl Output {
 
     fn end_line(&mut self, stream: Stream) {
         let line = std::mem::take(&mut self.unfinished[stream as usize]);
-        if !line.is_empty() {
+        // The hook of Rust's panics adds this to each; nobody can set a variable for a guest.
+        if !line.is_empty() && !line.starts_with(b"note: run with `RUST_BACKTRACE=1`") {
             self.line(Level::INFO, printable(&String::from_utf8_lossy(&line)), "");
         }
     }
@@ -261,6 +263,8 @@ impl AsyncWrite for StandardStream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use tracing_subscriber::fmt::MakeWriter;
 
     use super::*;
@@ -288,7 +292,12 @@ mod tests {
         }
     }
 
+    /// Runs something and gives what `tracing` printed meanwhile on this thread.
     fn printed(run: impl FnOnce()) -> String {
+        // While only one subscriber exists, tracing asks the thread that comes to a line first whether anybody wants the
+        // line, and remembers that for all threads. Tests run on many; a second subscriber keeps each asking for itself.
+        static SECOND: LazyLock<tracing::Dispatch> = LazyLock::new(|| tracing_subscriber::fmt().finish().into());
+        LazyLock::force(&SECOND);
         let printed = Printed::default();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
@@ -304,7 +313,10 @@ mod tests {
         let log = GuestLog::new(1 << 20);
         log.write(Stream::Stderr, b"panicked ");
         log.write(Stream::Stdout, b"hello\nwor");
-        log.write(Stream::Stderr, b"at 3\n");
+        log.write(
+            Stream::Stderr,
+            b"at 3\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+        );
         assert_eq!(log.finish(), "hello\npanicked at 3\nwor");
     }
 

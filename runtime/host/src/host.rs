@@ -1,4 +1,5 @@
-//! Loads providers: file, compiled code, contract, link, first questions. In that order, and with one clear refusal at each step.
+//! Loads providers: file, compiled code, contract, link, first questions. In that order, and with one clear refusal
+//! at each step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,8 +146,13 @@ impl Host {
         })
     }
 
-    /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own checks are
-    /// [`Provider::check`] and [`Provider::probe`]. Compiling happens on a thread for blocking work.
+    /// Uses these HTTP clients for the providers that are loaded from now on: tests bring names of their own with them.
+    pub fn with_http_clients(self, clients: HttpClients) -> Self {
+        Self { clients, ..self }
+    }
+
+    /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own
+    /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens on a thread for blocking work.
     pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
         let started = Instant::now();
         let name = settings.name.clone();

@@ -1,7 +1,7 @@
 //! One fresh instance for every call: its store, its limits, and what the host functions it calls need.
 //!
-//! Nothing in a guest's memory survives its call, so calls cannot leak into each other, a trap costs one call, and dropping a call
-//! cancels it. What outlives calls is in [`Env`], which all calls of one provider share.
+//! Nothing in a guest's memory survives its call, so calls cannot leak into each other, a trap costs one call, and
+//! dropping a call cancels it. What outlives calls is in [`Env`], which all calls of one provider share.
 
 use std::sync::Arc;
 
@@ -134,6 +134,7 @@ pub(crate) fn store(
     engine: &Engine,
     env: &Arc<Env>,
     subjects: Subjects,
+    hooks: EgressHooks,
     log: &GuestLog,
     cpu: &CpuMeter,
 ) -> Store<CallState> {
@@ -148,7 +149,7 @@ pub(crate) fn store(
         table,
         wasi: wasi(log),
         http: WasiHttpCtx::new(),
-        hooks: env.egress.hooks(),
+        hooks,
         limiter: Limiter {
             limit: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
             used: 0,

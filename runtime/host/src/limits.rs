@@ -15,7 +15,8 @@ pub struct Limits {
     /// CPU time of one call. Waiting for the cloud does not count.
     #[serde(deserialize_with = "duration")]
     pub cpu_time: Duration,
-    /// Time one call may take from the moment it runs, waiting included. The wait for a free instance has the same bound.
+    /// Time one call may take from the moment it runs, waiting included. The wait for a free instance has the same
+    /// bound.
     #[serde(deserialize_with = "duration")]
     pub wall_time: Duration,
     /// Calls that may run at the same time.
@@ -43,7 +44,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Finds all values that make no sense. `max_memory_bytes` is [`HostOptions::max_memory_bytes`](crate::HostOptions).
+    /// Finds all values that make no sense. `max_memory_bytes` is
+    /// [`HostOptions::max_memory_bytes`](crate::HostOptions).
     pub(crate) fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
         const PAGE: u64 = 64 << 10;
         let most = u64::try_from(max_memory_bytes).unwrap_or(u64::MAX);

@@ -1,4 +1,5 @@
-//! What the host counts. All label sets are closed: providers are named by the operator, everything else by our own enums.
+//! What the host counts. All label sets are closed: providers are named by the operator, everything else by our own
+//! enums.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -146,7 +147,8 @@ impl Metrics {
         self.instances.inc();
     }
 
-    /// An instance is gone, and with it the call it was made for. `outcome` is none when nobody waited for the answer any more.
+    /// An instance is gone, and with it the call it was made for. `outcome` is none when nobody waited for the answer
+    /// any more.
     pub fn call_ends(
         &self,
         provider: &str,

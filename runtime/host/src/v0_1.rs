@@ -1,5 +1,5 @@
-//! Version 0.1 of the contract: its bindings, and calls through them. Conversions are in `v0_1_convert`, what guests may import in
-//! `v0_1_imports`.
+//! Version 0.1 of the contract: its bindings, and calls through them. Conversions are in `v0_1_convert`, what guests
+//! may import in `v0_1_imports`.
 
 use std::path::Path;
 

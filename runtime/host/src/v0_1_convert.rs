@@ -1,4 +1,5 @@
-//! Between the words of `wit/v0.1` and those of the model. What a guest says passes through `answer`, which finds nonsense.
+//! Between the words of `wit/v0.1` and those of the model. What a guest says passes through `answer`, which finds
+//! nonsense.
 
 use cloudwit_model as model;
 use cloudwit_model::{AddressKind, Evidence, Failure, IpFamily, IpMode, Presence, Protocol, TrafficPolicy};

@@ -1,4 +1,5 @@
-//! What guests of version 0.1 may call: thin conversions to `keys`, `state`, `guest_log` and the outside. No decisions here.
+//! What guests of version 0.1 may call: thin conversions to `keys`, `state`, `guest_log` and the outside. No
+//! decisions here.
 
 use std::time::Duration;
 

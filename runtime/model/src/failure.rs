@@ -156,7 +156,7 @@ fn kind_text(kind: FaultKind) -> &'static str {
 }
 
 fn output_text(output: &str) -> String {
-    if output.is_empty() { String::new() } else { format!("; its last output: {}", output.trim_end()) }
+    if output.is_empty() { String::new() } else { format!("; its last output: {}", output.trim_end().replace('\n', " | ")) }
 }
 
 /// Why a call has no answer.
@@ -215,11 +215,11 @@ mod tests {
             provider: "sim 0.1.0".into(),
             kind: FaultKind::Trap,
             message: "unreachable".into(),
-            output: "thread panicked at src/lib.rs:3\n".into(),
+            output: "thread panicked at src/lib.rs:3\nno machine\n".into(),
         };
         assert_eq!(
             fault.to_string(),
-            "provider \"sim 0.1.0\" crashed: unreachable; its last output: thread panicked at src/lib.rs:3"
+            "provider \"sim 0.1.0\" crashed: unreachable; its last output: thread panicked at src/lib.rs:3 | no machine"
         );
     }
 }

@@ -1,0 +1,255 @@
+//! Calls of well-behaved guests: what reaches them, what they may ask the host, and how many run at a time.
+
+use std::time::{Duration, Instant};
+
+use cloudwit_host::{HostOptions, Limits, ProviderSettings};
+use cloudwit_model::{
+    Cloud, CloudError, Evidence, Failure, FaultKind, NodeRef, ObjectEvent, Presence, Service, Subject, Target,
+};
+use cloudwit_suite::hosting::{Hosting, LONG, TRIGGER, limited, node, settings};
+use cloudwit_test_support::eventually;
+use futures::future::join_all;
+
+const IN_USE: &str = "cloudwit_provider_instances_in_use";
+
+fn trigger(answers: usize) -> Vec<NodeRef> {
+    (0..answers)
+        .map(|number| {
+            if number == 0 {
+                node(TRIGGER)
+            } else {
+                node(&number.to_string())
+            }
+        })
+        .collect()
+}
+
+/// A Node at which the guest `sleeps` sleeps only so long.
+fn sleep_for(milliseconds: u64) -> Vec<NodeRef> {
+    vec![NodeRef {
+        system_uuid: Some(milliseconds.to_string()),
+        ..node(TRIGGER)
+    }]
+}
+
+#[tokio::test]
+async fn every_kind_of_answer_arrives_as_it_was_given() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("only_instances", settings()).await;
+    assert_eq!(provider.lookup(&[]).await.unwrap(), []);
+    let answers = provider.lookup(&trigger(13)).await.unwrap();
+    let Ok(Presence::Running(full)) = &answers[0] else {
+        panic!("{:?}", answers[0])
+    };
+    assert_eq!(full.provider_id, "test://full");
+    assert_eq!(
+        (
+            full.instance_type.as_deref(),
+            full.zone.as_deref(),
+            full.region.as_deref()
+        ),
+        (Some("large"), None, Some("north"))
+    );
+    assert_eq!(full.labels["rack"], "7");
+    assert_eq!(full.addresses.len(), 2);
+    assert!(matches!(&answers[1], Ok(Presence::Stopped(off)) if off.provider_id == "test://off"));
+    assert_eq!(answers[2], Ok(Presence::Absent(Evidence::ById)));
+    assert_eq!(answers[3], Ok(Presence::Absent(Evidence::ByName)));
+    let failures: Vec<&Failure> = answers[4..].iter().map(|answer| answer.as_ref().unwrap_err()).collect();
+    // A pause of 1 ms is moved to the shortest that is allowed.
+    let after = Duration::from_millis(100);
+    assert_eq!(
+        *failures[1],
+        Failure::Pending {
+            after,
+            token: "t".into(),
+            message: "b".into()
+        }
+    );
+    let labels: Vec<&str> = failures.iter().map(|failure| failure.label()).collect();
+    let all = [
+        "not_found",
+        "pending",
+        "rate_limited",
+        "denied",
+        "invalid",
+        "conflict",
+        "unavailable",
+        "implemented_elsewhere",
+        "other",
+    ];
+    assert_eq!(labels, all);
+}
+
+#[tokio::test]
+async fn the_largest_batch_is_taken_and_a_larger_one_is_not() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("only_instances", settings()).await;
+    let nodes: Vec<NodeRef> = (0..1001).map(|number| node(&number.to_string())).collect();
+    assert_eq!(provider.lookup(&nodes[..1000]).await.unwrap().len(), 1000);
+    let error = provider.lookup(&nodes).await.unwrap_err();
+    assert!(
+        error.to_string().contains("1001 Nodes at once, at most 1000"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn state_outlives_calls_and_locks_do_not() {
+    let hosting = Hosting::new(HostOptions::default());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "secret").unwrap();
+    let grants = format!(
+        "secrets: [{{name: key, file: {}, uses: [hmac]}}]\ncluster: {{nodes: true}}\n",
+        file.path().display()
+    );
+    let settings = ProviderSettings {
+        grants: serde_saphyr::from_str(&grants).unwrap(),
+        ..settings()
+    };
+    let provider = hosting.load("asks_host", settings).await;
+    for count in 1..=3 {
+        let answer = provider.lookup(&trigger(2)).await.unwrap_err().to_string();
+        for part in [
+            "cluster \"test-cluster\"",
+            &format!("count {count};"),
+            "swapped false",
+            "lock true false",
+            "digest 32",
+            "hmac Ok(32)",
+            "revealed false",
+            "other key false",
+            "nodes Ok(1)",
+            "services Err(\"the view of all Services is not granted; to allow it, write in the grants: cluster: {services: true}\")",
+            "asked about 2",
+        ] {
+            assert!(answer.contains(part), "{part} is missing in: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn events_are_only_about_the_objects_of_the_call_and_bounded() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting
+        .load(
+            "sends_events",
+            limited(Limits {
+                events: 10,
+                ..Limits::default()
+            }),
+        )
+        .await;
+    provider.lookup(&trigger(1)).await.unwrap();
+    let events = hosting.outside.events();
+    assert_eq!(events.len(), 10);
+    let fine = |event: &ObjectEvent| event.subject == Subject::Node(TRIGGER.into()) && event.reason == "Counted";
+    assert!(events.iter().all(fine), "{events:?}");
+}
+
+#[tokio::test]
+async fn load_balancer_calls_pass_tokens_and_annotation_changes_through() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("no_ingress", settings()).await;
+    let service = Service {
+        namespace: "default".into(),
+        name: "web".into(),
+        uid: "u-1".into(),
+        ..Service::default()
+    };
+    let targets = [Target {
+        node: node("a"),
+        ready: false,
+    }];
+    assert_eq!(provider.balancer_name(&service).await.unwrap(), "au1");
+    let changes = provider.update_targets(&service, &targets, Some("t-7")).await.unwrap();
+    assert_eq!(
+        (changes[0].key.as_str(), changes[0].value.as_deref()),
+        ("token", Some("t-7"))
+    );
+    let changes = provider.delete_balancer(&service, None).await.unwrap();
+    assert_eq!((changes[0].key.as_str(), changes[0].value.as_deref()), ("token", None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_64_calls_at_once_8_run_at_a_time_and_all_are_answered() {
+    const PAUSE: u64 = 50;
+    let hosting = Hosting::new(HostOptions {
+        pool_size: 8,
+        ..HostOptions::default()
+    });
+    let provider = hosting
+        .load(
+            "sleeps",
+            limited(Limits {
+                concurrency: 64,
+                ..Limits::default()
+            }),
+        )
+        .await;
+    let nodes = sleep_for(PAUSE);
+    let started = Instant::now();
+    let answers = join_all((0..64).map(|_| provider.lookup(&nodes))).await;
+    // Eight rounds; with more at a time it would be less.
+    assert!(
+        started.elapsed() >= Duration::from_millis(8 * PAUSE),
+        "{:?}",
+        started.elapsed()
+    );
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(hosting.metric(IN_USE), Some(0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_gets_no_instance_in_time_is_the_hosts_fault() {
+    let hosting = Hosting::new(HostOptions {
+        pool_size: 1,
+        ..HostOptions::default()
+    });
+    let hog = hosting.load("sleeps", settings()).await;
+    let limits = Limits {
+        wall_time: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let starved = hosting.load("only_instances", limited(limits)).await;
+    let task = tokio::spawn(async move { hog.lookup(&sleep_for(3_600_000)).await });
+    eventually(LONG, "the only instance is in use", || async {
+        hosting.metric(IN_USE) == Some(1.0)
+    })
+    .await;
+    match starved.lookup(&[node("a")]).await {
+        Err(CloudError::Fault(fault)) => {
+            assert_eq!(fault.kind, FaultKind::Host);
+            assert!(fault.message.contains("no instance was free for 500ms"), "{fault}");
+        }
+        other => panic!("{other:?}"),
+    }
+    task.abort();
+    eventually(LONG, "the instance is free", || async {
+        hosting.metric(IN_USE) == Some(0.0)
+    })
+    .await;
+    assert_eq!(starved.lookup(&[node("a")]).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_a_call_cancels_it_at_once() {
+    let hosting = Hosting::new(HostOptions {
+        pool_size: 1,
+        ..HostOptions::default()
+    });
+    let provider = hosting.load("sleeps", settings()).await;
+    let nodes = sleep_for(3_600_000);
+    let mut call = Box::pin(provider.lookup(&nodes));
+    tokio::select! {
+        answer = &mut call => panic!("{answer:?}"),
+        () = eventually(LONG, "the call runs", || async { hosting.metric(IN_USE) == Some(1.0) }) => {}
+    }
+    drop(call);
+    assert_eq!(hosting.metric(IN_USE), Some(0.0));
+    let cancelled =
+        "cloudwit_provider_calls_total{provider=\"guest\",operation=\"instances.lookup\",result=\"cancelled\"}";
+    assert_eq!(hosting.metric(cancelled), Some(1.0));
+    // The pool has one place, so this only works when the dropped call gave it back.
+    assert_eq!(provider.lookup(&[node("a")]).await.unwrap().len(), 1);
+}
