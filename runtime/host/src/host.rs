@@ -32,7 +32,8 @@ use crate::{HostError, LoadError, engine};
 /// What holds for all providers of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostOptions {
-    /// Where compiled code is kept over restarts; none to compile each time. Its owner has to be the process's user.
+    /// Where compiled code is kept over restarts, in a folder below this one that only the process's user may write to;
+    /// none to compile at each start.
     pub cache_dir: Option<PathBuf>,
     /// Instances, and so calls, that may exist at the same time, over all providers.
     pub pool_size: u32,

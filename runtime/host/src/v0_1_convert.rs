@@ -361,3 +361,7 @@ pub(crate) fn problems(problems: Vec<info::Problem>) -> Vec<adapter::Problem> {
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "v0_1_convert_tests.rs"]
+mod tests;

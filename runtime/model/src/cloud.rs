@@ -37,8 +37,8 @@ pub struct ProviderIdentity {
 /// A cloud, as far as a provider knows it.
 ///
 /// Calling what [`abilities`](Cloud::abilities) does not list is a fault of kind
-/// [`NotExported`](crate::FaultKind::NotExported). Every call ends within the provider's wall-clock limit. Dropping the
-/// future cancels the call.
+/// [`NotExported`](crate::FaultKind::NotExported). Every call ends: it waits at most the provider's wall-clock limit for room
+/// to run, and runs at most as long. Dropping the future cancels the call.
 pub trait Cloud: Send + Sync {
     /// Which provider answers.
     fn identity(&self) -> ProviderIdentity;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloudwit_host::{HostOptions, Limits, LoadError, ProviderSettings};
-use cloudwit_model::{Cloud, FaultKind};
+use cloudwit_model::{Cloud, CloudError, FaultKind};
 use cloudwit_suite::hosting::{Hosting, guest_file, limited, node, settings};
 
 /// A component that exports these names, each an interface without functions.
@@ -246,6 +246,20 @@ async fn a_provider_says_who_it_is() {
     let facts = provider.load_facts();
     assert_eq!(facts.component_bytes as u64, fs::metadata(file).unwrap().len());
     assert!(facts.code_time <= facts.load_time && !facts.from_cache);
+}
+
+#[tokio::test]
+async fn the_sim_provider_is_taken_with_everything_it_exports() {
+    let hosting = Hosting::new(HostOptions::default());
+    let build = || cloudwit_test_support::guests::provider("sim");
+    let file = tokio::task::spawn_blocking(build).await.unwrap();
+    let provider = hosting.load_file(&file, settings()).await.unwrap();
+    let abilities = provider.abilities();
+    assert!(abilities.instances && abilities.load_balancers && abilities.routes);
+    assert_eq!(provider.identity().name, "sim");
+    // It was configured with nothing, and says so without a fault.
+    assert!(!provider.check().await.unwrap().is_empty());
+    assert!(matches!(provider.probe().await, Err(CloudError::Failure(_))));
 }
 
 /// Loads a guest with a host of its own, as a start of the process does. Whether the code was found in the cache.
