@@ -11,6 +11,7 @@ use std::time::Duration;
 use cloudwit_model::Retry;
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::core::Status;
 use serde_json::Value;
 use thiserror::Error;
 use tracing::{debug, info};
@@ -27,7 +28,7 @@ pub type Leadership = Arc<dyn Fn() -> bool + Send + Sync>;
 /// Why a write did not happen.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// The object changed meanwhile: read it again and decide again.
+    /// The object changed meanwhile, or another one has its name now: read it again and decide again.
     #[error("the object changed meanwhile: {0}")]
     Conflict(String),
     /// The object is gone.
@@ -71,12 +72,22 @@ impl From<kube::Error> for WriteError {
             kube::Error::Api(status) => match status.code {
                 404 => Self::NotFound,
                 409 => Self::Conflict(status.message.clone()),
+                422 if is_another_object(&status) => Self::Conflict(status.message.clone()),
                 400 | 403 | 405 | 413 | 422 => Self::Refused(status.message.clone()),
                 _ => Self::Unreachable(status.message.clone()),
             },
             other => Self::Unreachable(other.to_string()),
         }
     }
+}
+
+/// Whether a patch named the uid of an object that was replaced by another of the same name.
+fn is_another_object(status: &Status) -> bool {
+    status
+        .details
+        .iter()
+        .flat_map(|details| &details.causes)
+        .any(|cause| cause.field == "metadata.uid")
 }
 
 /// Which part of an object a patch is for.

@@ -19,15 +19,13 @@ use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
-use crate::apply::{Target, Unchanged, WriteError};
-use crate::cloud_node_lifecycle_plan::{
-    After, Before, Mark, after, before, is_announced, is_own, may_still_go, plan_taints,
-};
+use crate::cloud_node_deletion::{Deleter, Gone};
+use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
 use crate::cluster::Context;
 use crate::events::Recorder;
-use crate::guard::{Absent, Admission, Guard, Proof, Rules, Verdict};
+use crate::guard::{Absent, Guard, Proof, Rules, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, provider_id};
@@ -55,18 +53,6 @@ struct Lifecycle {
     /// Look-ups that failed in a row.
     failures: u32,
     next_lookup: Instant,
-}
-
-/// A Node that is gone for certain.
-struct Gone {
-    node: Arc<Node>,
-    proof: Proof,
-}
-
-impl Gone {
-    fn uid(&self) -> String {
-        self.node.metadata.uid.clone().unwrap_or_default()
-    }
 }
 
 impl Lifecycle {
@@ -112,9 +98,10 @@ impl Lifecycle {
         self.mark(recovered).await;
         if Instant::now() >= self.next_lookup {
             asked.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-            let gone = self.ask(&asked, &provider).await;
-            let total = nodes.iter().filter(|node| is_own(node, &provider)).count();
-            self.remove(gone, total, &provider).await;
+            if let Some(gone) = self.ask(&asked, &provider).await {
+                let total = nodes.iter().filter(|node| is_own(node, &provider)).count();
+                self.remove(gone, total, &provider).await;
+            }
         }
         self.context
             .metrics
@@ -122,9 +109,10 @@ impl Lifecycle {
             .set(self.guard.candidates() as i64);
     }
 
-    /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
-    async fn ask(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Vec<Gone> {
-        let (mut gone, mut marks) = (Vec::new(), Vec::new());
+    /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain. None when the cloud did not
+    /// answer about all: an incomplete picture deletes nothing.
+    async fn ask(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
+        let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
             let answer = self.context.cloud.lookup(&refs).await;
@@ -135,6 +123,7 @@ impl Lifecycle {
                 Ok(answers) => answers,
                 Err(error) => {
                     self.lookup_failed(page.len(), &error);
+                    complete = false;
                     break;
                 }
             };
@@ -151,7 +140,7 @@ impl Lifecycle {
             }
         }
         self.mark(marks).await;
-        gone
+        complete.then_some(gone)
     }
 
     /// No answer resets nothing and deletes nothing.
@@ -252,108 +241,23 @@ impl Lifecycle {
                 self.mark(gone.into_iter().map(|gone| (gone.node, Mark::Absent)).collect())
                     .await
             }
-            NodeDeletion::Delete => self.delete_admitted(gone, total, provider).await,
-        }
-    }
-
-    async fn delete_admitted(&mut self, gone: Vec<Gone>, total: usize, provider: &ProviderIdentity) {
-        let certain: Vec<String> = gone.iter().map(Gone::uid).collect();
-        let admission = self.guard.admit(&certain, total, Instant::now());
-        self.tell_brake(&admission, &gone);
-        for gone in gone.iter().filter(|gone| admission.admitted.contains(&gone.uid())) {
-            self.delete(gone, provider).await;
-        }
-    }
-
-    fn tell_brake(&self, admission: &Admission, gone: &[Gone]) {
-        let engaged = admission.brake.is_some();
-        let before = self.context.metrics.brake_engaged.set(i64::from(engaged)) == 1;
-        let Some(brake) = admission.brake else {
-            if before {
-                info!("the deletion brake is released");
-            }
-            return;
-        };
-        if !before {
-            warn!(
-                brake.absent,
-                brake.deleted,
-                brake.allowed,
-                "the deletion brake is engaged: too many Nodes seem to be gone, none is deleted"
-            );
-        }
-        let window = self.context.options.lifecycle.window.as_secs();
-        for gone in gone.iter().filter(|gone| admission.newly_held.contains(&gone.uid())) {
-            let message = format!(
-                "Not deleted although its machine seems to be gone ({}): {} Nodes seem to be gone and {} were deleted within {window} s, \
-                 but only {} may go. Check the cloud and its credentials; if the machines are really gone, delete the Nodes by hand",
-                evidence(gone),
-                brake.absent,
-                brake.deleted,
-                brake.allowed,
-            );
-            self.recorder
-                .node(&gone.node, EventKind::Warning, "NodeDeletionBraked", message);
-        }
-    }
-
-    async fn delete(&mut self, gone: &Gone, provider: &ProviderIdentity) {
-        let uid = gone.uid();
-        let name = gone.node.metadata.name.clone().unwrap_or_default();
-        let result = self.delete_if_unchanged(gone, &name, provider).await;
-        let now = Instant::now();
-        match result {
-            Ok(Deletion::Done) => {
-                self.guard.deleted(&uid, now);
-                self.context.metrics.node_deleted();
-                let message = format!("Deleted node {name}: {}", evidence(gone));
-                self.recorder
-                    .node(&gone.node, EventKind::Normal, "DeletedNode", message);
-            }
-            Ok(Deletion::DryRun) => self.guard.failed(&uid, now),
-            Ok(Deletion::Changed) | Err(WriteError::Conflict(_)) => {
-                info!(
-                    node = name,
-                    "not deleted: it changed since its machine was found to be gone"
-                );
-                self.guard.alive(&uid);
-            }
-            Err(WriteError::NotFound) => self.guard.alive(&uid),
-            Err(error) => {
-                self.guard.failed(&uid, now);
-                warn!(node = name, %error, "could not be deleted");
-                let message = format!("Failed deleting node {name}: {error}");
-                self.recorder
-                    .node(&gone.node, EventKind::Warning, "DeletingNodeFailed", message);
+            NodeDeletion::Delete => {
+                let Self {
+                    context,
+                    recorder,
+                    guard,
+                    ..
+                } = self;
+                Deleter {
+                    context,
+                    recorder,
+                    guard,
+                    provider,
+                }
+                .delete_all(gone, total)
+                .await;
             }
         }
-    }
-
-    async fn delete_if_unchanged(
-        &self,
-        gone: &Gone,
-        name: &str,
-        provider: &ProviderIdentity,
-    ) -> Result<Deletion, WriteError> {
-        let apply = &self.context.apply;
-        let fresh: Node = apply.read(Target::node(name)).await?.ok_or(WriteError::NotFound)?;
-        if !may_still_go(&fresh, &gone.node, provider) {
-            return Ok(Deletion::Changed);
-        }
-        let unchanged = Unchanged {
-            uid: fresh.metadata.uid.clone().unwrap_or_default(),
-            resource_version: fresh.metadata.resource_version.clone().unwrap_or_default(),
-        };
-        let message = format!(
-            "Deleting node {name} because it does not exist in the cloud provider: {}",
-            evidence(gone)
-        );
-        self.recorder
-            .node(&gone.node, EventKind::Normal, "DeletingNode", message);
-        let done = apply
-            .delete::<Node>(Target::node(name), &unchanged, "its machine is gone")
-            .await?;
-        Ok(if done { Deletion::Done } else { Deletion::DryRun })
     }
 
     /// Writes the taints that are not right yet.
@@ -378,21 +282,6 @@ impl Lifecycle {
 enum Fate {
     Mark(Mark),
     Gone(Proof),
-}
-
-enum Deletion {
-    Done,
-    DryRun,
-    Changed,
-}
-
-fn evidence(gone: &Gone) -> String {
-    let id = provider_id(&gone.node).map(|id| id.to_string()).unwrap_or_default();
-    let Proof { answers, over } = gone.proof;
-    format!(
-        "asked for the machine {id}, the cloud said {answers} times over {} s that there is none",
-        over.as_secs()
-    )
 }
 
 #[cfg(test)]

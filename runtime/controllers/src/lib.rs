@@ -12,7 +12,9 @@
 //! Start with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
 
 pub mod apply;
+pub mod backoff;
 pub mod cloud_node;
+pub mod cloud_node_deletion;
 pub mod cloud_node_lifecycle;
 pub mod cloud_node_lifecycle_plan;
 pub mod cloud_node_plan;
@@ -35,6 +37,7 @@ pub mod node_taints;
 pub mod node_view;
 pub mod options;
 pub mod queue;
+pub mod queue_metrics;
 pub mod service_helpers;
 pub mod service_lb;
 pub mod service_lb_plan;

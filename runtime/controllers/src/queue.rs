@@ -15,62 +15,10 @@ use cloudwit_model::Retry;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::metrics::QueueMetrics;
+pub use crate::backoff::Backoff;
+use crate::queue_metrics::QueueMetrics;
 use crate::sync::lock;
 use crate::watch::Key;
-
-/// How long a failing key pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backoff {
-    /// After the first failure; doubles with each further one.
-    pub base: Duration,
-    /// Never longer than this.
-    pub cap: Duration,
-    /// After a failure that only a person can mend ([`Retry::Slowly`]).
-    pub slow: Duration,
-    /// Whether pauses end at common moments, a fraction of the pause apart, so that keys that failed at different times come back in
-    /// one batch. Without it a thousand keys that each pause about 1000 s are a call a second.
-    pub together: bool,
-}
-
-impl Backoff {
-    /// Upstream's default limiter, 5 ms doubling to 1000 s (`client-go util/workqueue:DefaultTypedControllerRateLimiter`). Its shared
-    /// bucket of 10 keys a second is left out: keys are taken in batches. What a person has to mend is tried every minute.
-    pub const DEFAULT: Self = Self {
-        base: Duration::from_millis(5),
-        cap: Duration::from_secs(1000),
-        slow: Duration::from_secs(60),
-        together: false,
-    };
-
-    /// The same for a queue whose keys are taken in batches.
-    pub const BATCHED: Self = Self {
-        together: true,
-        ..Self::DEFAULT
-    };
-
-    /// The service controller's, 5 s doubling to 300 s (`controllers/service/controller.go`).
-    pub const SERVICE: Self = Self {
-        base: Duration::from_secs(5),
-        cap: Duration::from_secs(300),
-        slow: Duration::from_secs(300),
-        together: false,
-    };
-
-    /// The pause after this many failures in a row, without jitter.
-    fn pause(&self, failures: u32) -> Duration {
-        Self::doubled(self.base, failures).min(self.cap)
-    }
-
-    fn doubled(base: Duration, failures: u32) -> Duration {
-        base.saturating_mul(2u32.saturating_pow(failures.saturating_sub(1).min(31)))
-    }
-}
-
-/// Up to a tenth longer, so that keys that failed together do not come back together.
-fn with_jitter(pause: Duration) -> Duration {
-    pause.mul_f64(1.0 + rand::random_range(0.0..0.1))
-}
 
 /// How work on a key ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -326,30 +274,7 @@ impl Shared {
         };
         entry.failures = entry.failures.saturating_add(1);
         self.metrics.retried();
-        let pause = match retry {
-            Retry::Slowly => self.backoff.slow,
-            // Always from the short end, also where the queue's own base is long, but growing: a conflict that never ends must not spin.
-            Retry::Soon => Backoff::doubled(Backoff::DEFAULT.base, entry.failures).min(self.backoff.cap),
-            _ => self.backoff.pause(entry.failures),
-        };
-        let at = now + with_jitter(pause);
-        Some(if self.backoff.together {
-            self.on_grid(at, pause)
-        } else {
-            at
-        })
-    }
-
-    /// The next common moment: multiples of a power of two of milliseconds that is at most an eighth of the pause, counted from the
-    /// queue's beginning. Powers of two, so that the moments of long pauses are also moments of shorter ones.
-    fn on_grid(&self, at: Instant, pause: Duration) -> Instant {
-        let step = match u64::try_from(pause.as_millis() / 8).unwrap_or(u64::MAX).checked_ilog2() {
-            Some(power) => Duration::from_millis(1 << power),
-            None => return at,
-        };
-        let since = at - self.epoch;
-        let steps = since.as_millis().div_ceil(step.as_millis());
-        self.epoch + step.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
+        Some(self.backoff.next(retry, entry.failures, now, self.epoch))
     }
 
     fn snapshot(&self) -> Snapshot {

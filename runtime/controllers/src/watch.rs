@@ -242,7 +242,7 @@ impl<K: Watched> Cache<K> {
                 match event {
                     Ok(event) => self.take(event, &mut seen),
                     Err(watcher::Error::WatchStartFailed(kube::Error::Api(status)))
-                        if streaming && !status.is_forbidden() =>
+                        if streaming && matches!(status.code, 400 | 422) =>
                     {
                         debug!(kind = K::KIND, %status.message, "the API server does not stream lists, reading pages");
                         streaming = false;

@@ -8,3 +8,5 @@ mod helpers;
 mod initialisation;
 #[path = "nodes/lifecycle.rs"]
 mod lifecycle;
+#[path = "nodes/writer.rs"]
+mod writer;

@@ -1,5 +1,7 @@
 //! How Nodes become part of the cluster and keep their addresses.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -9,8 +11,9 @@ use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Taint;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use kube::Client;
+use kube::api::{ListParams, PostParams};
+use kube::client::Body;
 
 use crate::fake_cloud::{FakeCloud, Machine, Running, quick};
 use crate::helpers::*;
@@ -135,66 +138,50 @@ async fn the_api_server_may_restart_in_the_middle() -> Result<()> {
     Ok(())
 }
 
+/// Right before each of our first writes to the Node itself somebody else adds a taint.
 #[tokio::test]
 async fn a_storm_of_conflicts_costs_no_further_cloud_call_and_loses_no_taint() -> Result<()> {
+    const CONFLICTS: usize = 5;
     let server = ApiServer::start().await?;
-    let client = server.client();
-    let cloud = FakeCloud::new("storm");
+    let (client, cloud) = (server.client(), FakeCloud::new("storm"));
     cloud.run("storm-1");
-    let closed = cloud.gate.write().await;
-    let running = Running::start(client.clone(), &cloud, init_only());
+    let (others, writes) = (client.clone(), Arc::<AtomicUsize>::default());
+    let stormy = tower::service_fn(move |request: http::Request<Body>| {
+        let (others, writes) = (others.clone(), writes.clone());
+        async move {
+            if request.method() == http::Method::PATCH && request.uri().path() == "/api/v1/nodes/storm-1" {
+                let number = writes.fetch_add(1, Ordering::Relaxed);
+                if number < CONFLICTS {
+                    add_taint(&others, "storm-1", &format!("storm/{number}")).await?;
+                }
+            }
+            others.send(request).await
+        }
+    });
+    let running = Running::start(Client::new(stormy, "default"), &cloud, init_only());
     NodeBuilder::new("storm-1").create(&client).await?;
-    eventually(LONG, "the look-up has begun", || async { cloud.lookups() == 1 }).await;
-    // Others write without a pause, one of them taints, until three of our writes met a conflict.
-    let conflicts = || running.writes_with("nodes", "patch", "conflict");
-    let annotate = async |writer: usize| {
-        for i in 0.. {
-            let patch =
-                Patch::Merge(json!({ "metadata": { "annotations": { format!("storm/{writer}"): i.to_string() } } }));
-            nodes(&client).patch("storm-1", &PatchParams::default(), &patch).await?;
-            if conflicts() >= 3.0 {
-                break;
-            }
-        }
-        anyhow::Ok(())
-    };
-    let taint = async {
-        let mut added = Vec::new();
-        while conflicts() < 3.0 {
-            let mut node = nodes(&client).get("storm-1").await?;
-            let key = format!("storm/{}", added.len());
-            let taint = Taint {
-                key: key.clone(),
-                effect: "NoSchedule".into(),
-                ..Taint::default()
-            };
-            node.spec
-                .get_or_insert_default()
-                .taints
-                .get_or_insert_default()
-                .push(taint);
-            if nodes(&client)
-                .replace("storm-1", &PostParams::default(), &node)
-                .await
-                .is_ok()
-            {
-                added.push(key);
-            }
-        }
-        anyhow::Ok(added)
-    };
-    drop(closed);
-    let (_, _, _, added) = tokio::try_join!(annotate(1), annotate(2), annotate(3), taint)?;
     let node = eventually(LONG, "storm-1 is initialised", || is_initialised(&client, "storm-1")).await;
-    println!(
-        "{} taints added by others, {} conflicts, {} cloud calls",
-        added.len(),
-        conflicts(),
-        cloud.lookups()
-    );
+    let added: Vec<String> = (0..CONFLICTS).map(|number| format!("storm/{number}")).collect();
     assert_eq!(taint_keys(&node), added, "no taint of others is lost");
+    assert_eq!(running.writes_with("nodes", "patch", "conflict"), CONFLICTS as f64);
     assert_eq!((cloud.lookups(), provider_id(&node)), (1, Some("storm://storm-1")));
     running.stop().await;
+    Ok(())
+}
+
+async fn add_taint(client: &Client, name: &str, key: &str) -> kube::Result<()> {
+    let mut node = nodes(client).get(name).await?;
+    let taint = Taint {
+        key: key.into(),
+        effect: "NoSchedule".into(),
+        ..Taint::default()
+    };
+    node.spec
+        .get_or_insert_default()
+        .taints
+        .get_or_insert_default()
+        .push(taint);
+    nodes(client).replace(name, &PostParams::default(), &node).await?;
     Ok(())
 }
 
