@@ -66,7 +66,7 @@ pub fn target(uri: &Uri) -> Result<(Url, Destination), Refusal> {
             "the provider asked for a URL without a host or with user and password in it",
         ));
     }
-    let url: Url = uri
+    let mut url: Url = uri
         .to_string()
         .parse()
         .map_err(|_| bad("the provider asked for something that is no URL"))?;
@@ -77,6 +77,11 @@ pub fn target(uri: &Uri) -> Result<(Url, Destination), Refusal> {
     };
     let host = url.host_str().and_then(Host::parse);
     let host = host.ok_or_else(|| bad("the provider asked for a host that is neither a DNS name nor an address"))?;
+    if let Host::Name(name) = &host {
+        // Without the dot at the end, so that the `host` header names exactly what was granted.
+        url.set_host(Some(name))
+            .map_err(|_| bad("the provider asked for a host that is no name"))?;
+    }
     let port = url.port().unwrap_or_else(|| scheme.default_port());
     let destination = Destination { scheme, host, port };
     if uri

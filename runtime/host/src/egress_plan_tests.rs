@@ -47,6 +47,18 @@ fn a_granted_request_passes() {
 }
 
 #[test]
+fn the_url_that_is_connected_to_names_the_host_as_it_was_compared() {
+    for (asked, used) in [
+        ("https://API.Example.com./a?b=c", "https://api.example.com/a?b=c"),
+        ("http://0x7f.1:8080/", "http://127.0.0.1:8080/"),
+    ] {
+        let (url, to) = target(&asked.parse().unwrap()).unwrap();
+        assert_eq!(url.as_str(), used);
+        assert_eq!(url.host_str().unwrap(), to.host.to_string());
+    }
+}
+
+#[test]
 fn what_is_not_granted_is_refused_with_a_reason_and_passes_after_pasting_the_yaml() {
     let yaml = "http:\n- {host: api.example.com, methods: [GET]}\n- {host: '*.wild.example', port: 8443}";
     for (method, url, reason) in [

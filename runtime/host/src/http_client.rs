@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use wasmtime_wasi_http::Error;
 
 use crate::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
+use crate::destination::Scheme;
 use crate::grants::{GrantProblem, HttpGrant};
 use crate::http_error::{self, Failed};
 use crate::request_body::RequestBody;
@@ -72,10 +73,7 @@ impl HttpClients {
 
     /// The client for this grant, which is entry number `at` of the list. Reads the files of authorities.
     pub(crate) fn client(&self, grant: &HttpGrant, at: usize) -> Result<Arc<HttpClient>, GrantProblem> {
-        let file = grant
-            .ca
-            .clone()
-            .or_else(|| std::env::var_os(ROOTS_VARIABLE).map(PathBuf::from));
+        let file = grant.ca.clone().or_else(|| public_roots(grant));
         let ca = match &file {
             None => None,
             Some(file) => Some(
@@ -110,6 +108,14 @@ impl HttpClients {
         live.insert(key, Arc::downgrade(&client));
         Ok(client)
     }
+}
+
+/// The file of public authorities, for those who need any.
+fn public_roots(grant: &HttpGrant) -> Option<PathBuf> {
+    let over_tls = grant.scheme == Scheme::Https || grant.proxy.as_ref().is_some_and(|url| url.starts_with("https:"));
+    std::env::var_os(ROOTS_VARIABLE)
+        .filter(|file| over_tls && !file.is_empty())
+        .map(PathBuf::from)
 }
 
 fn ca_problem(grant: &HttpGrant, at: usize, file: &Path, wrong: &str) -> GrantProblem {

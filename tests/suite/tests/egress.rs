@@ -1,0 +1,415 @@
+//! What guests may reach, seen from a guest: the component `fetches` sends one request, through the SDK, `wasi:http` and the egress, to
+//! a server on 127.0.0.1, and tells what came back. The finer rules are tested beside the egress itself, without wasm.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cloudwit_host::http_client::HttpClients;
+use cloudwit_host::resolver::{Found, Lookup};
+use cloudwit_host::{Host, HostOptions, Limits, Outside, Provider, ProviderSettings};
+use cloudwit_model::{Cloud, CloudError, ClusterNode, ClusterView, EventSink, Failure, NodeRef, ObjectEvent, Service};
+use test_server::{Echo, TestServer, secret_file};
+
+/// The same server that the host's own tests use.
+#[path = "../../../runtime/host/src/test_server.rs"]
+mod test_server;
+
+const CANARY: &str = "canary/quill+1";
+
+/// Knows the names of the tests.
+struct Names;
+
+impl Lookup for Names {
+    fn lookup(&self, name: &str) -> Found {
+        let addresses: Vec<IpAddr> = match name {
+            "localhost" | "cloud.example" | "elsewhere.example" => vec![[127, 0, 0, 1].into()],
+            "metadata.example" => vec![[169, 254, 169, 254].into()],
+            _ => return Box::pin(async { Err(io::Error::other("no such name")) }),
+        };
+        Box::pin(async move { Ok(addresses) })
+    }
+}
+
+/// A cluster in which there is nothing.
+struct Nothing;
+
+impl EventSink for Nothing {
+    fn emit(&self, _event: ObjectEvent) {}
+}
+
+impl ClusterView for Nothing {
+    fn nodes(&self) -> Vec<ClusterNode> {
+        Vec::new()
+    }
+
+    fn services(&self) -> Vec<Service> {
+        Vec::new()
+    }
+}
+
+/// A host that compiles the guest once.
+struct Hosting {
+    host: Host,
+    _cache: tempfile::TempDir,
+}
+
+fn hosting() -> Hosting {
+    let cache = tempfile::tempdir().unwrap();
+    let options = HostOptions {
+        cache_dir: Some(cache.path().into()),
+        ..HostOptions::default()
+    };
+    let host = Host::new(options, &mut prometheus_client::registry::Registry::default()).unwrap();
+    Hosting {
+        host: host.with_http_clients(HttpClients::with_lookup(Arc::new(Names))),
+        _cache: cache,
+    }
+}
+
+async fn guest() -> PathBuf {
+    tokio::task::spawn_blocking(|| cloudwit_test_support::guests::test_guest("fetches"))
+        .await
+        .unwrap()
+}
+
+/// The guest with these grants.
+async fn load(hosting: &Hosting, grants: &str) -> Provider {
+    let settings = ProviderSettings {
+        name: "fetches".into(),
+        config_text: String::new(),
+        values: Vec::new(),
+        cluster_name: "test".into(),
+        cluster_cidrs: Vec::new(),
+        grants: serde_saphyr::from_str(grants).unwrap_or_else(|error| panic!("{error}\n{grants}")),
+        limits: Limits::default(),
+    };
+    let outside = Outside {
+        events: Arc::new(Nothing),
+        cluster: Arc::new(Nothing),
+    };
+    hosting.host.load(&guest().await, settings, outside).await.unwrap()
+}
+
+/// What the guest is to send.
+#[derive(Clone, Default)]
+struct Wanted<'a> {
+    request: &'a str,
+    headers: &'a [&'a str],
+    body: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    async fn from(&self, provider: &Provider) -> Failure {
+        let first = NodeRef {
+            name: "trigger".into(),
+            provider_id: Some(self.request.into()),
+            system_uuid: self.body.map(Into::into),
+            ..NodeRef::default()
+        };
+        let headers = self.headers.iter().map(|header| NodeRef {
+            name: (*header).into(),
+            ..NodeRef::default()
+        });
+        let nodes: Vec<NodeRef> = [first].into_iter().chain(headers).collect();
+        match provider.lookup(&nodes).await {
+            Err(CloudError::Failure(failure)) => failure,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the server was sent.
+    async fn arrives(&self, provider: &Provider) -> Echo {
+        let answer = self.from(provider).await.to_string();
+        let (status, body) = answer.split_once(' ').unwrap();
+        assert_eq!(status, "200", "{answer}");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}"))
+    }
+
+    /// Why the request did not leave: the text of the failure.
+    async fn is_denied(&self, provider: &Provider) -> String {
+        match self.from(provider).await {
+            Failure::Denied(text) => text,
+            other => panic!("not denied but {other:?}"),
+        }
+    }
+}
+
+fn get(url: &str) -> String {
+    format!("GET {url}")
+}
+
+/// The YAML that a message tells to paste.
+fn yaml(message: &str) -> &str {
+    let (_, entry) = message
+        .split_once("- {")
+        .unwrap_or_else(|| panic!("no YAML in: {message}"));
+    let end = entry.rfind('}').unwrap();
+    &message[message.len() - entry.len() - 3..][..end + 4]
+}
+
+/// The compiler alone writes gigabytes at this level, and sees no secret.
+const LOGGED: &str = "trace,cranelift=off,regalloc2=off,wasmparser=off,wasmtime=off,wasmtime_wasi_http=trace";
+
+/// All that is logged in this process, at every level and by every crate but the compiler's.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text() -> String {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        let log = LOG.get_or_init(|| {
+            let log = Log::default();
+            let writer = log.clone();
+            tracing_subscriber::fmt()
+                .with_env_filter(LOGGED)
+                .with_ansi(false)
+                .with_writer(move || writer.clone())
+                .init();
+            log
+        });
+        String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_calls_in_a_hundred_instances_share_one_connection() {
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let port = server.port;
+    let provider = load(
+        &hosting,
+        &format!("http: [{{scheme: http, host: 127.0.0.1, port: {port}, allowLoopback: true}}]"),
+    )
+    .await;
+    for call in 0..100 {
+        let request = get(&format!("http://127.0.0.1:{port}/call/{call}?page=2"));
+        let echo = Wanted {
+            request: &request,
+            ..Wanted::default()
+        }
+        .arrives(&provider)
+        .await;
+        assert_eq!(
+            (echo.method.as_str(), echo.uri),
+            ("GET", format!("/call/{call}?page=2"))
+        );
+        assert_eq!(echo.headers["host"], format!("127.0.0.1:{port}"));
+    }
+    assert_eq!((server.requests(), server.connections()), (100, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_granted_never_leaves_and_passes_once_the_logged_yaml_is_pasted() {
+    Log::text();
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let port = server.port;
+    let request = format!("POST http://cloud.example:{port}/v1");
+    let wanted = Wanted {
+        request: &request,
+        body: Some("{}"),
+        ..Wanted::default()
+    };
+    for (entry, why) in [
+        ("- {scheme: http, host: other.example}".to_owned(), "the host is not"),
+        (
+            "- {scheme: http, host: '*.example', port: 1}".to_owned(),
+            "the host is, but not this port",
+        ),
+        (
+            format!("- {{host: cloud.example, port: {port}}}"),
+            "host and port are, but not this scheme",
+        ),
+        (
+            format!("- {{scheme: http, host: cloud.example, port: {port}, methods: [GET]}}"),
+            "but not this method",
+        ),
+    ] {
+        let before = server.connections();
+        let granted = format!("http:\n{entry}\n");
+        let denied = wanted.is_denied(&load(&hosting, &granted).await).await;
+        assert!(denied.contains(why), "{denied}");
+        assert_eq!(server.connections(), before, "{denied}");
+        let line = format!("add to grants.http: {}", yaml(&denied));
+        let log = Log::text();
+        assert!(
+            log.lines()
+                .any(|logged| logged.contains(" WARN ") && logged.contains(&line)),
+            "{line} is not in\n{log}"
+        );
+
+        // The name turns out to lead to this machine, which takes a second answer of the operator.
+        let granted = granted + yaml(&denied) + "\n";
+        let denied = wanted.is_denied(&load(&hosting, &granted).await).await;
+        assert!(
+            denied.contains("the name leads to 127.0.0.1, which is loopback"),
+            "{denied}"
+        );
+        assert_eq!(server.connections(), before, "{denied}");
+        let echo = wanted.arrives(&load(&hosting, &(granted + yaml(&denied))).await).await;
+        assert_eq!((echo.method.as_str(), echo.body.as_str()), ("POST", "{}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_machine_and_metadata_services_are_out_of_reach_unless_allowed() {
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let port = server.port;
+    let provider = load(
+        &hosting,
+        &format!(
+            "http:\n- {{scheme: http, host: 127.0.0.1, port: {port}}}\n- {{scheme: http, host: cloud.example, port: {port}}}\n\
+             - {{scheme: http, host: metadata.example}}\n- {{scheme: http, host: 169.254.169.254}}"
+        ),
+    )
+    .await;
+    for (url, why) in [
+        (format!("http://127.0.0.1:{port}/"), "the address is loopback"),
+        (format!("http://2130706433:{port}/"), "the address is loopback"),
+        (
+            format!("http://cloud.example:{port}/"),
+            "the name leads to 127.0.0.1, which is loopback",
+        ),
+        (
+            "http://169.254.169.254/latest/meta-data/".to_owned(),
+            "the address is link-local",
+        ),
+        (
+            "http://metadata.example/latest/meta-data/".to_owned(),
+            "the name leads to 169.254.169.254, which is link-local",
+        ),
+    ] {
+        let denied = Wanted {
+            request: &get(&url),
+            ..Wanted::default()
+        }
+        .is_denied(&provider)
+        .await;
+        assert!(denied.contains(why), "{url}: {denied}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_authority_is_trusted_where_the_grant_names_it_and_else_the_failure_says_what_to_do() {
+    let (hosting, (server, ca)) = (hosting(), TestServer::start_tls().await);
+    let port = server.port;
+    let request = get(&format!("https://localhost:{port}/"));
+    let wanted = Wanted {
+        request: &request,
+        ..Wanted::default()
+    };
+    let grant = format!("host: localhost, port: {port}, allowLoopback: true");
+    let failure = wanted
+        .from(&load(&hosting, &format!("http: [{{{grant}}}]")).await)
+        .await
+        .to_string();
+    assert!(
+        failure.contains("it was issued by an authority that is not trusted here"),
+        "{failure}"
+    );
+    let repaired = yaml(&failure).replace("/etc/cloudwit/ca.pem", &ca.path().to_string_lossy());
+    let echo = wanted
+        .arrives(&load(&hosting, &format!("http:\n{repaired}")).await)
+        .await;
+    assert_eq!(echo.headers["host"], format!("localhost:{port}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log() {
+    Log::text();
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let (port, dir) = (server.port, tempfile::tempdir().unwrap());
+    let (user, password) = (
+        secret_file(&dir, "user", "admin"),
+        secret_file(&dir, "password", CANARY),
+    );
+    let grants = format!(
+        "http:\n- {{scheme: http, host: cloud.example, port: {port}, allowLoopback: true}}\n\
+         - {{scheme: http, host: elsewhere.example, port: {port}, allowLoopback: true}}\n\
+         secrets:\n- {{name: user, file: '{}', hosts: [cloud.example], uses: [placeholder]}}\n\
+         - {{name: password, file: '{}', hosts: ['cloud.example:{port}'], uses: [placeholder]}}\n",
+        user.display(),
+        password.display()
+    );
+    let provider = load(&hosting, &grants).await;
+    let request = format!("PUT http://cloud.example:{port}/login");
+    let wanted = Wanted {
+        request: &request,
+        headers: &[
+            "authorization: {{basic:user:password}}",
+            "x-token: {{secret:password|base64}}",
+        ],
+        body: Some("user={{secret:user|form}}&password={{secret:password|form}}"),
+    };
+    let echo = wanted.arrives(&provider).await;
+    assert_eq!(echo.headers["authorization"], "Basic YWRtaW46Y2FuYXJ5L3F1aWxsKzE=");
+    assert_eq!(echo.headers["x-token"], "Y2FuYXJ5L3F1aWxsKzE=");
+    assert_eq!(echo.body, "user=admin&password=canary%2Fquill%2B1");
+    assert_eq!(echo.headers["content-length"], echo.body.len().to_string());
+
+    let other = format!("PUT http://elsewhere.example:{port}/login");
+    let query = format!("GET http://cloud.example:{port}/login?password={{{{secret:password}}}}");
+    for (wanted, why) in [
+        (
+            Wanted {
+                request: &other,
+                ..wanted.clone()
+            },
+            "is not granted as a placeholder in requests to http://elsewhere.example",
+        ),
+        (
+            Wanted {
+                request: &other,
+                headers: &[],
+                ..wanted.clone()
+            },
+            "is not granted as a placeholder",
+        ),
+        (
+            Wanted {
+                request: &query,
+                ..Wanted::default()
+            },
+            "into the URL",
+        ),
+        (
+            Wanted {
+                body: Some("{{secret:passwort}}"),
+                ..wanted.clone()
+            },
+            "\"passwort\" is not granted",
+        ),
+    ] {
+        let denied = wanted.is_denied(&provider).await;
+        assert!(denied.contains(why), "{denied}");
+        assert!(!denied.contains("canary"), "{denied}");
+    }
+    assert_eq!(server.requests(), 1);
+
+    let log = Log::text();
+    assert!(
+        log.contains("is not granted as a placeholder in requests to http://elsewhere.example"),
+        "{log}"
+    );
+    for shape in [
+        "canary",
+        "Y2FuYXJ5L3F1aWxsKzE=",
+        "YWRtaW46Y2FuYXJ5L3F1aWxsKzE=",
+        "canary%2F",
+    ] {
+        let line = log.lines().find(|line| line.contains(shape));
+        assert!(line.is_none(), "{shape} is in the log: {line:?}");
+    }
+}
