@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::Provider;
 use crate::host;
 use crate::json::Json;
-use crate::json_reader::{self, Unknown};
+use crate::json_mistakes::Unknown;
+use crate::json_reader;
 use crate::types::{Failure, Pair, Problem};
 
 /// Where a problem of the whole text is reported.

@@ -11,7 +11,8 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::StreamError;
 
-use crate::http::{Answer, Request, TransportError, TransportErrorKind, split_url};
+use crate::http::{Answer, Request, TransportError, TransportErrorKind};
+use crate::url::split_url;
 
 /// The most that `blocking-write-and-flush` takes at once (its WIT text).
 const WRITE_CHUNK: usize = 4096;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::keys::Secret;
+use crate::url::{encode_into, split_url};
 use crate::{failure, types::Failure};
 use crate::{host, json};
 
@@ -344,54 +345,6 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// The parts of a URL.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UrlParts<'a> {
-    pub(crate) scheme: &'a str,
-    /// Host and port.
-    pub(crate) authority: &'a str,
-    /// Path and query; may be empty.
-    pub(crate) path: &'a str,
-}
-
-/// Takes an `http` or `https` URL apart; none when it is none.
-pub(crate) fn split_url(url: &str) -> Option<UrlParts<'_>> {
-    let (scheme, rest) = match url.strip_prefix("https://") {
-        Some(rest) => ("https", rest),
-        None => ("http", url.strip_prefix("http://")?),
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let path = path.split('#').next().unwrap_or_default();
-    let plain = !authority.is_empty() && !authority.contains(|c: char| c == '@' || c.is_whitespace());
-    plain.then_some(UrlParts {
-        scheme,
-        authority,
-        path,
-    })
-}
-
-/// Whether the text can be the base of API calls: an `http` or `https` URL with a host and without a query.
-pub fn is_url(text: &str) -> bool {
-    split_url(text).is_some_and(|parts| !parts.path.contains('?'))
-}
-
-/// Percent-encodes everything but the unreserved characters of RFC 3986.
-pub fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    encode_into(&mut encoded, text);
-    encoded
-}
-
-fn encode_into(out: &mut String, text: &str) {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
-    ];
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.extend(['%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
-    }
-}
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

@@ -172,7 +172,7 @@ fn a_type_with_rules_of_its_own_speaks_for_itself_and_does_not_hide_the_others()
     impl TryFrom<u8> for Even {
         type Error = String;
         fn try_from(number: u8) -> Result<Self, String> {
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 Ok(Self)
             } else {
                 Err(format!("{number} is odd"))

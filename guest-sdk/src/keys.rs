@@ -148,3 +148,44 @@ impl From<KeyError> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+    use crate::testing::FakeHost;
+
+    /// The key of AWS's published example (Signature Version 4, "Deriving the signing key").
+    #[test]
+    fn keys_are_derived_step_by_step_as_aws_does() {
+        let host = FakeHost::new();
+        host.secret("secret", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
+        let secret = Context::new().keys().open("secret").unwrap();
+        let key = ["20150830", "us-east-1", "iam"]
+            .iter()
+            .enumerate()
+            .fold(secret, |key, (step, part)| {
+                key.derive(Hash::Sha256, if step == 0 { "AWS4" } else { "" }, part.as_bytes())
+                    .unwrap()
+            });
+        let signing: String = key
+            .hmac(Hash::Sha256, b"aws4_request")
+            .unwrap()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(
+            signing,
+            "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"
+        );
+    }
+
+    #[test]
+    fn a_secret_that_is_not_granted_is_denied() {
+        let _host = FakeHost::new();
+        let keys = Context::new().keys();
+        assert!(matches!(keys.open("other"), Err(Failure::Denied(text)) if text.contains("other")));
+        assert!(matches!(keys.reveal("other"), Err(Failure::Denied(_))));
+        assert_eq!(keys.digest(Hash::Sha1, b"").len(), 20);
+    }
+}

@@ -1,4 +1,38 @@
 //! What the author of a Cloudwit provider imports.
+//!
+//! A provider is a type that implements [`Provider`] and the traits of the interfaces its cloud has; one macro makes a
+//! component of it that exports exactly those:
+//!
+//! ```
+//! use cloudwit_guest_sdk::prelude::*;
+//!
+//! struct Lab;
+//! impl Provider for Lab {
+//!     type Config = NoConfig;
+//!     fn describe(_: Option<&NoConfig>) -> Description { Description::new("lab", "0.1.0").prefix("lab://") }
+//!     fn new(_: NoConfig, _: Context) -> Result<Self, Failure> { Ok(Lab) }
+//!     fn probe(&self) -> Result<(), Failure> { Ok(()) }
+//! }
+//! impl Instances for Lab {
+//!     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
+//!         Ok(nodes.iter().map(|node| Ok(Presence::Running(Instance::new(format!("lab://{}", node.name))))).collect())
+//!     }
+//! }
+//! register_provider!(Lab: Instances);
+//! ```
+//!
+//! README.md goes on from there in ten minutes; `providers/sim` is a whole one. The way of a call:
+//!
+//! ```text
+//!   export -> register.rs -> config.rs -> Provider::new -> your trait method -> http.rs, state.rs, keys.rs
+//!                            json.rs                                              |
+//!                                              in a component: host.rs, host_http.rs (wasi:http)
+//!                                              in a test:      host_fake.rs, testing.rs
+//! ```
+//!
+//! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
+//! Nothing sleeps or polls: answer [`Failure::pending`] and be called again.
+
 extern crate self as cloudwit_guest_sdk;
 
 #[doc(hidden)]
@@ -13,7 +47,9 @@ mod host_http;
 pub mod http;
 mod http_date;
 pub mod json;
+mod json_mistakes;
 mod json_reader;
+mod json_serde;
 pub mod keys;
 pub mod log;
 pub mod provider;
@@ -22,6 +58,7 @@ pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 pub mod types;
+pub mod url;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
@@ -38,6 +75,11 @@ pub mod prelude {
     pub use crate::types::*;
     pub use crate::{Context, NoConfig, Problems, Secret, debug, error, info, register_provider, trace, warn};
 }
+
+/// README.md, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 /// For the macros of this crate only.
 #[doc(hidden)]

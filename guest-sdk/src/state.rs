@@ -140,3 +140,65 @@ impl State {
         Ok(value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+    use crate::testing::FakeHost;
+
+    #[test]
+    fn a_value_is_made_once_and_then_found() {
+        let _host = FakeHost::new();
+        let state = Context::new().state();
+        let token = |made: &str| {
+            state.get_or_make("token", Keep::WHILE_LOADED, Duration::from_secs(1), || {
+                Ok(made.to_owned())
+            })
+        };
+        assert_eq!(token("first"), Ok("first".into()));
+        assert_eq!(token("second"), Ok("first".into()));
+        state.remove("token");
+        assert_eq!(token("third"), Ok("third".into()));
+    }
+
+    #[test]
+    fn a_failed_make_stores_nothing_and_frees_the_lock() {
+        let _host = FakeHost::new();
+        let state = Context::new().state();
+        let failed = state.get_or_make::<u32>("k", Keep::WHILE_LOADED, Duration::ZERO, || Err(Failure::other("no")));
+        assert_eq!(failed, Err(Failure::other("no")));
+        assert_eq!(state.get::<u32>("k"), None);
+        assert!(state.lock("k", Duration::ZERO).is_some());
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one() {
+        let _host = FakeHost::new();
+        let state = Context::new().state();
+        let held = state.lock("k", Duration::ZERO);
+        assert!(held.is_some() && state.lock("k", Duration::ZERO).is_none());
+        drop(held);
+        assert!(state.lock("k", Duration::ZERO).is_some());
+    }
+
+    #[test]
+    fn a_swap_needs_the_version_that_was_read() {
+        let _host = FakeHost::new();
+        let state = Context::new().state();
+        let version = state
+            .compare_and_swap("k", None, &1, Keep::at_most(Duration::from_secs(9)).over_swap())
+            .unwrap();
+        assert_eq!(state.get::<u32>("k"), Some(Stored { value: 1, version }));
+        state
+            .compare_and_swap("k", Some(version), &2, Keep::WHILE_LOADED)
+            .unwrap();
+        let late = state.compare_and_swap("k", Some(version), &3, Keep::WHILE_LOADED);
+        assert!(matches!(late, Err(Failure::Conflict(_))), "{late:?}");
+        assert_eq!(
+            state.get::<String>("k"),
+            None,
+            "a value of another type is as good as none"
+        );
+    }
+}

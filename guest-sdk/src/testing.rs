@@ -357,3 +357,7 @@ pub(crate) fn answer(request: &Request, body: &[u8]) -> Result<Answer, Transport
         answer => answer,
     }
 }
+
+#[cfg(test)]
+#[path = "testing_tests.rs"]
+mod tests;

@@ -194,7 +194,7 @@ impl Description {
 impl HttpWish {
     /// The wish to reach the host of this URL with these methods; none when it is no `http` or `https` URL.
     pub fn for_url(url: &str, methods: &[&str], reason: impl Into<String>) -> Option<Self> {
-        let parts = crate::http::split_url(url)?;
+        let parts = crate::url::split_url(url)?;
         let (host, port) = split_port(parts.authority);
         Some(Self {
             scheme: parts.scheme.into(),

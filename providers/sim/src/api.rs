@@ -343,5 +343,5 @@ impl MachineKey {
 }
 
 fn balancer_path(id: &str) -> String {
-    ["/v1/load-balancers/", &cloudwit_guest_sdk::http::percent_encode(id)].concat()
+    ["/v1/load-balancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat()
 }

@@ -1,6 +1,6 @@
 //! The cloud config: JSON with these keys. README.md has the same as a table.
 
-use cloudwit_guest_sdk::http::is_url;
+use cloudwit_guest_sdk::url::is_url;
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 

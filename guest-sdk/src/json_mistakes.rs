@@ -1,0 +1,197 @@
+//! What is said about mistakes in JSON: where, and in which words. Nothing here depends on the type that is read.
+
+use std::cell::RefCell;
+use std::fmt::{self, Display};
+
+use serde::de;
+
+use crate::Problems;
+use crate::json::Json;
+
+/// What to do with keys that a type does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// Nothing: a cloud may add keys to its answers.
+    Ignored,
+    /// It is a mistake: a person wrote it.
+    Wrong,
+}
+
+/// The way to a value.
+pub(crate) enum Path<'a> {
+    Root,
+    Key(&'a Path<'a>, &'a str),
+    Index(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(Path::Root, key) => (*key).into(),
+            Self::Key(parent, key) => [&parent.text(), ".", key].concat(),
+            Self::Index(parent, index) => [&parent.text(), "[", &index.to_string(), "]"].concat(),
+        }
+    }
+}
+
+/// What was found so far, over all rounds.
+pub(crate) struct Notes {
+    pub(crate) unknown: Unknown,
+    pub(crate) problems: RefCell<Problems>,
+    /// Paths that get a stand-in.
+    pub(crate) stand_ins: RefCell<Vec<String>>,
+}
+
+impl Notes {
+    /// Notes what stopped the reading and puts a stand-in there. False when that cannot help.
+    pub(crate) fn stand_in_for(&self, stop: Stop) -> bool {
+        let Error { at, message, .. } = *stop.0;
+        let at = at.unwrap_or_default();
+        let mut stand_ins = self.stand_ins.borrow_mut();
+        // Refused in spite of a stand-in there or above: the problem that led to the stand-in is noted already.
+        let covers = |path: &String| {
+            at.strip_prefix(path.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if stand_ins.iter().any(covers) {
+            return false;
+        }
+        self.problems.borrow_mut().add(at.clone(), message);
+        stand_ins.push(at);
+        true
+    }
+}
+
+/// What ends one round.
+#[derive(Debug)]
+pub(crate) struct Stop(Box<Error>);
+
+#[derive(Debug)]
+struct Error {
+    /// Where; filled in as soon as the path is known.
+    at: Option<String>,
+    /// The key that is missing there.
+    missing: Option<&'static str>,
+    message: String,
+}
+
+impl Stop {
+    #[inline(never)]
+    pub(crate) fn at(mut self, path: &Path<'_>) -> Self {
+        if self.0.at.is_none() {
+            self.0.at = Some(match self.0.missing {
+                Some(key) => Path::Key(path, key).text(),
+                None => path.text(),
+            });
+        }
+        self
+    }
+}
+
+impl Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl de::Error for Stop {
+    fn custom<T: Display>(message: T) -> Self {
+        Self(Box::new(Error {
+            at: None,
+            missing: None,
+            message: message.to_string(),
+        }))
+    }
+
+    #[inline(never)]
+    fn missing_field(field: &'static str) -> Self {
+        Self(Box::new(Error {
+            at: None,
+            missing: Some(field),
+            message: "this key is missing".into(),
+        }))
+    }
+
+    // The others would each bring number formatting for a text that nobody needs: stand-ins keep them from happening.
+    #[inline(never)]
+    fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("this must be {expected}"))
+    }
+
+    #[inline(never)]
+    fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("this must be {expected}"))
+    }
+
+    #[inline(never)]
+    fn invalid_length(_: usize, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("this must be {expected}"))
+    }
+
+    #[inline(never)]
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(["this must be one of ", &expected.join(", ")].concat())
+    }
+
+    #[inline(never)]
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(unknown_key(field, expected))
+    }
+
+    #[inline(never)]
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::custom([field, " is there twice"].concat())
+    }
+}
+
+/// A value in words.
+pub(crate) fn name(value: &Json<'_>) -> String {
+    match value {
+        Json::Null => "null".into(),
+        Json::Bool(flag) => if *flag { "true" } else { "false" }.into(),
+        Json::Number(number) => number.clone().into_owned(),
+        Json::Text(text) => {
+            let mut short: String = text.chars().take(40).collect();
+            if short.len() < text.len() {
+                short.push_str("...");
+            }
+            ["the text \"", &short, "\""].concat()
+        }
+        Json::List(_) => "a list".into(),
+        Json::Object(_) => "an object".into(),
+    }
+}
+
+/// What is said about a key that is none.
+pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
+    let nearest = known.iter().map(|known| (distance(key, known), *known)).min();
+    match nearest {
+        Some((distance, nearest)) if distance <= 1 + key.len() / 4 => {
+            ["there is no such key; did you mean \"", nearest, "\"?"].concat()
+        }
+        Some(_) => ["there is no such key; there are ", &known.join(", ")].concat(),
+        None => "there is no such key; none is known here".into(),
+    }
+}
+
+/// Letters to change, add or drop to come from one word to the other (Levenshtein), upper case counting as lower.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(other.bytes()) {
+            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(&b));
+            diagonal = *cell;
+            left = replaced.min(*cell + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
