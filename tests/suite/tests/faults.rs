@@ -1,5 +1,6 @@
 //! Guests that misbehave, each in its own way. Whatever they do costs the one call in which they do it: the fault
 //! says what happened and carries the guest's last output, the next call works, and the host does not grow.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ async fn costs_one_call(guest: &str, settings: ProviderSettings, kind: FaultKind
     assert!(grown < GROWTH, "the host grew by {} KiB", grown >> 10);
     assert_eq!(last.kind, kind, "{last}");
     assert!(last.message.contains(message), "{message:?} is missing in: {last}");
-    assert_eq!(last.provider, format!("{guest} 0.1.0"));
+    assert_eq!(last.provider, format!("{guest} {}", env!("CARGO_PKG_VERSION")));
     let faults = format!(
         "cloudwit_provider_faults_total{{provider=\"guest\",kind=\"{}\"}}",
         kind.label()

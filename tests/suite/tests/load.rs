@@ -1,5 +1,6 @@
 //! What is taken as a provider and what is refused: each refusal is one sentence that names the file, both sides and
 //! what to do.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,11 @@ use std::time::Duration;
 use cloudwit_host::{HostOptions, Limits, LoadError, ProviderSettings};
 use cloudwit_model::{Cloud, CloudError, FaultKind};
 use cloudwit_suite::hosting::{Hosting, guest_file, limited, node, settings};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How the host writes its version; the tests write `Cloudwit VERSION`.
+const VERSION_TEXT: &str = concat!("Cloudwit ", env!("CARGO_PKG_VERSION"));
 
 /// A component that exports these names, each an interface without functions.
 fn exporting(names: &[&str]) -> Vec<u8> {
@@ -49,7 +55,7 @@ async fn refusal(hosting: &Hosting, bytes: &[u8], settings: ProviderSettings) ->
         .strip_prefix(&format!("{}: ", file.display()))
         .unwrap_or_else(|| panic!("no file name in: {text}"));
     assert!(!rest.contains('\n'), "more than one line: {text}");
-    let rest = rest.to_owned();
+    let rest = rest.replace(VERSION_TEXT, "Cloudwit VERSION");
     (error, rest)
 }
 
@@ -71,7 +77,7 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             truncated,
             [
-                "is no valid WebAssembly component for this Cloudwit 0.1.0: ",
+                "is no valid WebAssembly component for this Cloudwit VERSION: ",
                 "build it again",
             ],
         ),
@@ -83,7 +89,7 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             exporting(&["cloudwit:provider/info@0.2.0", "cloudwit:provider/instances@0.2.0"]),
             [
-                "speaks cloudwit:provider 0.2, and this Cloudwit 0.1.0 speaks 0.1",
+                "speaks cloudwit:provider 0.2, and this Cloudwit VERSION speaks 0.1",
                 "a provider built for 0.1",
             ],
         ),
@@ -97,7 +103,7 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             exporting(&[info]),
             [
-                "only `info`, and this Cloudwit 0.1.0 can ask for `instances`",
+                "only `info`, and this Cloudwit VERSION can ask for `instances`",
                 "export at least one",
             ],
         ),
@@ -108,7 +114,7 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             provider_with(""),
             [
-                "its info has another shape than this Cloudwit 0.1.0 knows: ",
+                "its info has another shape than this Cloudwit VERSION knows: ",
                 "wit/v0.1",
             ],
         ),
@@ -128,19 +134,19 @@ async fn an_import_that_does_not_exist_is_named_with_what_there_is() {
         .await
         .unwrap_err();
     assert!(matches!(error, LoadError::MissingImport { .. }), "{error}");
-    let text = error.to_string();
+    let text = error.to_string().replace(VERSION_TEXT, "Cloudwit VERSION");
     assert!(
-        text.contains("imports acme:database/store@1.2.0, and this Cloudwit 0.1.0 offers cloudwit:provider@0.1"),
+        text.contains("imports acme:database/store@1.2.0, and this Cloudwit VERSION offers cloudwit:provider@0.1"),
         "{text}"
     );
     // The package exists, the interface does not.
-    let unknown = wat::parse_str(format!(
+    let unknown = wat::parse_str(
         r#"(component
             (import "wasi:cli/teleport@0.2.0" (instance (export "go" (func))))
             (instance $empty)
             (export "cloudwit:provider/info@0.1.0" (instance $empty))
-            (export "cloudwit:provider/routes@0.1.0" (instance $empty)))"#
-    ));
+            (export "cloudwit:provider/routes@0.1.0" (instance $empty)))"#,
+    );
     let (error, text) = refusal(&hosting, &unknown.unwrap(), settings()).await;
     assert!(matches!(error, LoadError::MissingImport { .. }), "{error}");
     assert!(text.contains("wasi:cli/teleport@0.2.0"), "{text}");
@@ -239,7 +245,7 @@ async fn a_provider_says_who_it_is() {
     let identity = provider.identity();
     assert_eq!(
         (identity.name.as_str(), identity.version.as_str()),
-        ("only_instances", "0.1.0")
+        ("only_instances", VERSION)
     );
     assert_eq!(identity.provider_id_prefixes, ["test://"]);
     assert_eq!(identity.digest.len(), 64);
