@@ -156,3 +156,18 @@ fn urls_with_placeholders_are_recognised_in_any_spelling() {
     }
     assert!(!in_url("/a?b={{c}}&secret:p"));
 }
+
+#[test]
+fn a_defused_text_has_no_placeholder_and_is_otherwise_the_same() {
+    assert_eq!(
+        defused("a {{secret:p|json}}{{{basic:u:p}}"),
+        "a { {secret:p|json}}{{ {basic:u:p}}"
+    );
+    for text in ["{{secret:{{secret:p}}", "{{{{secret:p}}", "{{secret:{{basic:u:p}}"] {
+        assert!(!begins_in(defused(text).as_bytes()), "{text}");
+    }
+    assert_eq!(
+        defused("{\"a\":{\"b\":\"{{ .Values.x }}\"}}"),
+        "{\"a\":{\"b\":\"{{ .Values.x }}\"}}"
+    );
+}

@@ -200,3 +200,35 @@ fn a_description_needs_name_version_and_prefixes_that_are_not_empty() {
         assert!(description(name, version, prefix).is_err());
     }
 }
+
+#[test]
+fn nobody_gets_a_placeholder_to_the_guest_by_writing_it_into_the_cluster() {
+    let evil = "x {{secret:password}} {{basic:user:password}}";
+    let seen = service(&Service {
+        annotations: [("a".into(), evil.into())].into(),
+        load_balancer_ip: Some(evil.into()),
+        ..full_service()
+    });
+    let node = node_ref(&model::NodeRef {
+        name: "a".into(),
+        provider_id: Some(evil.into()),
+        system_uuid: Some(evil.into()),
+        addresses: vec![Address {
+            kind: AddressKind::Hostname,
+            value: evil.into(),
+        }],
+    });
+    let texts = [
+        Some(&seen.annotations[0].value),
+        seen.load_balancer_ip.as_ref(),
+        node.provider_id.as_ref(),
+        node.system_uuid.as_ref(),
+        Some(&node.addresses[0].value),
+    ];
+    for text in texts {
+        assert_eq!(
+            text.map(String::as_str),
+            Some("x { {secret:password}} { {basic:user:password}}")
+        );
+    }
+}
