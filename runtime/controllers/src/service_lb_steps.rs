@@ -3,8 +3,6 @@
 //! A step ends in one of two ways: `None`, it is done and noted in the record, look again; or an [`Outcome`] for the queue.
 //! Reasons and messages of Events: `spec/service-controller.md`, section 9.
 
-use std::sync::Arc;
-
 use cloudwit_model::{Balancer, CloudError, EventKind, Failure, Retry, Target};
 use k8s_openapi::api::core::v1::Service;
 use kube::api::Patch;
@@ -19,9 +17,7 @@ use crate::service_patch::{add_finalizer, remove_finalizer, write_answers};
 use crate::service_record::{Operation, Record};
 use crate::service_targets::TargetSet;
 use crate::service_view::{ingress_status, lenient_service_view, service_view};
-use crate::watch::Key;
-
-const NO_NODES: &str = "There are no available nodes for LoadBalancer";
+use crate::watch::{Key, key_of};
 
 impl ServiceLb {
     /// Carries out one step. None means: done, look again.
@@ -51,8 +47,8 @@ impl ServiceLb {
             .patch(service, add_finalizer(service), "add the load balancer finalizer")
             .await
         {
-            Ok(Some(_)) => None,
-            Ok(None) => {
+            Ok(true) => None,
+            Ok(false) => {
                 info!(service = %key, "dry run: the provider would be asked for a load balancer");
                 Some(Outcome::Done)
             }
@@ -64,15 +60,9 @@ impl ServiceLb {
         let (set, targets) = self.targets_now();
         let token = self.record(key, |record| record.start(Operation::Ensure))?;
         if token.is_none() {
-            self.events.service(
-                service,
-                EventKind::Normal,
-                "EnsuringLoadBalancer",
-                "Ensuring load balancer",
-            );
+            self.tell(service, "EnsuringLoadBalancer", "Ensuring load balancer");
             if set.is_empty() {
-                self.events
-                    .service(service, EventKind::Warning, "UnAvailableLoadBalancer", NO_NODES);
+                self.tell_no_nodes(service);
             }
         }
         match self.call_ensure(service, &targets, token.as_deref()).await {
@@ -80,12 +70,7 @@ impl ServiceLb {
                 self.record(key, |record| {
                     record.note_ensured(set, ingress_status(&balancer.ingress), balancer.annotations);
                 });
-                self.events.service(
-                    service,
-                    EventKind::Normal,
-                    "EnsuredLoadBalancer",
-                    "Ensured load balancer",
-                );
+                self.tell(service, "EnsuredLoadBalancer", "Ensured load balancer");
                 None
             }
             Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
@@ -128,16 +113,11 @@ impl ServiceLb {
         drop(stopwatch);
         match result {
             Ok(changes) => {
-                let message = if set.is_empty() {
-                    NO_NODES
+                if set.is_empty() {
+                    self.tell_no_nodes(service);
                 } else {
-                    "Updated load balancer with new hosts"
-                };
-                let (kind, reason) = match set.is_empty() {
-                    true => (EventKind::Warning, "UnAvailableLoadBalancer"),
-                    false => (EventKind::Normal, "UpdatedLoadBalancer"),
-                };
-                self.events.service(service, kind, reason, message);
+                    self.tell(service, "UpdatedLoadBalancer", "Updated load balancer with new hosts");
+                }
                 self.record(key, |record| record.note_updated(set, changes));
                 None
             }
@@ -158,12 +138,7 @@ impl ServiceLb {
     async fn delete(&self, key: &Key, service: &Service) -> Option<Outcome> {
         let token = self.record(key, |record| record.start(Operation::Delete))?;
         if token.is_none() {
-            self.events.service(
-                service,
-                EventKind::Normal,
-                "DeletingLoadBalancer",
-                "Deleting load balancer",
-            );
+            self.tell(service, "DeletingLoadBalancer", "Deleting load balancer");
         }
         let view = lenient_service_view(service);
         let result = match self.context.cloud.delete_balancer(&view, token.as_deref()).await {
@@ -181,12 +156,7 @@ impl ServiceLb {
         match result {
             Ok(changes) => {
                 self.record(key, |record| record.note_deleted(changes));
-                self.events.service(
-                    service,
-                    EventKind::Normal,
-                    "DeletedLoadBalancer",
-                    "Deleted load balancer",
-                );
+                self.tell(service, "DeletedLoadBalancer", "Deleted load balancer");
                 None
             }
             Err(error) => Some(self.call_failed(key, service, Operation::Delete, TargetSet::default(), &error)),
@@ -210,14 +180,14 @@ impl ServiceLb {
         key: &Key,
         service: &Service,
         failure: &str,
-        result: Result<Option<Arc<Service>>, WriteError>,
+        result: Result<bool, WriteError>,
     ) -> Option<Outcome> {
         match result {
-            Ok(Some(_)) => {
+            Ok(true) => {
                 self.record(key, Record::note_written);
                 None
             }
-            Ok(None) => Some(Outcome::Done),
+            Ok(false) => Some(Outcome::Done),
             // It vanished; the watch will say so.
             Err(WriteError::NotFound) => {
                 self.record(key, Record::note_written);
@@ -227,8 +197,8 @@ impl ServiceLb {
         }
     }
 
-    /// Patches the `status` subresource and puts the answer into the cache. None in a dry run.
-    async fn patch(&self, service: &Service, patch: Value, purpose: &str) -> Result<Option<Arc<Service>>, WriteError> {
+    /// Patches the `status` subresource and puts the answer into the cache. False in a dry run.
+    async fn patch(&self, service: &Service, patch: Value, purpose: &str) -> Result<bool, WriteError> {
         let target = apply::Target {
             namespace: service.metadata.namespace.as_deref(),
             name: service.metadata.name.as_deref().unwrap_or_default(),
@@ -238,15 +208,26 @@ impl ServiceLb {
             .apply
             .patch::<Service>(target, Part::Status, &Patch::Strategic(patch), purpose)
             .await?;
-        Ok(written.map(|written| {
-            self.context.services.observe(written.clone());
-            Arc::new(written)
-        }))
+        let done = written.is_some();
+        written
+            .into_iter()
+            .for_each(|service| self.context.services.observe(service));
+        Ok(done)
+    }
+
+    fn tell(&self, service: &Service, reason: &str, message: &str) {
+        self.events.service(service, EventKind::Normal, reason, message);
+    }
+
+    fn tell_no_nodes(&self, service: &Service) {
+        let message = "There are no available nodes for LoadBalancer";
+        self.events
+            .service(service, EventKind::Warning, "UnAvailableLoadBalancer", message);
     }
 
     fn write_failed(&self, service: &Service, what: &str, error: &WriteError) -> Outcome {
         if !matches!(error, WriteError::NotFound | WriteError::NotLeading) {
-            warn!(service = %name_of(service), %error, "{what}");
+            warn!(service = %key_of(service), %error, "{what}");
             let message = format!("Error syncing load balancer: {what}: {error}");
             self.events
                 .service(service, EventKind::Warning, "SyncLoadBalancerFailed", message);
@@ -330,8 +311,4 @@ fn failure_event(operation: Operation, gone: bool, given: &TargetSet, error: &Cl
             format!("Error syncing load balancer: failed to delete load balancer: {error}"),
         ),
     }
-}
-
-fn name_of(service: &Service) -> Key {
-    crate::watch::key_of(service)
 }

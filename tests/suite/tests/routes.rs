@@ -1,4 +1,5 @@
 //! The route controller on the real kube-apiserver, with a cloud in memory that can be scripted.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/fake_routes.rs"]
 mod fake_routes;
@@ -226,4 +227,24 @@ async fn a_list_that_fails_changes_nothing_and_is_tried_again() {
         1.0
     );
     assert_eq!(cloud.routes(), ["node-1 10.120.1.0/24"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restart_what_exists_is_listed_once_and_left_as_it_is() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeRoutes::default());
+    node(&alone, "node-1", "10.120.1.0/24").await;
+    let running = run(&alone, &cloud);
+    until("it has its route", || is(&alone, "node-1", "False", "RouteCreated")).await;
+    running.stop().await;
+    let before = alone.nodes().get("node-1").await.unwrap().metadata.resource_version;
+    let lists = cloud.lists();
+    let running = run_every(&alone, &cloud, Duration::from_secs(3600));
+    let noop = r#"route_controller_route_sync_total{outcome="noop",trigger="periodic"}"#;
+    until("the first pass is over", || async { running.metric(noop) == 1.0 }).await;
+    assert_eq!((cloud.applies().len(), cloud.lists()), (1, lists + 1));
+    assert_eq!(
+        alone.nodes().get("node-1").await.unwrap().metadata.resource_version,
+        before
+    );
 }

@@ -1,4 +1,5 @@
 //! The service controller on the real kube-apiserver, with a cloud in memory that can be scripted.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/fake_balancers.rs"]
 mod fake_balancers;
@@ -6,12 +7,13 @@ mod fake_balancers;
 mod harness;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cloudwit_controllers::{Controller, Options};
 use cloudwit_model::Failure;
-use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use fake_balancers::FakeBalancers;
+use futures::StreamExt;
 use harness::{Alone, Running, alone, until};
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
@@ -35,6 +37,10 @@ async fn node(alone: &Alone, name: &str) {
         .create(&alone.client)
         .await
         .unwrap();
+}
+
+async fn node_named(alone: &Alone, name: String) {
+    node(alone, &name).await;
 }
 
 async fn patch(alone: &Alone, name: &str, change: Value) {
@@ -107,6 +113,22 @@ async fn a_service_gets_finalizer_balancer_address_annotation_and_events() {
         ["example.com/keep", FINALIZER],
         "the finalizer comes before the first call"
     );
+    patch(
+        &alone,
+        "web",
+        json!({ "metadata": { "labels": { "added": "meanwhile" } } }),
+    )
+    .await;
+    let condition = json!({
+        "type": "example.com/other", "status": "True", "reason": "Other", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z",
+    });
+    let others = Patch::Merge(json!({ "status": { "conditions": [condition] } }));
+    alone
+        .services()
+        .patch_status("web", &PatchParams::default(), &others)
+        .await
+        .unwrap();
+    let spec = get(&alone, "web").await.unwrap().spec;
     cloud.release();
 
     until("the address is there", || has_address(&alone, "web")).await;
@@ -117,6 +139,13 @@ async fn a_service_gets_finalizer_balancer_address_annotation_and_events() {
     );
     assert_eq!(service.annotations()["example.com/id"], "lb-1");
     assert_eq!(service.annotations()["user"], "keep");
+    assert_eq!(service.labels()["added"], "meanwhile");
+    assert_eq!(
+        service.status.as_ref().unwrap().conditions.iter().flatten().count(),
+        1,
+        "another writer's condition stays"
+    );
+    assert_eq!(service.spec, spec);
     assert_eq!(service.finalizers(), ["example.com/keep", FINALIZER]);
     assert_eq!(cloud.only().unwrap().targets, ["node-1"]);
 
@@ -646,4 +675,31 @@ async fn a_dry_run_writes_nothing_and_changes_no_cloud() {
         before.resource_version()
     );
     assert_eq!(cloud.calls(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_services_with_two_hundred_nodes_cost_two_writes_and_one_call_each() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeBalancers::new());
+    let nodes = (0..200).map(|index| node_named(&alone, format!("node-{index}")));
+    futures::stream::iter(nodes).buffer_unordered(16).collect::<()>().await;
+    let services = (0..500).map(|index| ServiceBuilder::new(&format!("web-{index}")).create(&alone.client));
+    futures::stream::iter(services)
+        .buffer_unordered(16)
+        .map(|created| drop(created.unwrap()))
+        .collect::<()>()
+        .await;
+    let began = Instant::now();
+    let running = run(&alone, &cloud);
+    let writes = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="ok"}"#;
+    let all_written = || async { running.metric(writes) >= 1000.0 };
+    eventually(Duration::from_secs(120), "all are ready", all_written).await;
+    println!(
+        "500 Services, 200 Nodes, one worker: {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+    settle(&alone, "marker").await;
+    assert_eq!(running.metric(writes), 1002.0);
+    assert_eq!((cloud.count("ensure"), cloud.count("update")), (501, 0));
+    assert!(cloud.balancers().iter().all(|balancer| balancer.targets.len() == 200));
 }
