@@ -1,6 +1,6 @@
-//! The only writer. Every change of the cluster but Events goes through [`Apply`], which knows three things no loop has to think
-//! of: whether this process leads (if not, the write is dropped and counted), whether it is a dry run (then the write is
-//! logged and counted), and what the API server's refusals mean ([`WriteError`]).
+//! The only writer. Every change of the cluster but Events goes through [`Apply`], which knows three things no loop
+//! has to think of: whether this process leads (if not, the write is dropped and counted), whether it is a dry run
+//! (then the write is logged and counted), and what the API server's refusals mean ([`WriteError`]).
 //!
 //! Reads that must not be stale (before a destructive write, after a conflict) go through [`Apply::read`].
 
@@ -19,7 +19,8 @@ use tracing::{debug, info};
 use crate::metrics::Metrics;
 use crate::watch::Watched;
 
-/// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker for ever.
+/// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker
+/// for ever.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether this process may write right now.
@@ -153,7 +154,8 @@ impl Apply {
         }
     }
 
-    /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are checked here.
+    /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are
+    /// checked here.
     pub fn is_leading(&self) -> bool {
         (self.leading)()
     }
@@ -175,7 +177,8 @@ impl Apply {
 
     /// Patches an object and answers its new state; None in a dry run. `purpose` says in words what the patch does.
     ///
-    /// A merge patch with `metadata.resourceVersion` in it fails with [`WriteError::Conflict`] if the object has another version.
+    /// A merge patch with `metadata.resourceVersion` in it fails with [`WriteError::Conflict`] if the object has
+    /// another version.
     pub async fn patch<K: Watched>(
         &self,
         target: Target<'_>,
@@ -198,7 +201,8 @@ impl Apply {
         result.map(Some)
     }
 
-    /// Deletes an object if it is unchanged. `purpose` says in words why. Answers whether it was done (false in a dry run).
+    /// Deletes an object if it is unchanged. `purpose` says in words why. Answers whether it was done (false in a dry
+    /// run).
     pub async fn delete<K: Watched>(
         &self,
         target: Target<'_>,

@@ -14,14 +14,15 @@ pub struct Backoff {
     pub cap: Duration,
     /// After a failure that only a person can mend ([`Retry::Slowly`]).
     pub slow: Duration,
-    /// Whether pauses end at common moments, a fraction of the pause apart, so that keys that failed at different times come back in
-    /// one batch. Without it a thousand keys that each pause about 1000 s are a call a second.
+    /// Whether pauses end at common moments, a fraction of the pause apart, so that keys that failed at different
+    /// times come back in one batch. Without it a thousand keys that each pause about 1000 s are a call a second.
     pub together: bool,
 }
 
 impl Backoff {
-    /// Upstream's default limiter, 5 ms doubling to 1000 s (`client-go util/workqueue:DefaultTypedControllerRateLimiter`). Its shared
-    /// bucket of 10 keys a second is left out: keys are taken in batches. What a person has to mend is tried every minute.
+    /// Upstream's default limiter, 5 ms doubling to 1000 s (`client-go
+    /// util/workqueue:DefaultTypedControllerRateLimiter`). Its shared bucket of 10 keys a second is left out: keys
+    /// are taken in batches. What a person has to mend is tried every minute.
     pub const DEFAULT: Self = Self {
         base: Duration::from_millis(5),
         cap: Duration::from_secs(1000),
@@ -47,7 +48,8 @@ impl Backoff {
     pub(crate) fn next(&self, retry: Retry, failures: u32, now: Instant, epoch: Instant) -> Instant {
         let pause = match retry {
             Retry::Slowly => self.slow,
-            // Always from the short end, also where the queue's own base is long, but growing: a conflict that never ends must not spin.
+            // Always from the short end, also where the queue's own base is long, but growing: a conflict that never
+            // ends must not spin.
             Retry::Soon => doubled(Self::DEFAULT.base, failures).min(self.cap),
             _ => doubled(self.base, failures).min(self.cap),
         };
@@ -65,8 +67,8 @@ fn with_jitter(pause: Duration) -> Duration {
     pause.mul_f64(1.0 + rand::random_range(0.0..0.1))
 }
 
-/// The next common moment: multiples of a power of two of milliseconds that is at most an eighth of the pause, counted from `epoch`. Powers
-/// of two, so that the moments of long pauses are also moments of shorter ones.
+/// The next common moment: multiples of a power of two of milliseconds that is at most an eighth of the pause,
+/// counted from `epoch`. Powers of two, so that the moments of long pauses are also moments of shorter ones.
 fn on_grid(at: Instant, pause: Duration, epoch: Instant) -> Instant {
     let eighth = u64::try_from(pause.as_millis() / 8).unwrap_or(u64::MAX);
     let Some(power) = eighth.checked_ilog2() else { return at };

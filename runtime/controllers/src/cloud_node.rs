@@ -7,10 +7,11 @@
 //!                                                       `cloud_node_plan` --> `cloud_node_write`, Event
 //! ```
 //!
-//! Differences from upstream (`spec/node-controller.md` 15): many Nodes share a cloud call (N1), a Node whose machine the cloud does not know (yet) is tried
-//! again with backoff (N9), a failing initialisation shows as a Warning Event (N7), a label the API server would refuse is dropped with
-//! a Warning instead of blocking the Node for ever (N8), addresses are written before the taint goes (N5).
-//! Only Nodes of this provider are touched: those whose provider id has one of its prefixes, and those without an id.
+//! Differences from upstream (`spec/node-controller.md` 15): many Nodes share a cloud call (N1), a Node whose machine
+//! the cloud does not know (yet) is tried again with backoff (N9), a failing initialisation shows as a Warning Event
+//! (N7), a label the API server would refuse is dropped with a Warning instead of blocking the Node for ever (N8),
+//! addresses are written before the taint goes (N5). Only Nodes of this provider are touched: those whose provider id
+//! has one of its prefixes, and those without an id.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,8 +38,8 @@ use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::sync::lock;
 use crate::watch::Change;
 
-/// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them must not
-/// undo the batching.
+/// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them
+/// must not undo the batching.
 const LOOKUPS_IN_FLIGHT: usize = 4;
 /// How often to look whether the provider was swapped; Nodes that wait are then tried at once.
 const SWAP_CHECK: Duration = Duration::from_secs(1);
@@ -86,7 +87,9 @@ impl CloudNode {
         self.context.nodes.synced().await;
         tokio::select! {
             () = self.context.shutdown.cancelled() => self.queue.close(),
-            ((), (), ()) = async { tokio::join!(self.initialise_all(), self.refresh_all(), self.retry_after_swaps()) } => {}
+            () = self.initialise_all() => {}
+            () = self.refresh_all() => {}
+            () = self.retry_after_swaps() => {}
         }
     }
 
@@ -94,8 +97,9 @@ impl CloudNode {
         let mut in_flight = FuturesUnordered::new();
         loop {
             let limit = self.context.cloud.lookup_limit().max(1);
+            let gather = self.context.options.node.gather;
             tokio::select! {
-                batch = self.queue.take_batch(limit, self.context.options.node.gather), if in_flight.len() < LOOKUPS_IN_FLIGHT => {
+                batch = self.queue.take_batch(limit, gather), if in_flight.len() < LOOKUPS_IN_FLIGHT => {
                     match batch {
                         Some(batch) => in_flight.push(self.work(batch)),
                         None => return,
@@ -115,8 +119,8 @@ impl CloudNode {
                 None => taken.finish(Outcome::Done),
                 Some(node) if !has_taint(&node, UNINITIALIZED) => known.push((taken, node)),
                 Some(node) if belongs_to(&node, &provider) => new.push((taken, node)),
-                Some(node) => {
-                    debug!(node = %taken.key(), provider = provider.name, id = node_ref(&node).provider_id, "not this provider's Node");
+                Some(_) => {
+                    debug!(node = %taken.key(), provider = provider.name, "left alone: its id is another provider's");
                     taken.finish(Outcome::Done);
                 }
             }

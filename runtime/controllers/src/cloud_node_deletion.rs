@@ -1,5 +1,5 @@
-//! Deleting Nodes whose machine is gone for certain: what the brake says, one more look at the API server, an Event before, the delete with
-//! uid and version, an Event after. When and how many is decided in [`guard`](crate::guard).
+//! Deleting Nodes whose machine is gone for certain: what the brake says, one more look at the API server, an Event
+//! before, the delete with uid and version, an Event after. When and how many is decided in [`guard`](crate::guard).
 
 use std::sync::Arc;
 
@@ -85,8 +85,9 @@ impl Deleter<'_> {
         let window = self.context.options.lifecycle.window.as_secs();
         for gone in gone.iter().filter(|gone| admission.newly_held.contains(&gone.uid())) {
             let message = format!(
-                "Not deleted although its machine seems to be gone ({}): {} Nodes seem to be gone and {} were deleted within {window} s, \
-                 but only {} may go. Check the cloud and its credentials; if the machines are really gone, delete the Nodes by hand",
+                "Not deleted although its machine seems to be gone ({}): {} Nodes seem to be gone and {} were \
+                 deleted within {window} s, but only {} may go. Check the cloud and its credentials; if the machines \
+                 are really gone, delete the Nodes by hand",
                 gone.evidence(),
                 brake.absent,
                 brake.deleted,

@@ -7,8 +7,9 @@
 //!                                             gone    --> `guard` --> read once more --> Event, delete, Event
 //! ```
 //!
-//! Upstream deletes at the first "does not exist"; here it needs confirmation and passes a brake: see [`guard`](crate::guard). Upstream makes two
-//! cloud calls per Node and period; here it is one call for up to `lookup_limit` Nodes, and fewer while the cloud fails.
+//! Upstream deletes at the first "does not exist"; here it needs confirmation and passes a brake: see
+//! [`guard`](crate::guard). Upstream makes two cloud calls per Node and period; here it is one call for up to
+//! `lookup_limit` Nodes, and fewer while the cloud fails.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -109,8 +110,8 @@ impl Lifecycle {
             .set(self.guard.candidates() as i64);
     }
 
-    /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain. None when the cloud did not
-    /// answer about all: an incomplete picture deletes nothing.
+    /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
+    /// None when the cloud did not answer about all: an incomplete picture deletes nothing.
     async fn ask(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
@@ -145,7 +146,7 @@ impl Lifecycle {
 
     /// No answer resets nothing and deletes nothing.
     fn lookup_failed(&mut self, nodes: usize, error: &CloudError) {
-        warn!(nodes, %error, "could not ask whether machines of Nodes that are not Ready exist; nothing changes for them");
+        warn!(nodes, %error, "could not ask about Nodes that are not Ready; nothing changes for them");
         for _ in 0..nodes {
             self.context
                 .metrics
@@ -271,7 +272,8 @@ impl Lifecycle {
         stream::iter(nodes)
             .for_each_concurrent(options.lifecycle.concurrent_syncs, async |(node, mark)| {
                 if let Err(error) = write_taints(apply, cache, &node, |node| plan_taints(node, mark)).await {
-                    warn!(node = node.metadata.name, %error, ?mark, "could not write taints; next try in the next period");
+                    let node = node.metadata.name.as_deref();
+                    warn!(node, %error, ?mark, "could not write taints; tried again in the next period");
                 }
             })
             .await;

@@ -23,7 +23,8 @@ pub enum Before {
     Ask,
 }
 
-/// What a Node is before the cloud is asked. Ready Nodes are never asked about, even if the cloud would say that they are gone.
+/// What a Node is before the cloud is asked. Ready Nodes are never asked about, even if the cloud would say that they
+/// are gone.
 pub fn before(node: &Node, provider: &ProviderIdentity) -> Before {
     if !belongs_to(node, provider) || node.metadata.deletion_timestamp.is_some() {
         return Before::Leave;
@@ -58,7 +59,8 @@ pub fn after(node: &Node, presence: &Presence, provider: &ProviderIdentity) -> A
     }
 }
 
-/// Whether the Node carries an id that this provider gave out. A provider without prefixes cannot prove that an id is its own.
+/// Whether the Node carries an id that this provider gave out. A provider without prefixes cannot prove that an id is
+/// its own.
 pub fn is_own(node: &Node, provider: &ProviderIdentity) -> bool {
     provider_id(node).is_some_and(|id| id.has_prefix(&provider.provider_id_prefixes))
 }

@@ -1,4 +1,5 @@
-//! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in `tests/suite`.
+//! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in
+//! `tests/suite`.
 
 use cloudwit_model::{Evidence, Instance};
 use prometheus_client::encoding::text::encode;
@@ -6,6 +7,8 @@ use prometheus_client::encoding::text::encode;
 use super::*;
 use crate::fake_cloud::{FakeCloud, context, node};
 use crate::options::Options;
+
+const CALLS: &str = "cloud_node_lifecycle_controller_cloud_provider_calls_total";
 
 fn running() -> Presence {
     Presence::Running(Instance {
@@ -51,9 +54,7 @@ async fn one_pass_counts_one_answer_for_existence_and_one_for_shutdown() {
     let nodes = vec![node("a", "True", &[]), node("b", "True", &[]), node("c", "False", &[])];
     let text = run_for(&cloud, nodes, 4).await;
     for (operation, result) in [("instance_exists", "success"), ("instance_shutdown", "success")] {
-        let line = format!(
-            "cloud_node_lifecycle_controller_cloud_provider_calls_total{{operation=\"{operation}\",result=\"{result}\"}} 1"
-        );
+        let line = format!("{CALLS}{{operation=\"{operation}\",result=\"{result}\"}} 1");
         assert!(text.contains(&line), "{line} is missing in:\n{text}");
     }
     assert!(

@@ -1,8 +1,9 @@
 //! Node and machine in, changes out: what initialisation and refresh write. Pure.
 //!
-//! Initialisation is two writes, in this order: first the addresses (`nodes/status`), then everything else with the taint
-//! ([`Release`]). So a Node without taint has its addresses (`spec/node-controller.md`, N5 describes what happens otherwise). Both
-//! plans are made from the newest state of the Node and change nothing where nothing differs, so they can be made again at any time.
+//! Initialisation is two writes, in this order: first the addresses (`nodes/status`), then everything else with the
+//! taint ([`Release`]). So a Node without taint has its addresses (`spec/node-controller.md`, N5 describes what
+//! happens otherwise). Both plans are made from the newest state of the Node and change nothing where nothing
+//! differs, so they can be made again at any time.
 
 use cloudwit_model::Instance;
 use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
@@ -69,8 +70,8 @@ pub fn plan_labels(node: &Node) -> Labels {
         .unwrap_or_default()
 }
 
-/// Whether a change of a Node can matter for its initialisation. Heartbeats and conditions cannot; without this every one of them
-/// would cut a pause after a failure short.
+/// Whether a change of a Node can matter for its initialisation. Heartbeats and conditions cannot; without this every
+/// one of them would cut a pause after a failure short.
 pub fn matters(old: &Node, new: &Node) -> bool {
     old.metadata.uid != new.metadata.uid
         || old.metadata.labels != new.metadata.labels

@@ -1,5 +1,6 @@
-//! `Test_syncNode` and its neighbours: a Node and a machine in, the Node as it is after both writes out. Rows about the old `Instances` and `Zones`
-//! interfaces are the same here, since there is one look-up; the numbers are those of `spec/upstream-tests.md` 1.1.
+//! `Test_syncNode` and its neighbours: a Node and a machine in, the Node as it is after both writes out. Rows about
+//! the old `Instances` and `Zones` interfaces are the same here, since there is one look-up; the numbers are those of
+//! `spec/upstream-tests.md` 1.1.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! How often the cloud is asked, with time under control (`user-pain.md`, themes 2 and 3). What happens to Nodes is told on a real
-//! API server in `tests/suite`.
+//! How often the cloud is asked, with time under control. What happens to Nodes is
+//! told on a real API server in `tests/suite`.
 
 use std::sync::atomic::Ordering;
 

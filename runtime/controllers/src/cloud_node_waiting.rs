@@ -1,4 +1,5 @@
-//! Which Nodes wait for their initialisation, since when, and when to say so in an Event (N7: upstream never does). Pure; the clock is passed in.
+//! Which Nodes wait for their initialisation, since when, and when to say so in an Event (N7: upstream never does).
+//! Pure; the clock is passed in.
 
 use std::collections::HashMap;
 use std::time::Duration;

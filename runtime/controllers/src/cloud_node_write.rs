@@ -1,8 +1,9 @@
 //! The writes of the node controller: plans become patches.
 //!
-//! Every patch names the Node's uid, so a Node that was re-created under the same name is never given another machine's facts: the
-//! API server answers 409. The patch that takes the taint away also names the version it was planned on, since it replaces
-//! the list of taints; on a conflict the Node is read from the API server, not from the cache, and planned again.
+//! Every patch names the Node's uid, so a Node that was re-created under the same name is never given another
+//! machine's facts: the API server answers 409. The patch that takes the taint away also names the version it was
+//! planned on, since it replaces the list of taints; on a conflict the Node is read from the API server, not from the
+//! cache, and planned again.
 
 use std::time::Duration;
 
@@ -58,7 +59,8 @@ impl InitError {
     }
 }
 
-/// Writes what the cloud knows about a Node's machine and takes the taint away. The cloud is not asked again, however many conflicts there are.
+/// Writes what the cloud knows about a Node's machine and takes the taint away. The cloud is not asked again, however
+/// many conflicts there are.
 pub async fn initialise(
     apply: &Apply,
     cache: &Cache<Node>,

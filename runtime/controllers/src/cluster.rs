@@ -1,7 +1,8 @@
 //! Puts the crate together: caches, writer, Events, and the loops that are enabled and that the provider can serve.
 //!
-//! [`Cluster::new`] needs no network; the view and the Event sink it hands out work from then on (empty and queueing until
-//! [`Cluster::run`]). `run` lasts until shutdown; a loop that ends or panics ends it with an error that names the loop.
+//! [`Cluster::new`] needs no network; the view and the Event sink it hands out work from then on (empty and queueing
+//! until [`Cluster::run`]). `run` lasts until shutdown; a loop that ends or panics ends it with an error that names
+//! the loop.
 
 use std::sync::Arc;
 
@@ -261,7 +262,9 @@ impl ClusterView for View {
     }
 
     fn services(&self) -> Vec<cloudwit_model::Service> {
-        let balancers = self.services.matching(|service| service_type(service) == "LoadBalancer");
+        let balancers = self
+            .services
+            .matching(|service| service_type(service) == "LoadBalancer");
         balancers.iter().map(|service| lenient_service_view(service)).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Which Events are written, and as what. Pure; clocks are passed in.
 //!
-//! The rules are those of client-go's recorder (`client-go tools/record`, `spec/node-controller.md` 10): an Event that says the same again counts
-//! up the one that is there; more than 10 similar ones in 600 s are folded into one; an object gets at most 25 in a burst and then
-//! one every 300 s from each component.
+//! The rules are those of client-go's recorder (`client-go tools/record`, `spec/node-controller.md` 10): an Event
+//! that says the same again counts up the one that is there; more than 10 similar ones in 600 s are folded into one;
+//! an object gets at most 25 in a burst and then one every 300 s from each component.
 
 use std::collections::HashMap;
 use std::hash::Hash;

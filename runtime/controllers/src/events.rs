@@ -1,7 +1,8 @@
 //! The sentences users read in `kubectl describe`.
 //!
-//! [`Recorder`]s and providers hand Events over and never wait: up to 1000 are queued, further ones are dropped and counted. One task,
-//! [`EventWriter::run`], folds them ([`event_folding`](crate::event_folding)) and writes them as core/v1 Events, which upstream's RBAC rules cover.
+//! [`Recorder`]s and providers hand Events over and never wait: up to 1000 are queued, further ones are dropped and
+//! counted. One task, [`EventWriter::run`], folds them ([`event_folding`](crate::event_folding)) and writes them as
+//! core/v1 Events, which upstream's RBAC rules cover.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// The two ends: where Events are handed over and what writes them. `nodes` tells the uid of a Node that a provider names.
+    /// The two ends: where Events are handed over and what writes them. `nodes` tells the uid of a Node that a
+    /// provider names.
     pub fn new(client: Client, metrics: Arc<Metrics>, nodes: Arc<Cache<Node>>) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let writer = EventWriter {
@@ -260,7 +262,8 @@ impl EventWriter {
         self.patiently("patch", write).await
     }
 
-    /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the caller's business.
+    /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the
+    /// caller's business.
     async fn patiently<F>(&self, verb: &'static str, write: impl Fn() -> F) -> Result<(), WriteError>
     where
         F: Future<Output = Result<(), kube::Error>>,

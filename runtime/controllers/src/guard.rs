@@ -1,22 +1,25 @@
 //! The deletion brake: may this Node be deleted now? Pure; the clock is passed in.
 //!
-//! Upstream deletes a Node that is not Ready at the first "does not exist" from the cloud. Wrong credentials, a wrong region or an
-//! API that lags then delete healthy Nodes (`user-pain.md`, theme 1). Here every "deleted at once" of upstream's table became
-//! "deleted after confirmation":
+//! Upstream deletes a Node that is not Ready at the first "does not exist" from the cloud. Wrong credentials, a wrong
+//! region or an API that lags then delete healthy Nodes (oracle/oci-cloud-controller-manager#57,
+//! kubernetes/kubernetes#58334). Here every "deleted at once" of upstream's table became "deleted after
+//! confirmation":
 //!
-//! 1. **By id.** Only the answer "there is no machine with exactly this provider id" counts, and only for an id with one of the provider's prefixes. Errors,
-//!    silence and searches by name never count.
-//! 2. **Twice.** Two such answers at least `confirm_after` (default 2 minutes) apart, with nothing else in between. A failed look-up in between
-//!    changes nothing; any sign of life starts over, and so does another provider, configuration or secret (they
-//!    change the provider's digest): two opinions have to come from the same source.
-//! 3. **Not young.** Answers count from `registration_grace` (default 5 minutes) after the Node's creation; clouds list new machines late.
-//! 4. **Not many.** If the Nodes that seem gone, together with those deleted within `window` (default 10 minutes), are more than the `share` (default
-//!    10 % of the provider's Nodes, at least 1), the brake engages and nothing is deleted. It releases by itself when they are no more
-//!    than the share again; an operator releases it by deleting the Nodes herself or by raising the share. Nodes
-//!    that the cluster autoscaler announced to remove (taint `ToBeDeletedByClusterAutoscaler`) are expected to go: they do not count and are not held.
+//! 1. **By id.** Only the answer "there is no machine with exactly this provider id" counts, and only for an id with
+//!    one of the provider's prefixes. Errors, silence and searches by name never count.
+//! 2. **Twice.** Two such answers at least `confirm_after` (default 2 minutes) apart, with nothing else in between. A
+//!    failed look-up in between changes nothing; any sign of life starts over, and so does another provider,
+//!    configuration or secret (they change the provider's digest): two opinions have to come from the same source.
+//! 3. **Not young.** Answers count from `registration_grace` (default 5 minutes) after the Node's creation; clouds
+//!    list new machines late.
+//! 4. **Not many.** If the Nodes that seem gone, together with those deleted within `window` (default 10 minutes),
+//!    are more than the `share` (default 10 % of the provider's Nodes, at least 1), the brake engages and nothing is
+//!    deleted. It releases by itself when they are no more than the share again; an operator releases it by deleting
+//!    the Nodes herself or by raising the share. Nodes that the cluster autoscaler announced to remove (taint
+//!    `ToBeDeletedByClusterAutoscaler`) are expected to go: they do not count and are not held.
 //!
-//! That the Node is still not Ready, still has its id and is the same object is checked against the API server right before the delete
-//! ([`cloud_node_lifecycle`](crate::cloud_node_lifecycle)).
+//! That the Node is still not Ready, still has its id and is the same object is checked against the API server right
+//! before the delete ([`cloud_node_lifecycle`](crate::cloud_node_lifecycle)).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -190,7 +193,8 @@ impl Guard {
         })
     }
 
-    /// Of the Nodes that are certain to be gone, by uid, which may be deleted. `nodes` is how many Nodes the provider has.
+    /// Of the Nodes that are certain to be gone, by uid, which may be deleted. `nodes` is how many Nodes the provider
+    /// has.
     pub fn admit(&mut self, certain: &[String], nodes: usize, now: Instant) -> Admission {
         while self.deletions.front().is_some_and(|at| now - *at >= self.rules.window) {
             self.deletions.pop_front();

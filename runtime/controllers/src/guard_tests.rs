@@ -1,4 +1,4 @@
-//! The brake's rules, told as the stories of `user-pain.md`, theme 1.
+//! The brake's rules, told as the stories that users told.
 
 use super::*;
 

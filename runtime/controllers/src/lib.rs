@@ -3,13 +3,13 @@
 //! ```text
 //!   API server --watch--> watch (trimmed cache) --> queue --> cloud_node, cloud_node_lifecycle,
 //!                                                             service_lb, node_route
-//!                                                               |  ask `Cloud` (cloudwit-model), many Nodes in one call
+//!                                                               |  ask `Cloud`, many Nodes in one call
 //!                                                               v
 //!                                                             *_plan (pure)  -->  guard  -->  apply  --> API server
 //! ```
 //!
-//! Loops decide in pure `*_plan` files and write through [`apply`], the only writer. Nothing here knows wasm.
-//! Start with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
+//! Loops decide in pure `*_plan` files and write through [`apply`], the only writer. Nothing here knows wasm. Start
+//! with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
 
 pub mod apply;
 pub mod backoff;

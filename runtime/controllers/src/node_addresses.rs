@@ -22,8 +22,8 @@ pub enum AddressError {
     },
     /// The cloud does not know this address.
     #[error(
-        "the kubelet was told to use the address {wanted} (annotation alpha.kubernetes.io/provided-node-ip), which the cloud \
-         does not list for this machine; it lists {offered}"
+        "the kubelet was told to use the address {wanted} (annotation alpha.kubernetes.io/provided-node-ip), which the \
+         cloud does not list for this machine; it lists {offered}"
     )]
     NotOffered {
         /// The address in the annotation.
@@ -78,8 +78,9 @@ pub fn add_all(list: &mut Vec<NodeAddress>, more: impl IntoIterator<Item = NodeA
 
 /// Whether the list has to be written.
 ///
-/// As upstream, order between kinds does not matter. Within a kind it does: upstream reports every list with two addresses of
-/// one kind as changed and then sends an empty patch in each period, and takes `[a, b]` and `[b, b]` for equal (N3).
+/// As upstream, order between kinds does not matter. Within a kind it does: upstream reports every list with two
+/// addresses of one kind as changed and then sends an empty patch in each period, and takes `[a, b]` and `[b, b]` for
+/// equal (N3).
 pub fn changed(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
     let of_kind = |list: &[NodeAddress], kind: &str| -> Vec<String> {
         list.iter()
@@ -97,8 +98,9 @@ fn check_provided(cloud: &[NodeAddress], provided: &str) -> Result<(), AddressEr
     prefer_provided(cloud, provided).map(|_| ())
 }
 
-/// Puts the provided addresses first and drops their rivals (`node/helpers/address.go:GetNodeAddressesFromNodeIP`): for each provided IP
-/// the entries that equal it, in the cloud's spelling and whatever their kind; then all entries of kinds that none of these had.
+/// Puts the provided addresses first and drops their rivals (`node/helpers/address.go:GetNodeAddressesFromNodeIP`):
+/// for each provided IP the entries that equal it, in the cloud's spelling and whatever their kind; then all entries
+/// of kinds that none of these had.
 pub fn prefer_provided(cloud: &[NodeAddress], provided: &str) -> Result<Vec<NodeAddress>, AddressError> {
     let mut preferred: Vec<NodeAddress> = Vec::new();
     for wanted in parse_provided(provided)? {
@@ -151,7 +153,8 @@ pub fn parse_provided(value: &str) -> Result<Vec<IpAddr>, AddressError> {
     }
 }
 
-/// Reads an IP address as Go did before 1.17: decimal parts may have leading zeros. An IPv4 address mapped into IPv6 is the IPv4 address.
+/// Reads an IP address as Go did before 1.17: decimal parts may have leading zeros. An IPv4 address mapped into IPv6
+/// is the IPv4 address.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     let parse_v4 = |text: &str| -> Option<Ipv4Addr> {
         let parts: Vec<&str> = text.split('.').collect();

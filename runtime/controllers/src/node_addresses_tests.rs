@@ -1,4 +1,5 @@
-//! `TestGetNodeAddressesFromNodeIP`, `TestAddToNodeAddresses`, `TestNodeAddressesChangeDetected` and what they leave out.
+//! `TestGetNodeAddressesFromNodeIP`, `TestAddToNodeAddresses`, `TestNodeAddressesChangeDetected` and what they leave
+//! out.
 
 use cloudwit_model::AddressKind;
 
@@ -138,8 +139,8 @@ fn a_provided_ip_that_the_cloud_does_not_list_is_an_error_that_names_both() {
     let error = prefer_provided(&list("I 10.1.1.1, E 55.55.55.55"), "10.2.2.2").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the kubelet was told to use the address 10.2.2.2 (annotation alpha.kubernetes.io/provided-node-ip), which the cloud \
-         does not list for this machine; it lists InternalIP 10.1.1.1, ExternalIP 55.55.55.55"
+        "the kubelet was told to use the address 10.2.2.2 (annotation alpha.kubernetes.io/provided-node-ip), which the \
+         cloud does not list for this machine; it lists InternalIP 10.1.1.1, ExternalIP 55.55.55.55"
     );
     // dual request, single-stack cloud
     assert!(prefer_provided(&list("I 10.1.1.1, H host"), "10.1.1.1,fc01::5678").is_err());

@@ -1,4 +1,5 @@
-//! Labels that Nodes get from their cloud: which keys, which values are allowed, and how old and new names are kept equal. Pure.
+//! Labels that Nodes get from their cloud: which keys, which values are allowed, and how old and new names are kept
+//! equal. Pure.
 
 use std::collections::BTreeMap;
 
@@ -114,13 +115,11 @@ fn invalid(key: &str, value: &str) -> Option<&'static str> {
     }
     if !is_word(name) {
         return Some(
-            "the name in the key has to be 1 to 63 letters, digits, '-', '_' or '.', and begin and end with a letter or digit",
+            "the name in the key has to be 1 to 63 letters, digits, '-', '_' or '.', letter or digit first and last",
         );
     }
     if !value.is_empty() && !is_word(value) {
-        return Some(
-            "a value has to be at most 63 letters, digits, '-', '_' or '.', and begin and end with a letter or digit",
-        );
+        return Some("a value has to be at most 63 letters, digits, '-', '_' or '.', letter or digit first and last");
     }
     None
 }

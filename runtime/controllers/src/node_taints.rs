@@ -1,5 +1,5 @@
-//! Writing a Node's taints. They are one list that is replaced as a whole, so the patch names the version it was planned on; on a conflict the
-//! Node is read from the API server and planned again.
+//! Writing a Node's taints. They are one list that is replaced as a whole, so the patch names the version it was
+//! planned on; on a conflict the Node is read from the API server and planned again.
 
 use std::time::Duration;
 
@@ -11,11 +11,13 @@ use tokio::time::sleep;
 use crate::apply::{Apply, Part, Target, WriteError};
 use crate::watch::Cache;
 
-/// Attempts against conflicts, and the pause between them, to which up to as much again is added (`node/helpers/taints.go`).
+/// Attempts against conflicts, and the pause between them, to which up to as much again is added
+/// (`node/helpers/taints.go`).
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Writes the taints that `plan` wants; None from it means that they are right. No request is made then, and none before the first write.
+/// Writes the taints that `plan` wants; None from it means that they are right. No request is made then, and none
+/// before the first write.
 pub async fn write_taints(
     apply: &Apply,
     cache: &Cache<Node>,

@@ -3,12 +3,13 @@
 use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, ProviderId, ProviderIdentity};
 use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 
-/// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by key alone,
-/// whatever its value and effect.
+/// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by
+/// key alone, whatever its value and effect.
 pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// Key of the taint of a Node whose machine is stopped; its effect is `NoSchedule`.
 pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
-/// Key of our taint for a Node whose machine is gone, where deletion is switched to tainting; its effect is `NoSchedule`.
+/// Key of our taint for a Node whose machine is gone, where deletion is switched to tainting; its effect is
+/// `NoSchedule`.
 pub const ABSENT: &str = "cloudwit.dev/absent";
 /// Key of the taint by which the cluster autoscaler announces that it removes a Node's machine.
 pub const AUTOSCALER_DELETES: &str = "ToBeDeletedByClusterAutoscaler";
@@ -66,8 +67,8 @@ pub fn provider_id(node: &Node) -> Option<ProviderId> {
         .and_then(ProviderId::new)
 }
 
-/// Whether this provider looks after the Node: its provider id has one of the provider's prefixes. A Node without an id, and a
-/// provider without prefixes, belong to each other as they do upstream.
+/// Whether this provider looks after the Node: its provider id has one of the provider's prefixes. A Node without an
+/// id, and a provider without prefixes, belong to each other as they do upstream.
 pub fn belongs_to(node: &Node, provider: &ProviderIdentity) -> bool {
     provider.provider_id_prefixes.is_empty()
         || provider_id(node).is_none_or(|id| id.has_prefix(&provider.provider_id_prefixes))

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// The four controllers. Their names are IDs in flags, metrics, Events and RBAC (`cloud-provider names/controller_names.go`).
+/// The four controllers. Their names are IDs in flags, metrics, Events and RBAC (`cloud-provider
+/// names/controller_names.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Controller {
     /// Initialises Nodes and keeps their addresses current.
@@ -61,14 +62,16 @@ impl Controller {
 /// Initialisation and address refresh.
 #[derive(Debug, Clone)]
 pub struct NodeOptions {
-    /// Nodes that are written at the same time. Upstream's default is 1, because there a worker also means a cloud call in
-    /// flight; here one look-up serves all waiting Nodes and the number only bounds requests to the API server.
+    /// Nodes that are written at the same time. Upstream's default is 1, because there a worker also means a cloud
+    /// call in flight; here one look-up serves all waiting Nodes and the number only bounds requests to the API
+    /// server.
     pub concurrent_syncs: usize,
     /// The same for the address refresh. None takes `concurrent_syncs`.
     pub concurrent_status_updates: Option<usize>,
     /// Pause between two address refreshes.
     pub status_update_frequency: Duration,
-    /// After the first waiting Node the loop waits this long for others, so that Nodes that join together share a look-up.
+    /// After the first waiting Node the loop waits this long for others, so that Nodes that join together share a
+    /// look-up.
     pub gather: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! The keyed queue between a watch and a loop.
 //!
-//! In four sentences: a key waits at most once, however often it is added; of several wishes for a key the earliest wins; a key
-//! is never worked on twice at once, and a wish during the work comes after it; a failing key pauses longer each
-//! time, a key that asked to be called later does not.
+//! In four sentences: a key waits at most once, however often it is added; of several wishes for a key the earliest
+//! wins; a key is never worked on twice at once, and a wish during the work comes after it; a failing key pauses
+//! longer each time, a key that asked to be called later does not.
 //!
 //! [`Queue::take_batch`] hands out all keys that are ready, so one cloud call can serve them together.
 
@@ -115,8 +115,8 @@ impl Queue {
         self.take_batch(1, Duration::ZERO).await?.pop()
     }
 
-    /// Up to `max` ready keys, at least one. After the first is ready it waits `gather` for others, unless `max` are there already.
-    /// None after [`close`](Self::close).
+    /// Up to `max` ready keys, at least one. After the first is ready it waits `gather` for others, unless `max` are
+    /// there already. None after [`close`](Self::close).
     pub async fn take_batch(&self, max: usize, gather: Duration) -> Option<Vec<Taken>> {
         loop {
             let mut changed = pin!(self.shared.changed.notified());

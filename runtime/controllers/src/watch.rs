@@ -1,11 +1,12 @@
 //! The caches of Nodes and Services: one watch per kind feeds everybody.
 //!
-//! Objects are trimmed on arrival to what the controllers read, so that thousands of Nodes stay small. The list comes as a
-//! stream where the API server can (one object in memory at a time), else in pages; errors back off and the watch
-//! goes on where it stopped. Listeners get old and new object together, which is why this is not `kube`'s own store.
+//! Objects are trimmed on arrival to what the controllers read, so that thousands of Nodes stay small. The list comes
+//! as a stream where the API server can (one object in memory at a time), else in pages; errors back off and the
+//! watch goes on where it stopped. Listeners get old and new object together, which is why this is not `kube`'s own
+//! store.
 //!
 //! A write puts its answer into the cache at once ([`Cache::observe`]): the next look at the object then sees the
-//! write even where the watch lags, so stale updates never repeat work (`user-pain.md`, theme 2).
+//! write even where the watch lags, so stale updates never repeat work (kubernetes/kubernetes#75285).
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -195,7 +196,8 @@ impl<K: Watched> Cache<K> {
         self.len() == 0
     }
 
-    /// Calls `listener` on every change from now on. It runs on the watch's task, so it must be quick: put the key into a queue.
+    /// Calls `listener` on every change from now on. It runs on the watch's task, so it must be quick: put the key
+    /// into a queue.
     pub fn listen(&self, listener: impl Fn(&Key, Change<'_, K>) + Send + Sync + 'static) {
         write(&self.listeners).push(Box::new(listener));
     }
@@ -291,8 +293,8 @@ impl<K: Watched> Cache<K> {
         }
     }
 
-    /// Stores an object from the watch. A list is believed as it is (an API server restored from a backup counts from a lower
-    /// version); a single event that is older than our own last write is not.
+    /// Stores an object from the watch. A list is believed as it is (an API server restored from a backup counts from
+    /// a lower version); a single event that is older than our own last write is not.
     fn put(&self, mut object: K, from_list: bool) -> Key {
         object.trim();
         let key = key_of(&object);
@@ -366,8 +368,8 @@ pub fn key_of<K: Resource>(object: &K) -> Key {
     }
 }
 
-/// The resource version as a number, 0 where it is none: Kubernetes guarantees the order of versions of one object since 1.35
-/// and has counted upwards ever since.
+/// The resource version as a number, 0 where it is none: Kubernetes guarantees the order of versions of one object
+/// since 1.35 and has counted upwards ever since.
 fn version_of<K: Resource>(object: &K) -> u64 {
     object
         .meta()

@@ -135,7 +135,7 @@ fn what_nobody_reads_is_thrown_away() {
             "annotations": { "alpha.kubernetes.io/provided-node-ip": "10.0.0.1", "big": "x" },
             "managedFields": [{ "manager": "kubelet" }],
         },
-        "spec": { "providerID": "sim://a", "podCIDRs": ["10.0.0.0/24"], "taints": [{ "key": "k", "effect": "NoSchedule" }] },
+        "spec": { "providerID": "sim://a", "podCIDRs": ["10.0.0.0/24"] },
         "status": {
             "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }],
             "images": [{ "names": ["x"] }],
@@ -146,7 +146,8 @@ fn what_nobody_reads_is_thrown_away() {
                 { "type": "DiskPressure", "status": "False" },
             ],
             "nodeInfo": {
-                "systemUUID": "uuid", "machineID": "m", "bootID": "b", "kernelVersion": "k", "osImage": "o", "containerRuntimeVersion": "c",
+                "systemUUID": "uuid", "machineID": "m", "bootID": "b", "kernelVersion": "k", "osImage": "o",
+                "containerRuntimeVersion": "c",
                 "kubeletVersion": "v", "kubeProxyVersion": "v", "operatingSystem": "linux", "architecture": "amd64",
             },
         },

@@ -1,10 +1,12 @@
 //! How Nodes become part of the cluster and keep their addresses.
 
+use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use cloudwit_controllers::{Controller, ControllersError, Options};
 use cloudwit_model::{Address, AddressKind, Failure, Instance};
 use cloudwit_test_support::objects::is_uninitialised;
@@ -12,8 +14,10 @@ use cloudwit_test_support::{ApiServer, NodeBuilder, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Taint;
 use kube::Client;
-use kube::api::{ListParams, PostParams};
+use kube::api::PostParams;
 use kube::client::Body;
+use kube::runtime::{WatchStreamExt, watcher};
+use tokio::time::timeout;
 
 use crate::fake_cloud::{FakeCloud, Machine, Running, quick};
 use crate::helpers::*;
@@ -77,20 +81,17 @@ async fn a_thousand_nodes_are_initialised_with_a_handful_of_cloud_calls_and_two_
         .await?;
     let start = Instant::now();
     let running = Running::start(client.clone(), &cloud, init_only());
-    eventually(LONG, "all Nodes are initialised", || async {
-        let list = nodes(&client).list(&ListParams::default()).await?;
-        let mut left = 0;
-        for node in &list.items {
-            left += usize::from(is_uninitialised(node));
-            ensure!(
-                is_uninitialised(node) || address_list(node).len() == 3,
-                "without taint and without addresses"
-            );
+    let mut changes = pin!(watcher(nodes(&client), watcher::Config::default()).touched_objects());
+    let mut initialised = HashSet::new();
+    while initialised.len() < NODES {
+        let node = timeout(LONG, changes.next()).await?.context("the watch ended")??;
+        if !is_uninitialised(&node) {
+            ensure!(address_list(&node).len() == 3, "without taint and without addresses");
+            initialised.insert(node.metadata.name);
         }
-        ensure!(left == 0, "{left} are left");
-        Ok(())
-    })
-    .await;
+    }
+    let counted = || async { running.writes("nodes", "patch") >= NODES as f64 };
+    eventually(LONG, "the last answer has arrived", counted).await;
     let (status, object) = (
         running.writes("nodes/status", "patch"),
         running.writes("nodes", "patch"),
@@ -311,7 +312,8 @@ async fn a_replaced_node_never_gets_its_predecessors_facts() -> Result<()> {
         .create(&client)
         .await?;
     assert_ne!(second.metadata.uid, third.metadata.uid);
-    // The call for the second has not looked yet; it answers with what the cloud says now. What the third gets comes from a call of its own.
+    // The call for the second has not looked yet; it answers with what the cloud says now. What the third gets comes
+    // from a call of its own.
     drop(closed);
     let node = eventually(LONG, "the third is initialised", || {
         is_initialised(&client, "replaced-1")

@@ -10,6 +10,8 @@ use serde_json::json;
 use crate::fake_cloud::{FakeCloud, Machine, Running};
 use crate::helpers::*;
 
+const CALLS: &str = "cloud_node_lifecycle_controller_cloud_provider_calls_total";
+
 /// `Test_NodesDeleted` and `Test_NodesShutdown` on the real thing.
 #[tokio::test]
 async fn the_gone_are_deleted_the_stopped_are_tainted_and_the_ready_are_left_alone() -> Result<()> {
@@ -72,9 +74,7 @@ async fn the_gone_are_deleted_the_stopped_are_tainted_and_the_ready_are_left_alo
     })
     .await;
     let result = |operation: &str, result: &str| {
-        running.metric(&format!(
-            "cloud_node_lifecycle_controller_cloud_provider_calls_total{{operation=\"{operation}\",result=\"{result}\"}}"
-        ))
+        running.metric(&format!("{CALLS}{{operation=\"{operation}\",result=\"{result}\"}}"))
     };
     for (operation, outcome) in [
         ("instance_exists", "success"),
