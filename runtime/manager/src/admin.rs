@@ -24,7 +24,10 @@ pub struct Admin {
 impl Admin {
     /// Pages over these metrics; not ready yet.
     pub fn new(registry: Registry) -> Self {
-        Self { registry: Arc::new(registry), ready: Arc::default() }
+        Self {
+            registry: Arc::new(registry),
+            ready: Arc::default(),
+        }
     }
 
     /// From now on `/readyz` says yes.
@@ -44,7 +47,9 @@ impl Admin {
             .route("/readyz", get(readyz))
             .route("/metrics", get(metrics))
             .with_state(self);
-        axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await?;
+        axum::serve(listener, router)
+            .with_graceful_shutdown(shutdown.cancelled_owned())
+            .await?;
         Ok(())
     }
 }
@@ -60,9 +65,14 @@ async fn readyz(State(admin): State<Admin>) -> (StatusCode, &'static str) {
 async fn metrics(State(admin): State<Admin>) -> axum::response::Response {
     let mut text = String::new();
     match prometheus_client::encoding::text::encode(&mut text, &admin.registry) {
-        Ok(()) => {
-            ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
-        }
+        Ok(()) => (
+            [(
+                header::CONTENT_TYPE,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )],
+            text,
+        )
+            .into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

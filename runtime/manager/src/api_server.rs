@@ -27,17 +27,26 @@ pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
     let version = answer
         .map_err(|_| anyhow!("no answer within {} s", FIRST_ANSWER.as_secs()))
         .and_then(|answer| answer.map_err(|error| anyhow!(root_cause(&error))))
-        .map_err(|why| anyhow!("the API server at {url} ({origin}) cannot be used: {why}; check address, certificate and network"))?;
+        .map_err(|why| {
+            anyhow!("the API server at {url} ({origin}) cannot be used: {why}; check address, certificate and network")
+        })?;
     tracing::info!(%url, version = %version.git_version, "connected to the API server");
     Ok(client)
 }
 
 async fn from_file(file: &Path) -> anyhow::Result<Config> {
-    let kubeconfig = Kubeconfig::read_from(file)
-        .with_context(|| format!("--kubeconfig={}: cannot be used", file.display()))?;
+    // The library's own words repeat the path and the cause; the cause alone is what helps.
+    let unusable = |error: &dyn std::error::Error| {
+        anyhow!(
+            "--kubeconfig={}: cannot be used: {}; give a kubeconfig file of this cluster",
+            file.display(),
+            root_cause(error)
+        )
+    };
+    let kubeconfig = Kubeconfig::read_from(file).map_err(|error| unusable(&error))?;
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .with_context(|| format!("--kubeconfig={}: cannot be used", file.display()))
+        .map_err(|error| unusable(&error))
 }
 
 /// The innermost reason: the outer layers only say that a request failed.

@@ -97,7 +97,13 @@ pub struct ClusterArgs {
 pub struct ControllerArgs {
     /// Which run: `*` for all, NAME for one, -NAME for all but one. Names: cloud-node-controller,
     /// cloud-node-lifecycle-controller, service-lb-controller, node-route-controller; upstream's short names work too.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "*",
+        allow_hyphen_values = true
+    )]
     pub controllers: Vec<String>,
 
     /// How often addresses of initialised Nodes are refreshed.

@@ -67,7 +67,8 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
     check_periods(args, &mut problems);
     if args.cluster.leader_elect {
         problems.push(
-            "--leader-elect=true: leader election is not built in yet; run one replica with --leader-elect=false".into(),
+            "--leader-elect=true: leader election is not built in yet; run one replica with --leader-elect=false"
+                .into(),
         );
     }
     if !problems.is_empty() {
@@ -112,7 +113,9 @@ fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
 }
 
 fn settings_file(file: Option<&Path>, problems: &mut Vec<String>) -> SettingsFile {
-    let Some(file) = file else { return SettingsFile::default() };
+    let Some(file) = file else {
+        return SettingsFile::default();
+    };
     let flag = format!("--provider-settings={}", file.display());
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -140,12 +143,16 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<String>) -> Vec<IpNet> {
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         match part.parse::<IpNet>() {
             Ok(cidr) => cidrs.push(cidr.trunc()),
-            Err(_) => problems.push(format!("--cluster-cidr: {part:?} is no CIDR; write for example 10.244.0.0/16")),
+            Err(_) => problems.push(format!(
+                "--cluster-cidr: {part:?} is no CIDR; write for example 10.244.0.0/16"
+            )),
         }
     }
     let v4 = cidrs.iter().filter(|cidr| matches!(cidr, IpNet::V4(_))).count();
     if v4 > 1 || cidrs.len() - v4 > 1 {
-        problems.push(format!("--cluster-cidr: {text:?} has two ranges of one family; give one IPv4 and one IPv6 range"));
+        problems.push(format!(
+            "--cluster-cidr: {text:?} has two ranges of one family; give one IPv4 and one IPv6 range"
+        ));
     }
     cidrs
 }
@@ -153,7 +160,10 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<String>) -> Vec<IpNet> {
 fn check_periods(args: &Args, problems: &mut Vec<String>) {
     let (controllers, deletion) = (&args.controllers, &args.deletion);
     for (flag, period) in [
-        ("--node-status-update-frequency", controllers.node_status_update_frequency),
+        (
+            "--node-status-update-frequency",
+            controllers.node_status_update_frequency,
+        ),
         ("--node-monitor-period", controllers.node_monitor_period),
         ("--route-reconciliation-period", controllers.route_reconciliation_period),
         ("--node-deletion-window", deletion.node_deletion_window),
@@ -178,7 +188,9 @@ mod tests {
 
     fn of(dir: &Path, flags: &[&str]) -> Result<Settings, Problems> {
         let dir = format!("--provider-dir={}", dir.display());
-        resolve(&Args::parse_from(["cloudwit", &dir].into_iter().chain(flags.iter().copied())))
+        resolve(&Args::parse_from(
+            ["cloudwit", &dir].into_iter().chain(flags.iter().copied()),
+        ))
     }
 
     #[test]
@@ -198,8 +210,19 @@ mod tests {
         )
         .unwrap_err()
         .to_string();
-        assert!(error.starts_with("7 mistakes in the configuration, nothing was started:"), "{error}");
-        for part in ["azure", "known: sim", "/gone.json", "/gone.yaml", "\"nope\"", "10.0.0.0/33", "--node-monitor-period=0s"] {
+        assert!(
+            error.starts_with("7 mistakes in the configuration, nothing was started:"),
+            "{error}"
+        );
+        for part in [
+            "azure",
+            "known: sim",
+            "/gone.json",
+            "/gone.yaml",
+            "\"nope\"",
+            "10.0.0.0/33",
+            "--node-monitor-period=0s",
+        ] {
             assert!(error.contains(part), "{part} is missing in: {error}");
         }
     }
@@ -216,7 +239,9 @@ mod tests {
         let file = dir.path().join("settings.yaml");
         std::fs::write(&file, "grant: {}\n").unwrap();
         let flag = format!("--provider-settings={}", file.display());
-        let error = of(dir.path(), &["--cloud-provider=sim", &flag]).unwrap_err().to_string();
+        let error = of(dir.path(), &["--cloud-provider=sim", &flag])
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("settings.yaml") && error.contains("grant"), "{error}");
     }
 
@@ -230,7 +255,11 @@ mod tests {
         )
         .unwrap();
         let flag = format!("--provider-settings={}", file.display());
-        let settings = of(dir.path(), &["--cloud-provider=sim", &flag, "--cluster-cidr=10.1.2.3/16, fd00::/48"]).unwrap();
+        let settings = of(
+            dir.path(),
+            &["--cloud-provider=sim", &flag, "--cluster-cidr=10.1.2.3/16, fd00::/48"],
+        )
+        .unwrap();
         assert_eq!(settings.provider.values, [("region".to_owned(), "north".to_owned())]);
         assert_eq!(settings.provider.grants.http.len(), 1);
         assert_eq!(settings.provider.cluster_cidrs, ["10.1.0.0/16", "fd00::/48"]);
@@ -240,7 +269,11 @@ mod tests {
     #[test]
     fn two_ranges_of_one_family_are_refused() {
         let dir = folder();
-        let error = of(dir.path(), &["--cloud-provider=sim", "--cluster-cidr=10.0.0.0/16,10.1.0.0/16"]).unwrap_err();
+        let error = of(
+            dir.path(),
+            &["--cloud-provider=sim", "--cluster-cidr=10.0.0.0/16,10.1.0.0/16"],
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("two ranges of one family"), "{error}");
     }
 }

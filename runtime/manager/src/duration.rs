@@ -9,8 +9,15 @@ use std::time::Duration;
 pub struct GoDuration(pub Duration);
 
 /// Seconds in each unit, the longer names first so that `ms` is not read as `m`.
-const UNITS: [(&str, f64); 7] =
-    [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+const UNITS: [(&str, f64); 7] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+];
 
 impl FromStr for GoDuration {
     type Err = String;
@@ -29,8 +36,10 @@ impl FromStr for GoDuration {
             let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
             let (number, unit_and_more) = rest.split_at(digits);
             let number: f64 = number.parse().map_err(|_| wrong())?;
-            let (unit, factor) =
-                UNITS.into_iter().find(|(unit, _)| unit_and_more.starts_with(unit)).ok_or_else(wrong)?;
+            let (unit, factor) = UNITS
+                .into_iter()
+                .find(|(unit, _)| unit_and_more.starts_with(unit))
+                .ok_or_else(wrong)?;
             seconds += number * factor;
             rest = &unit_and_more[unit.len()..];
         }

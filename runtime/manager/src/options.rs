@@ -1,8 +1,6 @@
 //! The controllers' options from the command line.
 
-use cloudwit_controllers::{
-    LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
-};
+use cloudwit_controllers::{LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share};
 
 use crate::args::{Args, NodeDeletionChoice};
 use crate::config::Settings;
@@ -35,7 +33,9 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
             },
             window: deletion.node_deletion_window.0,
         },
-        service: ServiceOptions { concurrent_syncs: controllers.concurrent_service_syncs.into() },
+        service: ServiceOptions {
+            concurrent_syncs: controllers.concurrent_service_syncs.into(),
+        },
         route: RouteOptions {
             configure: controllers.configure_cloud_routes,
             cluster_cidrs: settings.cluster_cidrs.clone(),

@@ -29,7 +29,11 @@ pub enum ProviderDirError {
 }
 
 fn known_text(known: &[String]) -> String {
-    if known.is_empty() { "the folder holds no provider at all".into() } else { format!("known: {}", known.join(", ")) }
+    if known.is_empty() {
+        "the folder holds no provider at all".into()
+    } else {
+        format!("known: {}", known.join(", "))
+    }
 }
 
 /// The component of the provider of that name.
@@ -37,7 +41,10 @@ fn known_text(known: &[String]) -> String {
 /// The folder may be a ConfigMap mount: its entries are links through `..data`, so links are followed and names that
 /// start with a dot are none of ours.
 pub fn find(dir: &Path, name: &str) -> Result<PathBuf, ProviderDirError> {
-    let entries = fs::read_dir(dir).map_err(|source| ProviderDirError::Unreadable { dir: dir.into(), source })?;
+    let entries = fs::read_dir(dir).map_err(|source| ProviderDirError::Unreadable {
+        dir: dir.into(),
+        source,
+    })?;
     let mut known: Vec<String> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.path().is_file())
@@ -49,7 +56,11 @@ pub fn find(dir: &Path, name: &str) -> Result<PathBuf, ProviderDirError> {
     if known.iter().any(|candidate| candidate == name) {
         Ok(dir.join(format!("{name}.wasm")))
     } else {
-        Err(ProviderDirError::Unknown { name: name.into(), dir: dir.into(), known })
+        Err(ProviderDirError::Unknown {
+            name: name.into(),
+            dir: dir.into(),
+            known,
+        })
     }
 }
 
@@ -91,7 +102,17 @@ mod tests {
     #[test]
     fn an_empty_or_missing_folder_is_said_plainly() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(find(dir.path(), "sim").unwrap_err().to_string().contains("holds no provider at all"));
-        assert!(find(&dir.path().join("gone"), "sim").unwrap_err().to_string().contains("cannot be read"));
+        assert!(
+            find(dir.path(), "sim")
+                .unwrap_err()
+                .to_string()
+                .contains("holds no provider at all")
+        );
+        assert!(
+            find(&dir.path().join("gone"), "sim")
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be read")
+        );
     }
 }

@@ -50,14 +50,27 @@ async fn load(
     cluster: &Cluster,
     registry: &mut Registry,
 ) -> anyhow::Result<Provider> {
-    let options = HostOptions { cache_dir: args.provider.cache_dir.clone(), ..HostOptions::default() };
+    let options = HostOptions {
+        cache_dir: args.provider.cache_dir.clone(),
+        ..HostOptions::default()
+    };
     let host = Host::new(options, registry)?;
-    let outside = Outside { events: cluster.event_sink(), cluster: cluster.view() };
+    let outside = Outside {
+        events: cluster.event_sink(),
+        cluster: cluster.view(),
+    };
     let provider = host.load(&settings.component, settings.provider, outside).await?;
     let problems = provider.check().await?;
     if !problems.is_empty() {
-        let list: String = problems.iter().map(|problem| format!("\n  - {}: {}", problem.at, problem.message)).collect();
-        let file = args.provider.cloud_config.as_ref().map_or("(none)".into(), |file| file.display().to_string());
+        let list: String = problems
+            .iter()
+            .map(|problem| format!("\n  - {}: {}", problem.at, problem.message))
+            .collect();
+        let file = args
+            .provider
+            .cloud_config
+            .as_ref()
+            .map_or("(none)".into(), |file| file.display().to_string());
         bail!("the provider does not accept its configuration, --cloud-config={file}:{list}");
     }
     match provider.probe().await {

@@ -6,14 +6,25 @@ use cloudwit_controllers::Controller;
 ///
 /// As upstream does it (`controller-manager app/helper.go`): the first entry that names a controller decides, `*` stands for all the rest.
 pub fn select(entries: &[String]) -> Result<Vec<Controller>, Vec<String>> {
-    let known = |name: &str| Controller::ALL.into_iter().find(|one| one.name() == name || one.alias() == name);
-    let entries: Vec<&str> = entries.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()).collect();
+    let known = |name: &str| {
+        Controller::ALL
+            .into_iter()
+            .find(|one| one.name() == name || one.alias() == name)
+    };
+    let entries: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.trim())
+        .filter(|entry| !entry.is_empty())
+        .collect();
     let wrong: Vec<String> = entries
         .iter()
         .filter(|entry| **entry != "*" && known(entry.strip_prefix('-').unwrap_or(entry)).is_none())
         .map(|entry| {
             let names = Controller::ALL.map(Controller::name);
-            format!("--controllers: {entry:?} is not in the list of known controllers; known: *, {}", names.join(", "))
+            format!(
+                "--controllers: {entry:?} is not in the list of known controllers; known: *, {}",
+                names.join(", ")
+            )
         })
         .collect();
     if !wrong.is_empty() {
@@ -43,13 +54,23 @@ mod tests {
     #[test]
     fn a_star_stands_for_all_and_a_minus_takes_away() {
         assert_eq!(of("*").unwrap().len(), 4);
-        assert_eq!(of("*,-service").unwrap(), [Controller::CloudNode, Controller::CloudNodeLifecycle, Controller::NodeRoute]);
+        assert_eq!(
+            of("*,-service").unwrap(),
+            [
+                Controller::CloudNode,
+                Controller::CloudNodeLifecycle,
+                Controller::NodeRoute
+            ]
+        );
         assert_eq!(of("-node-route-controller,*").unwrap().len(), 3);
     }
 
     #[test]
     fn without_a_star_only_what_is_named_runs() {
-        assert_eq!(of("cloud-node,service-lb-controller").unwrap(), [Controller::CloudNode, Controller::ServiceLb]);
+        assert_eq!(
+            of("cloud-node,service-lb-controller").unwrap(),
+            [Controller::CloudNode, Controller::ServiceLb]
+        );
         assert!(of("-service").unwrap().is_empty());
     }
 
@@ -63,7 +84,10 @@ mod tests {
     fn every_unknown_name_is_named() {
         let wrong = of("*,foo,-bar").unwrap_err();
         assert_eq!(wrong.len(), 2);
-        assert!(wrong[0].contains("\"foo\" is not in the list of known controllers"), "{wrong:?}");
+        assert!(
+            wrong[0].contains("\"foo\" is not in the list of known controllers"),
+            "{wrong:?}"
+        );
         assert!(wrong[1].contains("\"-bar\""), "{wrong:?}");
     }
 }

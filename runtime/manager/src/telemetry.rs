@@ -34,13 +34,15 @@ fn directives(verbosity: u8) -> String {
         2..=4 => "debug",
         _ => "trace",
     };
-    format!("warn,cloudwit={level},cloudwit_host={level},cloudwit_controllers={level},provider={level}")
+    // kube's client logs each refused connection as an error, which its caller reports anyway.
+    format!(
+        "warn,kube_client::client::builder=off,cloudwit={level},cloudwit_host={level},cloudwit_controllers={level},provider={level}"
+    )
 }
 
 /// Starts logging. Called once.
 pub fn init(args: &LoggingArgs) {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
