@@ -118,7 +118,8 @@ pub(crate) struct NodeRoute {
     /// Periodic looks in a row that found nothing to do.
     quiet: u32,
     next_list: Instant,
-    last_pass: Option<Instant>,
+    /// Node changes wait until then: passes keep their distance, and a cloud that asked for a pause gets it.
+    earliest_pass: Instant,
 }
 
 impl NodeRoute {
@@ -132,7 +133,7 @@ impl NodeRoute {
             told: BTreeSet::new(),
             quiet: 0,
             next_list: Instant::now(),
-            last_pass: None,
+            earliest_pass: Instant::now(),
         }
     }
 
@@ -152,10 +153,8 @@ impl NodeRoute {
     }
 
     async fn nodes_changed(&mut self) -> Outcome {
-        let too_soon = self
-            .last_pass
-            .and_then(|last| (last + SPACING).checked_duration_since(Instant::now()));
-        if let Some(pause) = too_soon.filter(|pause| !pause.is_zero()) {
+        let pause = self.earliest_pass.saturating_duration_since(Instant::now());
+        if !pause.is_zero() {
             return Outcome::Retry(Retry::After(pause));
         }
         match self.pass(Trigger::NodeChange).await {
@@ -166,14 +165,16 @@ impl NodeRoute {
 
     /// Compares everything and changes what differs. The error says when to try to list again.
     async fn pass(&mut self, trigger: Trigger) -> Result<(), Duration> {
-        self.last_pass = Some(Instant::now());
+        self.earliest_pass = Instant::now() + SPACING;
         let routes = match self.context.cloud.list_routes().await {
             Ok(routes) => routes,
             Err(error) => {
                 warn!(%error, "the routes could not be listed");
                 self.context.metrics.route.passed(PassOutcome::Error, trigger);
                 let pause = retry_pause(error.retry(), 1).max(self.period());
-                (self.quiet, self.next_list) = (0, Instant::now() + pause);
+                self.quiet = 0;
+                self.next_list = Instant::now() + pause;
+                self.earliest_pass = self.earliest_pass.max(self.next_list);
                 return Err(pause);
             }
         };
