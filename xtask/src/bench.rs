@@ -18,11 +18,20 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
     }
-    println!("building the guests");
     let provider = guests::provider("sim")?;
     let folder = guests::test_guests()?;
     let what = "building Cloudwit and the benchmark in the release profile (10 minutes the first time)";
-    progress::build(&["cloudwit", "cloudwit-bench"], &["--release"], what)?;
+    progress::cargo_build(
+        &[
+            "--release",
+            "--bins",
+            "--package",
+            "cloudwit",
+            "--package",
+            "cloudwit-bench",
+        ],
+        what,
+    )?;
     let mut command = Command::new(workspace::target().join("release/cloudwit-bench"));
     command
         .current_dir(workspace::root())

@@ -1,6 +1,8 @@
 //! `cargo xtask check`: the quick checks before a commit.
 
-use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
 
 use crate::steps::{Found, Steps, shown};
 use crate::{tools, workspace};
@@ -15,30 +17,41 @@ pub fn run() -> Result<()> {
     steps.run("format", format);
     steps.run("clippy", clippy);
     for name in packages()? {
-        let quiet = ["check", "--quiet", "--all-targets", "--package"];
+        let check = ["check", "--all-targets", "--package"];
         steps.run(&format!("{name} alone"), || {
-            shown(workspace::cargo().args(quiet).arg(&name))
+            shown(workspace::cargo().args(check).arg(&name))
         });
     }
     steps.finish()
 }
 
-/// `cargo fmt` would change nothing.
+/// `cargo fmt` would change nothing. Names the files it would change.
 pub fn format() -> Result<Found> {
-    shown(workspace::cargo().args(["fmt", "--all", "--check"]))
+    let root = workspace::root();
+    let listed = workspace::cargo()
+        .args(["fmt", "--all", "--", "--check", "-l"])
+        .output()
+        .context("starting cargo fmt")?;
+    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let short = |name: &str| {
+        name.strip_prefix(&format!("{}/", root.display()))
+            .unwrap_or(name)
+            .to_owned()
+    };
+    let files: BTreeSet<String> = names.lines().map(short).collect();
+    match files.len() {
+        0 if listed.status.success() => Ok(Found::default()),
+        0 => bail!("cargo fmt failed: {}", String::from_utf8_lossy(&listed.stderr).trim()),
+        count => {
+            let files: Vec<String> = files.into_iter().collect();
+            bail!("cargo fmt --all would change {count} files:\n  {}", files.join("\n  "))
+        }
+    }
 }
 
 /// Clippy has nothing to say about any target.
 pub fn clippy() -> Result<Found> {
-    shown(workspace::cargo().args([
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    shown(workspace::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
 /// The names of our packages.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{tools, workspace};
+use crate::{progress, tools, workspace};
 
 /// Names the folder with built components, for tests that `cargo xtask test` starts: they then build none.
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
@@ -47,17 +47,8 @@ fn built(packages: &[&str]) -> Result<PathBuf> {
     // Cargo has a lock of its own; this one keeps its "Blocking waiting for file lock" out of the tests' output.
     let lock = File::create(target.join("guests.lock")).context("making the lock of the guests' build")?;
     lock.lock().context("waiting for another process that builds guests")?;
-    let status = workspace::cargo()
-        .args(["build", "--quiet", "--target", tools::WASM_TARGET, "--profile", "guest"])
-        .args(packages)
-        .status()
-        .context("starting cargo")?;
-    if !status.success() {
-        bail!(
-            "guests could not be built: cargo build {} failed, see above",
-            packages.join(" ")
-        );
-    }
+    let how = ["--target", tools::WASM_TARGET, "--profile", "guest"];
+    progress::cargo_build(&[&how, packages].concat(), "building components").context("guests could not be built")?;
     Ok(target.join(tools::WASM_TARGET).join("guest"))
 }
 

@@ -15,7 +15,7 @@ use crate::workspace;
 /// How many of the last lines a failure shows.
 const TAIL: usize = 40;
 
-/// A line about something that takes long.
+/// A line about something that takes long. What is over within a second is not shown at all.
 pub struct Progress {
     what: String,
     started: Instant,
@@ -24,31 +24,36 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Says that it begins.
+    /// It begins.
     pub fn start(what: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let mut progress = Self {
+        Self {
             what: what.to_owned(),
             started: Instant::now(),
             shown: None,
             terminal,
-        };
-        progress.show("");
-        progress
+        }
     }
 
     /// Shows the newest state, unless the last one was shown just now.
     pub fn show(&mut self, detail: &str) {
-        let pause = Duration::from_secs(if self.terminal { 1 } else { 10 });
-        if self.shown.is_none_or(|shown| shown.elapsed() >= pause) {
+        let second = Duration::from_secs(1);
+        let pause = if self.terminal || self.shown.is_none() {
+            second
+        } else {
+            10 * second
+        };
+        if self.shown.unwrap_or(self.started).elapsed() >= pause {
             self.shown = Some(Instant::now());
             self.write(detail, if self.terminal { "" } else { "\n" });
         }
     }
 
-    /// Says that it is over.
+    /// It is over.
     pub fn finish(mut self, detail: &str) {
-        self.write(detail, "\n");
+        if self.shown.is_some() {
+            self.write(detail, "\n");
+        }
     }
 
     fn write(&mut self, detail: &str, end: &str) {
@@ -106,18 +111,14 @@ pub fn run(command: &mut Command, what: &str, mut describe: impl FnMut(&str) -> 
     Ok(out)
 }
 
-/// Builds the programs of these packages with cargo.
+/// Runs `cargo build` with these arguments.
 ///
 /// # Errors
 ///
-/// When they do not build; with the compiler's last lines.
-pub fn build(packages: &[&str], flags: &[&str], what: &str) -> Result<()> {
+/// When something does not build; with the compiler's last lines.
+pub fn cargo_build(arguments: &[&str], what: &str) -> Result<()> {
     let mut command = workspace::cargo();
-    command
-        .args(["build", "--bins"])
-        .args(flags)
-        .env("CARGO_TERM_COLOR", "never");
-    command.args(packages.iter().flat_map(|name| ["--package", name]));
+    command.arg("build").args(arguments).env("CARGO_TERM_COLOR", "never");
     let mut crates = 0;
     run(&mut command, what, |line| {
         if let Some(name) = line.trim().strip_prefix("Compiling ") {

@@ -19,10 +19,12 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     if args.kubeconfig.is_none() && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
     }
-    println!("building the provider sim");
     let provider = guests::provider("sim")?;
     let what = "building Cloudwit, the simulated cloud and the sandbox";
-    progress::build(&["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"], &[], what)?;
+    let packages = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"]
+        .map(|name| ["--package", name])
+        .concat();
+    progress::cargo_build(&[&["--bins"], packages.as_slice()].concat(), what)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     // Where another handler is set already, the sandbox is torn down all the same.
     let _ = ctrlc::set_handler(|| {});

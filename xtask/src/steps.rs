@@ -211,10 +211,10 @@ impl Summaries {
                 .and_then(|path| path.rsplit('/').next())
                 .and_then(|file| file.rsplit_once('-'));
             self.runner = file.map_or_else(|| format!("{runner} (documentation)"), |(name, _)| name.to_owned());
-        } else if let Some(summary) = text.strip_prefix("test result: ") {
-            if !summary.starts_with("ok. 0 passed") {
-                self.lines.push(format!("{}: {summary}", self.runner));
-            }
+        } else if let Some(summary) = text.strip_prefix("test result: ")
+            && !summary.starts_with("ok. 0 passed")
+        {
+            self.lines.push(format!("{}: {summary}", self.runner));
         }
     }
 }

@@ -33,10 +33,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         steps.leave_out("vet and build of tests/controlplane, since KUBEBUILDER_ASSETS brings another API server");
     }
-    steps.run("unit tests", || {
-        tests(cargo_test().args(["--workspace", "--exclude", "cloudwit-suite"]))
-    });
-    steps.run("suite", || tests(cargo_test().args(["--package", "cloudwit-suite"])));
+    steps.run("tests", run_tests);
     steps.run("sandbox", || {
         sandbox::run(&SandboxArgs {
             once: true,
@@ -56,13 +53,14 @@ pub fn run(args: &TestArgs) -> Result<()> {
     steps.finish()
 }
 
-/// `cargo test` that uses the guests of the step before and goes on after a failure.
-fn cargo_test() -> Command {
-    let mut command = workspace::cargo();
-    command
-        .args(["test", "--no-fail-fast"])
-        .env(guests::PREBUILT, built_guests());
-    command
+/// All tests of all crates: units, documentation, and the suite on the real API server. In one go, since each other choice of
+/// packages makes cargo build their dependencies with other features once more.
+fn run_tests() -> Result<Found> {
+    tests(
+        workspace::cargo()
+            .args(["test", "--workspace", "--no-fail-fast"])
+            .env(guests::PREBUILT, built_guests()),
+    )
 }
 
 fn built_guests() -> PathBuf {

@@ -55,7 +55,10 @@ fn check(command: &str) -> Result<(), String> {
 /// The flags of the binary are fields of its arguments.
 fn check_flags(command: &str, arguments: &[&str]) -> Result<(), String> {
     let declared: String = ["args.rs", "telemetry.rs"]
-        .map(|file| fs::read_to_string(root().join("runtime/manager/src").join(file)).unwrap())
+        .map(|file| {
+            fs::read_to_string(root().join("runtime/manager/src").join(file))
+                .expect("the manager declares its flags there")
+        })
         .concat();
     for flag in arguments.iter().filter_map(|argument| argument.strip_prefix("--")) {
         let name = flag.split('=').next().unwrap_or_default().replace('-', "_");
