@@ -24,6 +24,9 @@ const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// Longest message of a failure, in bytes. It goes into Events and logs.
 const MESSAGE: usize = 2 << 10;
 
+/// Longest name, version or prefix, in bytes.
+const WORD: usize = 128;
+
 /// A list answer has to have the length of the list that was asked about.
 pub(crate) fn same_length(what: &str, asked: usize, answered: usize) -> Checked<()> {
     if asked == answered {
@@ -102,9 +105,20 @@ pub(crate) fn token(token: String) -> Checked<String> {
     )))
 }
 
-/// The text of a failure, not longer than is useful.
+/// The text of a failure: one line, not longer than is useful.
 pub(crate) fn message(text: String) -> String {
-    shortened(text, MESSAGE)
+    shortened(text, MESSAGE).replace(char::is_control, " ")
+}
+
+/// A short text without blanks, such as a name, a version or a prefix: it appears in every log line.
+pub(crate) fn word(what: &str, text: String) -> Checked<String> {
+    if !text.is_empty() && text.len() <= WORD && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text);
+    }
+    let shown = shortened(text, WORD);
+    Err(Nonsense(format!(
+        "{what} is {shown:?}; it needs 1 to {WORD} visible ASCII characters"
+    )))
 }
 
 /// The text, at most `most` bytes of it.
@@ -164,6 +178,17 @@ mod tests {
         assert!(token("t".repeat(TOKEN + 1)).is_err());
         assert!(message("ä".repeat(MESSAGE)).len() <= MESSAGE);
         assert_eq!(message("short".into()), "short");
+        assert_eq!(message("two\nlines\x1b".into()), "two lines ");
+    }
+
+    #[test]
+    fn a_word_can_stand_in_a_log_line() {
+        for good in ["sim", "1.0.0-rc.1+build", "sim://"] {
+            assert_eq!(word("x", good.into()), Ok(good.into()));
+        }
+        for bad in ["", "a b", "a\n", "ä", &"a".repeat(WORD + 1)] {
+            assert!(word("x", bad.into()).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

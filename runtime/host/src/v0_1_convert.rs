@@ -344,21 +344,21 @@ pub(crate) fn outcome(created: usize, deleted: usize, outcome: routes::Outcome) 
 }
 
 pub(crate) fn description(description: info::Description) -> Checked<adapter::Description> {
-    let prefix = |prefix| answer::present("a provider-id prefix of info.describe", prefix);
+    let prefix = |prefix| answer::word("a provider-id prefix of info.describe", prefix);
     let http = description.http.into_iter().map(|wish| adapter::HttpWish {
         scheme: wish.scheme,
         host: wish.host,
         port: wish.port,
         methods: wish.methods,
-        reason: wish.reason,
+        reason: answer::message(wish.reason),
     });
     let secrets = description.secrets.into_iter().map(|wish| adapter::SecretWish {
         name: wish.name,
-        reason: wish.reason,
+        reason: answer::message(wish.reason),
     });
     Ok(adapter::Description {
-        name: answer::present("the name of info.describe", description.name)?,
-        version: answer::present("the version of info.describe", description.version)?,
+        name: answer::word("the name of info.describe", description.name)?,
+        version: answer::word("the version of info.describe", description.version)?,
         provider_id_prefixes: description
             .provider_id_prefixes
             .into_iter()
@@ -373,7 +373,7 @@ pub(crate) fn problems(problems: Vec<info::Problem>) -> Vec<adapter::Problem> {
     problems
         .into_iter()
         .map(|problem| adapter::Problem {
-            at: problem.at,
+            at: answer::message(problem.at),
             message: answer::message(problem.message),
         })
         .collect()
