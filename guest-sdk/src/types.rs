@@ -229,7 +229,13 @@ pub fn id_after<'a>(prefix: &str, provider_id: &'a str) -> Option<&'a str> {
     provider_id.strip_prefix(prefix).filter(|rest| !rest.is_empty())
 }
 
-/// An address as the cloud's private or public one; none when the text is no IP address.
+/// An IP address as the cloud wrote it; none when the text is none, which would make the whole answer a fault.
+///
+/// ```
+/// # use cloudwit_guest_sdk::{AddressKind, types::ip_address};
+/// assert_eq!(ip_address(AddressKind::InternalIp, "10.0.0.1").unwrap().value, "10.0.0.1");
+/// assert_eq!(ip_address(AddressKind::InternalIp, "10.0.0.1/24"), None);
+/// ```
 pub fn ip_address(kind: AddressKind, text: &str) -> Option<Address> {
     text.parse::<IpAddr>().ok().map(|ip| Address::new(kind, ip.to_string()))
 }
