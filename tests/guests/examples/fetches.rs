@@ -1,5 +1,5 @@
-//! Sends one request and answers with what came back: the Node's provider id is `METHOD URL`, its system UUID the body, and the names
-//! of further Nodes are `header: value`.
+//! Sends one request and answers with what came back. The names of the Nodes say which: `METHOD: URL`, `body: text` and, for headers,
+//! `name: value`.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_test_guests::{Lookup, misbehaves};
@@ -9,25 +9,22 @@ misbehaves!(fetch);
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 fn fetch(nodes: &[NodeRef], context: Context) -> Lookup {
-    let (method, url) = nodes[0]
-        .provider_id
-        .as_deref()
-        .and_then(|text| text.split_once(' '))
-        .unwrap_or_default();
-    let Some(method) = METHODS.into_iter().find(|known| *known == method) else {
-        return Err(Failure::invalid("the provider id is not METHOD URL"));
+    let said: Vec<(&str, &str)> = nodes.iter().filter_map(|node| node.name.split_once(": ")).collect();
+    let method_and_url = said
+        .iter()
+        .find_map(|(name, url)| Some((METHODS.into_iter().find(|method| method == name)?, *url)));
+    let Some((method, url)) = method_and_url else {
+        return Err(Failure::invalid("no Node is called METHOD: URL"));
     };
     let mut request = context.http().request(method, url);
-    for (name, value) in nodes[1..].iter().filter_map(|node| node.name.split_once(": ")) {
-        request = request.header(name.to_owned(), value);
-    }
-    if let Some(body) = &nodes[0].system_uuid {
-        request = request.body("text/plain", body.as_bytes());
+    for (name, value) in said {
+        request = match name {
+            "body" => request.body("text/plain", value.as_bytes()),
+            name if name == method => request,
+            name => request.header(name.to_owned(), value),
+        };
     }
     let response = request.send_any()?;
-    Err(Failure::other(format!(
-        "{} {}",
-        response.status,
-        String::from_utf8_lossy(&response.body)
-    )))
+    let body = String::from_utf8_lossy(&response.body);
+    Err(Failure::other(format!("{} {body}", response.status)))
 }

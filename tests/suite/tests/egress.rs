@@ -103,17 +103,17 @@ struct Wanted<'a> {
 
 impl Wanted<'_> {
     async fn from(&self, provider: &Provider) -> Failure {
-        let first = NodeRef {
-            name: "trigger".into(),
-            provider_id: Some(self.request.into()),
-            system_uuid: self.body.map(Into::into),
-            ..NodeRef::default()
-        };
-        let headers = self.headers.iter().map(|header| NodeRef {
-            name: (*header).into(),
-            ..NodeRef::default()
-        });
-        let nodes: Vec<NodeRef> = [first].into_iter().chain(headers).collect();
+        let body = self.body.map(|body| format!("body: {body}"));
+        let names = ["trigger", self.request]
+            .into_iter()
+            .chain(self.headers.iter().copied())
+            .chain(body.as_deref());
+        let nodes: Vec<NodeRef> = names
+            .map(|name| NodeRef {
+                name: name.into(),
+                ..NodeRef::default()
+            })
+            .collect();
         match provider.lookup(&nodes).await {
             Err(CloudError::Failure(failure)) => failure,
             other => panic!("{other:?}"),
@@ -138,7 +138,7 @@ impl Wanted<'_> {
 }
 
 fn get(url: &str) -> String {
-    format!("GET {url}")
+    format!("GET: {url}")
 }
 
 /// The YAML that a message tells to paste.
@@ -216,7 +216,7 @@ async fn what_is_not_granted_never_leaves_and_passes_once_the_logged_yaml_is_pas
     Log::text();
     let (hosting, server) = (hosting(), TestServer::start().await);
     let port = server.port;
-    let request = format!("POST http://cloud.example:{port}/v1");
+    let request = format!("POST: http://cloud.example:{port}/v1");
     let wanted = Wanted {
         request: &request,
         body: Some("{}"),
@@ -345,7 +345,7 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
         password.display()
     );
     let provider = load(&hosting, &grants).await;
-    let request = format!("PUT http://cloud.example:{port}/login");
+    let request = format!("PUT: http://cloud.example:{port}/login");
     let wanted = Wanted {
         request: &request,
         headers: &[
@@ -360,8 +360,8 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
     assert_eq!(echo.body, "user=admin&password=canary%2Fquill%2B1");
     assert_eq!(echo.headers["content-length"], echo.body.len().to_string());
 
-    let other = format!("PUT http://elsewhere.example:{port}/login");
-    let query = format!("GET http://cloud.example:{port}/login?password={{{{secret:password}}}}");
+    let other = format!("PUT: http://elsewhere.example:{port}/login");
+    let query = format!("GET: http://cloud.example:{port}/login?password={{{{secret:password}}}}");
     for (wanted, why) in [
         (
             Wanted {
