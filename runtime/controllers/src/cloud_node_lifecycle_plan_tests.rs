@@ -105,6 +105,8 @@ fn only_nodes_that_are_not_ready_are_asked_about() {
     );
 }
 
+/// kubernetes/cloud-provider-openstack#2062: asked with an empty id and then by name, the cloud found nothing during a
+/// longer reboot.
 #[test]
 fn only_absence_by_the_nodes_own_id_means_gone() {
     let (own, none, foreign) = (

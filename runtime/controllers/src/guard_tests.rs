@@ -113,6 +113,7 @@ fn another_id_on_the_node_starts_over() {
     );
 }
 
+/// kubernetes/kubernetes#58334, apache/cloudstack-kubernetes-provider#37: the cloud does not list a fresh machine yet.
 #[test]
 fn a_young_node_is_not_even_counted() {
     let mut story = Story::new();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cloudwit_controllers::{Cluster, ControllersError, Options};
@@ -23,14 +23,21 @@ pub enum Machine {
     Runs(Instance),
     Stopped(Instance),
     Fails(Failure),
+    /// Asking for it panics, which no provider can make a real cloud do.
+    Panics,
+}
+
+#[derive(Default)]
+struct State {
+    machines: HashMap<String, Machine>,
+    outage: Option<Failure>,
+    digest: String,
 }
 
 /// Machines by Node name. Looked up by provider id once the Node has one; unknown ids and names are absent.
 pub struct FakeCloud {
     prefix: String,
-    machines: Mutex<HashMap<String, Machine>>,
-    outage: Mutex<Option<Failure>>,
-    digest: Mutex<String>,
+    state: Mutex<State>,
     lookups: AtomicUsize,
     /// Held while a test wants look-ups to wait.
     pub gate: tokio::sync::RwLock<()>,
@@ -41,12 +48,14 @@ impl FakeCloud {
     pub fn new(prefix: &str) -> Arc<Self> {
         Arc::new(Self {
             prefix: format!("{prefix}://"),
-            machines: Mutex::default(),
-            outage: Mutex::default(),
-            digest: Mutex::new("digest".into()),
+            state: Mutex::default(),
             lookups: AtomicUsize::new(0),
             gate: tokio::sync::RwLock::new(()),
         })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with the lock")
     }
 
     pub fn id(&self, name: &str) -> String {
@@ -73,21 +82,21 @@ impl FakeCloud {
     }
 
     pub fn set(&self, name: &str, machine: Machine) {
-        self.machines.lock().unwrap().insert(name.into(), machine);
+        self.state().machines.insert(name.into(), machine);
     }
 
     pub fn remove(&self, name: &str) {
-        self.machines.lock().unwrap().remove(name);
+        self.state().machines.remove(name);
     }
 
     /// Every call fails from now on, or no longer.
     pub fn outage(&self, failure: Option<Failure>) {
-        *self.outage.lock().unwrap() = failure;
+        self.state().outage = failure;
     }
 
     /// As after a swap of the component.
     pub fn swap(&self, digest: &str) {
-        *self.digest.lock().unwrap() = digest.into();
+        self.state().digest = digest.into();
     }
 
     pub fn lookups(&self) -> usize {
@@ -104,10 +113,12 @@ impl FakeCloud {
         } else {
             Evidence::ByName
         };
-        match self.machines.lock().unwrap().get(name) {
-            Some(Machine::Runs(instance)) => Ok(Presence::Running(instance.clone())),
-            Some(Machine::Stopped(instance)) => Ok(Presence::Stopped(instance.clone())),
-            Some(Machine::Fails(failure)) => Err(failure.clone()),
+        let machine = self.state().machines.get(name).cloned();
+        match machine {
+            Some(Machine::Runs(instance)) => Ok(Presence::Running(instance)),
+            Some(Machine::Stopped(instance)) => Ok(Presence::Stopped(instance)),
+            Some(Machine::Fails(failure)) => Err(failure),
+            Some(Machine::Panics) => panic!("the cloud panics"),
             None => Ok(Presence::Absent(evidence)),
         }
     }
@@ -128,7 +139,7 @@ impl Cloud for FakeCloud {
         ProviderIdentity {
             name: "fake".into(),
             version: "1".into(),
-            digest: self.digest.lock().unwrap().clone(),
+            digest: self.state().digest.clone(),
             provider_id_prefixes: vec![self.prefix.clone()],
         }
     }
@@ -144,7 +155,7 @@ impl Cloud for FakeCloud {
         self.lookups.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             let _open = self.gate.read().await;
-            if let Some(failure) = self.outage.lock().unwrap().clone() {
+            if let Some(failure) = self.state().outage.clone() {
                 return Err(failure.into());
             }
             Ok(nodes.iter().map(|node| self.answer(node)).collect())
@@ -216,7 +227,7 @@ impl Running {
     /// The value of a metric, given with its labels as it is exposed; 0 when it is not there.
     pub fn metric(&self, name: &str) -> f64 {
         let mut text = String::new();
-        encode(&mut text, &self.registry).unwrap();
+        encode(&mut text, &self.registry).expect("writing to a String");
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());

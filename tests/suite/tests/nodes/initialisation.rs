@@ -453,3 +453,15 @@ async fn options_that_make_no_sense_start_nothing() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn a_loop_that_panics_ends_everything_with_its_name() -> Result<()> {
+    let server = ApiServer::start().await?;
+    let (client, cloud) = (server.client(), FakeCloud::new("panics"));
+    cloud.set("panics-1", Machine::Panics);
+    let running = Running::start(client.clone(), &cloud, init_only());
+    NodeBuilder::new("panics-1").create(&client).await?;
+    let error = timeout(LONG, running.failed()).await?;
+    assert_eq!(error.to_string(), "cloud-node-controller panicked: the cloud panics");
+    Ok(())
+}

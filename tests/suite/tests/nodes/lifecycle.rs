@@ -4,7 +4,10 @@ use anyhow::{Result, ensure};
 use cloudwit_controllers::NodeDeletion;
 use cloudwit_model::Failure;
 use cloudwit_test_support::{ApiServer, eventually};
+use kube::Client;
 use kube::api::{Patch, PatchParams};
+use kube::client::Body;
+use kube::core::Status;
 use serde_json::json;
 
 use crate::fake_cloud::{FakeCloud, Machine, Running};
@@ -196,5 +199,36 @@ async fn taint_instead_of_delete_and_off_mean_what_they_say() -> Result<()> {
         .await;
         running.stop().await;
     }
+    Ok(())
+}
+
+/// kubernetes/cloud-provider-openstack#3225: the verb `delete` is missing in the role, and nobody is told.
+#[tokio::test]
+async fn a_delete_that_is_refused_shows_as_an_event_and_is_not_repeated_in_each_period() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    let cloud = FakeCloud::new("refused");
+    not_ready(&client, &cloud, "refused-1").await?;
+    cloud.remove("refused-1");
+    let real = client.clone();
+    let without_delete = tower::service_fn(move |request: http::Request<Body>| {
+        let real = real.clone();
+        async move {
+            if request.method() != http::Method::DELETE {
+                return real.send(request).await;
+            }
+            let status = Status::failure("nodes \"refused-1\" is forbidden", "Forbidden").with_code(403);
+            let body = serde_json::to_vec(&status).map_err(kube::Error::SerdeError)?;
+            let answer = http::Response::builder().status(403).body(Body::from(body));
+            answer.map_err(kube::Error::HttpError)
+        }
+    });
+    let running = Running::start(Client::new(without_delete, "default"), &cloud, lifecycle_only());
+    let part = "Warning DeletingNodeFailed: Failed deleting node refused-1: ";
+    let text = eventually(LONG, "an Event", || has_event(&client, "refused-1", part)).await;
+    assert!(text.contains("is forbidden"), "{text}");
+    let calls = cloud.lookups();
+    eventually(LONG, "many periods", || async { cloud.lookups() >= calls + 30 }).await;
+    assert_eq!(running.writes_with("nodes", "delete", "refused"), 1.0);
+    running.stop().await;
     Ok(())
 }
