@@ -7,6 +7,7 @@
 //! | [`child`] | a process that ends when we do, with its output in a log |
 //! | [`deployment`] | Cloudwit with the provider `sim`, and the simulated cloud, as processes |
 //! | [`guests`] | provider components, built when they are needed |
+//! | [`programs`] | the binary `cloudwit` |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 
@@ -16,6 +17,7 @@ pub mod deployment;
 pub mod guests;
 pub mod kubebuilder;
 pub mod objects;
+pub mod programs;
 pub mod wait;
 
 pub use api_server::ApiServer;

@@ -1,0 +1,19 @@
+//! The binary `cloudwit` for tests that run it as operators do, built once for each process when first asked for.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The binary, of the debug profile.
+///
+/// # Panics
+///
+/// With the compiler's last lines when it does not build.
+pub fn cloudwit() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        xtask::progress::cargo_build(&["--package", "cloudwit"], "building Cloudwit")
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        xtask::workspace::target().join("debug/cloudwit")
+    };
+    BUILT.get_or_init(build).clone()
+}
