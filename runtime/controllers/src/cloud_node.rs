@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
-use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -27,7 +27,7 @@ use tracing::{debug, info, warn};
 
 use crate::cloud_node_plan::{matters, plan_addresses, plan_labels};
 use crate::cloud_node_waiting::Waiting;
-use crate::cloud_node_write::{Initialised, initialise, write_addresses, write_labels};
+use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels};
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::metrics::Purpose;
@@ -57,8 +57,10 @@ struct CloudNode {
     queue: Queue,
     recorder: Recorder,
     waiting: Arc<Mutex<Waiting>>,
+    /// Nodes that are written at a time in one batch, and over all batches.
+    at_once: usize,
     writes: Semaphore,
-    refresh_writes: Semaphore,
+    refresh_at_once: usize,
 }
 
 impl CloudNode {
@@ -76,8 +78,9 @@ impl CloudNode {
             recorder: context.events.recorder(Controller::CloudNode),
             queue,
             waiting,
+            at_once: options.concurrent_syncs,
             writes: Semaphore::new(options.concurrent_syncs),
-            refresh_writes: Semaphore::new(options.concurrent_status_updates.unwrap_or(options.concurrent_syncs)),
+            refresh_at_once: options.concurrent_status_updates.unwrap_or(options.concurrent_syncs),
             context,
         }
     }
@@ -127,7 +130,7 @@ impl CloudNode {
         }
         tokio::join!(
             self.initialise_nodes(new),
-            each(known, |(taken, node)| self.correct_labels(taken, node))
+            each(self.at_once, known, |(taken, node)| self.correct_labels(taken, node))
         );
     }
 
@@ -138,9 +141,11 @@ impl CloudNode {
         let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
         match self.lookup(Purpose::Init, &refs).await {
             Ok(answers) => {
-                each(nodes.into_iter().zip(answers), |((taken, node), answer)| {
-                    self.initialise_node(taken, node, answer)
-                })
+                each(
+                    self.at_once,
+                    nodes.into_iter().zip(answers),
+                    |((taken, node), answer)| self.initialise_node(taken, node, answer),
+                )
                 .await;
             }
             Err(error) => {
@@ -218,6 +223,7 @@ impl CloudNode {
 
     async fn correct_labels(&self, taken: Taken, node: Arc<Node>) {
         lock(&self.waiting).done(taken.key());
+        let _permit = self.writes.acquire().await;
         let outcome = match write_labels(&self.context.apply, &self.context.nodes, &node).await {
             Ok(()) => Outcome::Done,
             Err(error) => {
@@ -247,7 +253,7 @@ impl CloudNode {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
             match self.lookup_patiently(&refs).await {
                 Ok(answers) => {
-                    each(page.iter().zip(answers), |(node, answer)| {
+                    each(self.refresh_at_once, page.iter().zip(answers), |(node, answer)| {
                         self.refresh_node(node, answer)
                     })
                     .await
@@ -282,18 +288,13 @@ impl CloudNode {
         }
     }
 
-    async fn write_refreshed(
-        &self,
-        node: &Node,
-        instance: &Instance,
-    ) -> Result<(), crate::cloud_node_write::InitError> {
+    async fn write_refreshed(&self, node: &Node, instance: &Instance) -> Result<(), InitError> {
         if has_taint(node, UNINITIALIZED) {
             return Ok(());
         }
         let Some(addresses) = plan_addresses(node, instance)? else {
             return Ok(());
         };
-        let _permit = self.refresh_writes.acquire().await;
         if let Some(written) = write_addresses(&self.context.apply, node, &addresses).await? {
             self.context.nodes.observe(written);
         }
@@ -343,14 +344,9 @@ impl CloudNode {
     }
 }
 
-/// Runs `work` on all items at once.
-async fn each<I: IntoIterator, F: Future<Output = ()>>(items: I, work: impl FnMut(I::Item) -> F) {
-    items
-        .into_iter()
-        .map(work)
-        .collect::<FuturesUnordered<F>>()
-        .collect::<Vec<()>>()
-        .await;
+/// Works on so many items at a time. The others are not begun, which keeps memory flat for a page of a thousand.
+async fn each<I: IntoIterator, F: Future<Output = ()>>(at_once: usize, items: I, work: impl FnMut(I::Item) -> F) {
+    stream::iter(items).for_each_concurrent(at_once, work).await;
 }
 
 /// Whether there is something to do for a Node after this change.
