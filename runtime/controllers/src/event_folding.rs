@@ -5,7 +5,7 @@
 //! an object gets at most 25 in a burst and then one every 300 s from each component.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use cloudwit_model::EventKind;
@@ -65,15 +65,16 @@ pub enum Folded {
     Limited,
 }
 
-/// What an Event is remembered by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Memory {
-    component: &'static str,
-    object: (Option<String>, Option<String>, Option<String>, Option<String>),
-    warning: bool,
-    reason: String,
-    /// None for a folded one.
-    message: Option<String>,
+/// What an Event is remembered by: a hash, since thousands are remembered and nobody reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Memory(u64);
+
+impl Memory {
+    fn of(parts: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        parts.hash(&mut hasher);
+        Self(hasher.finish())
+    }
 }
 
 #[derive(Debug)]
@@ -91,7 +92,7 @@ struct Written {
 
 #[derive(Debug)]
 struct Similar {
-    messages: Vec<String>,
+    messages: Vec<Memory>,
     at: Instant,
 }
 
@@ -107,32 +108,22 @@ impl Folding {
     /// Decides about an Event.
     pub fn fold(&mut self, event: &NewEvent, now: Instant) -> Folded {
         let object = &event.object;
-        let about = Memory {
-            component: event.component,
-            object: (
-                object.kind.clone(),
-                object.namespace.clone(),
-                object.name.clone(),
-                object.uid.clone(),
-            ),
-            warning: event.kind == EventKind::Warning,
-            reason: event.reason.clone(),
-            message: None,
-        };
-        if !self.may_speak(&about, now) {
+        let speaker = Memory::of((
+            event.component,
+            &object.kind,
+            &object.namespace,
+            &object.name,
+            &object.uid,
+        ));
+        if !self.may_speak(speaker, now) {
             return Folded::Limited;
         }
-        let many = self.many_similar(&about, &event.message, now);
-        let (memory, message) = if many {
+        let about = Memory::of((speaker, event.kind == EventKind::Warning, &event.reason));
+        let exactly = Memory::of((about, &event.message));
+        let (memory, message) = if self.many_similar(about, exactly, now) {
             (about, format!("{FOLDED}{}", event.message))
         } else {
-            (
-                Memory {
-                    message: Some(event.message.clone()),
-                    ..about
-                },
-                event.message.clone(),
-            )
+            (exactly, event.message.clone())
         };
         match self.written.get_mut(&memory) {
             Some(written) => {
@@ -154,13 +145,8 @@ impl Folding {
         self.written.insert(memory, Written { name, count, at: now });
     }
 
-    fn may_speak(&mut self, about: &Memory, now: Instant) -> bool {
+    fn may_speak(&mut self, speaker: Memory, now: Instant) -> bool {
         forget_oldest(&mut self.buckets, |bucket| bucket.at);
-        let speaker = Memory {
-            warning: false,
-            reason: String::new(),
-            ..about.clone()
-        };
         let bucket = self.buckets.entry(speaker).or_insert(Bucket { tokens: BURST, at: now });
         let refilled = (now - bucket.at).as_secs_f64() / REFILL.as_secs_f64();
         bucket.tokens = (bucket.tokens + refilled).min(BURST);
@@ -172,9 +158,9 @@ impl Folding {
         true
     }
 
-    fn many_similar(&mut self, about: &Memory, message: &str, now: Instant) -> bool {
+    fn many_similar(&mut self, about: Memory, exactly: Memory, now: Instant) -> bool {
         forget_oldest(&mut self.similar, |similar| similar.at);
-        let similar = self.similar.entry(about.clone()).or_insert(Similar {
+        let similar = self.similar.entry(about).or_insert(Similar {
             messages: Vec::new(),
             at: now,
         });
@@ -182,13 +168,13 @@ impl Folding {
             similar.messages.clear();
         }
         similar.at = now;
-        if similar.messages.iter().any(|known| known == message) {
+        if similar.messages.contains(&exactly) {
             return false;
         }
         if similar.messages.len() >= SIMILAR {
             return true;
         }
-        similar.messages.push(message.to_owned());
+        similar.messages.push(exactly);
         false
     }
 }
