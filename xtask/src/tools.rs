@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::workspace;
+
 /// The target that provider components are built for.
 pub const WASM_TARGET: &str = "wasm32-wasip2";
 
@@ -28,7 +30,10 @@ pub fn require_go() -> Result<()> {
 
 /// Checks that guests can be built, and adds the target through rustup if it is not there.
 pub fn require_wasm_target() -> Result<()> {
-    let library = output(Command::new(rustc()).args(["--print", "target-libdir", "--target", WASM_TARGET]))?;
+    // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
+    let here = workspace::root();
+    let print = ["--print", "target-libdir", "--target", WASM_TARGET];
+    let library = output(Command::new(rustc()).args(print).current_dir(&here))?;
     if PathBuf::from(library.trim()).is_dir() {
         return Ok(());
     }
@@ -38,10 +43,9 @@ pub fn require_wasm_target() -> Result<()> {
              install rustup from https://rustup.rs, or the package of your distribution with that target"
         );
     }
-    // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
     let added = Command::new("rustup")
         .args(["target", "add", WASM_TARGET])
-        .current_dir(crate::workspace::root())
+        .current_dir(&here)
         .status()
         .context("starting rustup")?;
     if !added.success() {

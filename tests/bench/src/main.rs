@@ -46,7 +46,7 @@ async fn main() -> Result<()> {
     }
     print("components (bytes, gzip -9)", &sizes::measure(&provider, &guests)?);
     print("the provider sim in the host", &calls::measure(&provider).await?);
-    let title = format!("{nodes} tainted Nodes on a real API server, default flags, no cloud latency");
+    let title = format!("{nodes} tainted Nodes on a real API server: default flags but no routes, no cloud latency");
     print(&title, &node_wave::measure(&provider, nodes).await?);
     Ok(())
 }

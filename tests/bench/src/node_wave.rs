@@ -1,13 +1,13 @@
 //! Many Nodes that have joined and wait, tainted, when Cloudwit starts: how long, with how many calls of the cloud and of the
 //! API server, with how much CPU time and memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Counters, Operation, OperationCount, SimCloud, SimCloudOptions};
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder};
@@ -48,7 +48,7 @@ pub async fn measure(provider: &Path, nodes: u16) -> Result<Vec<Row>> {
     let programs = programs.parent().context("our own program is in no folder")?;
     let deployment = Deployment::new(&xtask::workspace::target().join("bench"), programs, provider)?;
     let before = requests(&client).await?;
-    let server_before = server.usage().context("the API server is gone")?;
+    let server_before = server.usage();
     cloud.reset_counters();
     let started = Instant::now();
     let (cloudwit, _) =
@@ -63,39 +63,33 @@ pub async fn measure(provider: &Path, nodes: u16) -> Result<Vec<Row>> {
     waited?;
     let time = started.elapsed();
     let used = xtask::process::usage(cloudwit.pid()).context("Cloudwit has ended")?;
-    let server_used = server.usage().context("the API server is gone")?;
-    let after = requests(&client).await?;
-
-    let counters = cloud.counters();
-    let calls: Vec<String> = counters
-        .operations
-        .iter()
-        .map(|(name, count)| format!("{} {name:?}", count.requests))
-        .collect();
-    let mut rows = vec![
-        (
-            "from the start to the last Node".into(),
-            format!("{:.2} s", time.as_secs_f64()),
-        ),
-        (
-            format!("cloud calls: {}", calls.join(", ")),
-            counters.total().to_string(),
-        ),
-        ("CPU of Cloudwit".into(), format!("{:.2} s", used.cpu_seconds)),
-        (
-            "peak memory of Cloudwit".into(),
-            format!("{:.1} MiB", used.peak_memory as f64 / f64::from(1 << 20)),
-        ),
-        (
+    let mut rows = vec![("from the start to the last Node".into(), seconds(time.as_secs_f64()))];
+    rows.extend(calls_of_the_cloud(&cloud.counters()));
+    rows.push(("CPU of Cloudwit".into(), seconds(used.cpu_seconds)));
+    let mebibytes = used.peak_memory as f64 / f64::from(1 << 20);
+    rows.push(("peak memory of Cloudwit".into(), format!("{mebibytes:.1} MiB")));
+    if let Some((now, then)) = server.usage().zip(server_before) {
+        rows.push((
             "CPU of the API server".into(),
-            format!("{:.2} s", server_used.cpu_seconds - server_before.cpu_seconds),
-        ),
-    ];
-    rows.extend(after.into_iter().filter_map(|(what, count)| {
+            seconds(now.cpu_seconds - then.cpu_seconds),
+        ));
+    }
+    rows.extend(requests(&client).await?.into_iter().filter_map(|(what, count)| {
         let new = count - before.get(&what).copied().unwrap_or_default();
         (new > 0).then(|| (format!("API requests: {what}"), new.to_string()))
     }));
     Ok(rows)
+}
+
+fn calls_of_the_cloud(counters: &Counters) -> Vec<Row> {
+    let row = |(operation, count): (&Operation, &OperationCount)| {
+        (format!("cloud calls: {operation:?}"), count.requests.to_string())
+    };
+    counters.operations.iter().map(row).collect()
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.2} s")
 }
 
 async fn create(client: &Client, number: u16) -> kube::Result<Node> {
@@ -106,7 +100,7 @@ async fn create(client: &Client, number: u16) -> kube::Result<Node> {
 /// Watches from `version` on until every Node is without its taint and has an address from the cloud.
 async fn until_initialised(client: &Client, nodes: u16, version: &str) -> Result<()> {
     let api = Api::<Node>::all(client.clone());
-    let mut waiting: std::collections::BTreeSet<String> = (0..nodes).map(|number| format!("wave-{number}")).collect();
+    let mut waiting: BTreeSet<String> = (0..nodes).map(|number| format!("wave-{number}")).collect();
     let parameters = WatchParams::default().disable_bookmarks();
     let mut events = pin!(api.watch(&parameters, version).await.context("watching the Nodes")?);
     while let Some(event) = events.try_next().await.context("watching the Nodes")? {

@@ -131,8 +131,12 @@ impl ApiServer {
         &self.log
     }
 
-    /// CPU seconds and the peak resident memory in bytes of the server, since its (last) start. `None` when it is not running.
+    /// CPU seconds and the peak resident memory in bytes of the server, since its (last) start. `None` when it is not running, and
+    /// for the binaries of `KUBEBUILDER_ASSETS`, which are two processes behind a shell.
     pub fn usage(&self) -> Option<xtask::process::Usage> {
+        if kubebuilder::assets().is_some() {
+            return None;
+        }
         let pid = self.running().as_ref()?.process.id();
         xtask::process::usage(pid)
     }
@@ -212,8 +216,8 @@ impl Drop for ApiServer {
 
 /// Starts the server on `port` (0: a free one) and returns when it is ready.
 fn spawn(dir: &Path, log: &Path, port: u16) -> Result<(PathBuf, Running)> {
-    let mut command = match std::env::var_os("KUBEBUILDER_ASSETS") {
-        Some(assets) => kubebuilder::command(Path::new(&assets), dir, port)?,
+    let mut command = match kubebuilder::assets() {
+        Some(assets) => kubebuilder::command(&assets, dir, port)?,
         None => {
             let mut command = Command::new(xtask::controlplane::binary()?);
             command

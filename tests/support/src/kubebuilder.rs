@@ -4,13 +4,18 @@
 //! standard input closes.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 /// For loopback and a throw-away cluster; it only has to pass authentication.
 const TOKEN: &str = "kubebuilder-admin";
+
+/// The folder that the operator wants them to be taken from.
+pub fn assets() -> Option<PathBuf> {
+    std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)
+}
 
 /// The command that runs both on `port` (0: a free one), not yet started.
 ///
