@@ -30,7 +30,7 @@ use crate::events::Recorder;
 use crate::node_route_apply::Applied;
 use crate::node_route_condition::condition_patch;
 use crate::node_route_metrics::{PassOutcome, Trigger};
-use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan};
+use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan, waits};
 use crate::node_route_retries::{RouteRetries, retry_pause};
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
@@ -271,7 +271,7 @@ impl NodeRoute {
         let now = Time(Timestamp::now());
         let created: BTreeMap<String, bool> = self.plan.routes_created(&self.retries.missing());
         let due = created.into_iter().filter_map(|(name, created)| {
-            let node = self.context.nodes.get(&name)?;
+            let node = self.context.nodes.get(&name).filter(|node| !waits(node))?;
             Some((name, condition_patch(&node, created, &now)?))
         });
         let writes = due.map(|(name, patch)| async move {
@@ -315,8 +315,9 @@ fn still_wanted(change: &RouteChange, node: impl Fn(&str) -> Option<Arc<Node>>) 
         })
     };
     match &change.create {
-        Some(route) => node(&route.node.name)
-            .is_some_and(|node| node.metadata.uid.as_deref() == Some(&route.name_hint) && has_range(&node)),
+        Some(route) => node(&route.node.name).is_some_and(|node| {
+            node.metadata.uid.as_deref() == Some(&route.name_hint) && has_range(&node) && !waits(&node)
+        }),
         None => change.delete.iter().all(|route| {
             let owner = route.node.as_deref().filter(|_| !route.blackhole).and_then(&node);
             owner.is_none_or(|owner| !has_range(&owner))
@@ -363,6 +364,19 @@ mod tests {
         };
         assert!(still_wanted(&creation, |_| Some(node("u1", "10.0.1.0/24"))));
         assert!(!still_wanted(&creation, |_| None), "the Node is gone");
+        let tainted = |_: &str| {
+            let mut node = Arc::unwrap_or_clone(node("u1", "10.0.1.0/24"));
+            let taint = k8s_openapi::api::core::v1::Taint {
+                key: crate::node_view::UNINITIALIZED.into(),
+                ..Default::default()
+            };
+            node.spec.as_mut().unwrap().taints = Some(vec![taint]);
+            Some(Arc::new(node))
+        };
+        assert!(
+            !still_wanted(&creation, tainted),
+            "the Node waits for its initialisation"
+        );
         assert!(
             !still_wanted(&creation, |_| Some(node("u2", "10.0.1.0/24"))),
             "another Node of that name"

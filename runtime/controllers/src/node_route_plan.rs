@@ -4,7 +4,8 @@
 //! afterwards which Nodes have all their routes; `node_route_condition` turns that into conditions.
 //! Rules: `spec/route-controller.md`, sections 4 and 5, with weak spots R3 (CIDRs are compared as networks), R4 (a route that is
 //! in the way goes before the new one comes), R5 (nothing outside the cluster's ranges is made or deleted) and R7 (a
-//! blackhole is replaced at once) put right.
+//! blackhole is replaced at once) put right. A Node that still waits for its cloud (the `uninitialized` taint) has no provider id to
+//! route to: it keeps the routes it has and gets none, and nothing is said about it before the taint is off.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use cloudwit_model::{Address, NewRoute, NodeRef, Route};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
 
-use crate::node_view::node_ref;
+use crate::node_view::{UNINITIALIZED, has_taint, node_ref};
 
 /// What has to change at one destination: deletions first, then the creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,18 +49,21 @@ pub struct RoutePlan {
     pub refused: Vec<Refusal>,
     /// Node to its destinations: every Node that has Pod ranges or that a route leads to.
     pub nodes: BTreeMap<String, BTreeSet<IpNet>>,
+    /// Nodes that wait for their initialisation: too early to say whether they have their routes.
+    pub waiting: BTreeSet<String>,
 }
 
 impl RoutePlan {
     /// Which Nodes have all their routes, given the destinations whose creation failed or is still to come. Nodes that have
-    /// neither Pod ranges nor routes are not in the answer: their condition is none of our business.
+    /// neither Pod ranges nor routes are not in the answer: their condition is none of our business. Nor are Nodes that wait.
     pub fn routes_created(&self, missing: &BTreeSet<IpNet>) -> BTreeMap<String, bool> {
         let refused: BTreeSet<&str> = self.refused.iter().map(|refusal| refusal.node.as_str()).collect();
         let complete = |(node, networks): (&String, &BTreeSet<IpNet>)| {
             let created = !networks.is_empty() && !refused.contains(node.as_str()) && networks.is_disjoint(missing);
             (node.clone(), created)
         };
-        self.nodes.iter().map(complete).collect()
+        let nodes = self.nodes.iter().filter(|(node, _)| !self.waiting.contains(*node));
+        nodes.map(complete).collect()
     }
 }
 
@@ -139,6 +143,9 @@ fn wanted<'a>(
     };
     for node in nodes {
         let view = node_ref(node);
+        if waits(node) {
+            plan.waiting.insert(view.name.clone());
+        }
         let mut networks = BTreeSet::new();
         let ranges = node
             .spec
@@ -228,12 +235,15 @@ fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[
         }
         return;
     }
+    let waits = waits(claim.node);
+    // A waiting Node's addresses are not all there yet, so next hops say nothing.
+    let keeps = |route: &Route| serves(route, claim) || (waits && leads_to(route, claim));
     let delete: Vec<Route> = routes
         .iter()
-        .filter(|route| !serves(route, claim))
+        .filter(|route| !keeps(route))
         .map(|route| (*route).clone())
         .collect();
-    let create = (!served).then(|| NewRoute {
+    let create = (!served && !waits).then(|| NewRoute {
         name_hint: claim.node.metadata.uid.clone().unwrap_or_default(),
         destination: claim.range.clone(),
         node: claim.view.clone(),
@@ -247,10 +257,18 @@ fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[
     }
 }
 
+/// Whether the Node waits for its initialisation.
+pub fn waits(node: &Node) -> bool {
+    has_taint(node, UNINITIALIZED)
+}
+
+fn leads_to(route: &Route, claim: &Claim<'_>) -> bool {
+    route.node.as_deref() == Some(claim.view.name.as_str()) && !route.blackhole
+}
+
 /// Whether the route leads to the Node of the claim. Where a cloud routes to addresses, the Node must still have them.
 fn serves(route: &Route, claim: &Claim<'_>) -> bool {
-    route.node.as_deref() == Some(claim.view.name.as_str())
-        && !route.blackhole
+    leads_to(route, claim)
         && route
             .next_hops
             .iter()
@@ -283,7 +301,8 @@ pub fn batches(changes: &[RouteChange], size: usize) -> Vec<&[RouteChange]> {
     batches
 }
 
-/// What an update of a Node has to change before routes are looked at: Pod ranges or addresses (`spec/route-controller.md`, section 3.2).
+/// What an update of a Node has to change before routes are looked at: Pod ranges or addresses (`spec/route-controller.md`, section 3.2),
+/// or whether it waits for its initialisation.
 pub fn concerns_routes(old: &Node, new: &Node) -> bool {
     let ranges = |node: &Node| {
         node.spec
@@ -297,7 +316,7 @@ pub fn concerns_routes(old: &Node, new: &Node) -> bool {
             .and_then(|status| status.addresses.clone())
             .unwrap_or_default()
     };
-    ranges(old) != ranges(new) || addresses(old) != addresses(new)
+    ranges(old) != ranges(new) || addresses(old) != addresses(new) || waits(old) != waits(new)
 }
 
 #[cfg(test)]

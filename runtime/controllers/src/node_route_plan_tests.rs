@@ -305,6 +305,54 @@ fn a_blackhole_at_a_nodes_range_is_replaced_in_the_same_pass() {
     );
 }
 
+fn waiting(name: &str, ranges: &[&str]) -> Node {
+    let mut node = node(name, ranges);
+    let taint = k8s_openapi::api::core::v1::Taint {
+        key: UNINITIALIZED.into(),
+        effect: "NoSchedule".into(),
+        ..Default::default()
+    };
+    node.spec.as_mut().unwrap().taints = Some(vec![taint]);
+    node
+}
+
+#[test]
+fn a_node_that_waits_for_its_initialisation_gets_no_route_and_no_condition_until_it_is_over() {
+    let nodes = [waiting("n1", &["10.120.0.0/24"]), node("n2", &["10.120.1.0/24"])];
+    let plan = plan(&nets(&[V4]), &nodes, &[]);
+    let networks: Vec<IpNet> = plan.changes.iter().map(|change| change.network).collect();
+    assert_eq!(networks, nets(&["10.120.1.0/24"]));
+    assert_eq!(plan.routes_created(&BTreeSet::new()), [("n2".to_owned(), true)].into());
+    assert!(
+        concerns_routes(&nodes[0], &node("n1", &["10.120.0.0/24"])),
+        "the end of the wait is acted on"
+    );
+}
+
+#[test]
+fn a_node_that_waits_keeps_its_route_even_if_its_addresses_are_not_back_yet() {
+    let nodes = [waiting("n1", &["10.120.0.0/24"])];
+    for kept in [
+        route("n1", "10.120.0.0/24"),
+        via(route("n1", "10.120.0.0/24"), "192.168.7.7"),
+    ] {
+        let plan = plan(&nets(&[V4]), &nodes, &[kept]);
+        assert_eq!((plan.changes, plan.nodes.len()), (vec![], 1));
+    }
+    for in_the_way in [
+        route("gone", "10.120.0.0/24"),
+        blackhole("10.120.0.0/24"),
+        route("n1", "10.120.9.0/24"),
+    ] {
+        let plan = changes(&[V4], &nodes, std::slice::from_ref(&in_the_way));
+        assert_eq!(
+            plan,
+            [(in_the_way.destination, 1, false)],
+            "what leads nowhere goes all the same"
+        );
+    }
+}
+
 #[test]
 fn a_route_is_kept_while_its_node_has_all_its_next_hops() {
     let nodes = [node("n1", &["10.120.0.0/24"])];

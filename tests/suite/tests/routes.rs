@@ -90,6 +90,31 @@ async fn nodes_with_pod_ranges_get_routes_and_conditions_in_one_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_gets_its_route_when_its_initialisation_is_over_and_hears_nothing_before() {
+    let alone = alone().await;
+    let cloud = Arc::new(FakeRoutes::default());
+    let joining = NodeBuilder::new("joining").pod_cidr("10.120.1.0/24");
+    joining.create(&alone.client).await.unwrap();
+    node(&alone, "node-2", "10.120.2.0/24").await;
+    let _running = run(&alone, &cloud);
+    until("the other one has its route", || {
+        is(&alone, "node-2", "False", "RouteCreated")
+    })
+    .await;
+    assert_eq!(cloud.routes(), ["node-2 10.120.2.0/24"]);
+    assert_eq!(condition(&alone, "joining").await, None);
+    assert_eq!(alone.event_reasons("joining").await, Vec::<String>::new());
+    let initialised = Patch::Merge(json!({ "spec": { "taints": null } }));
+    alone
+        .nodes()
+        .patch("joining", &PatchParams::default(), &initialised)
+        .await
+        .unwrap();
+    until("it has its route", || is(&alone, "joining", "False", "RouteCreated")).await;
+    assert_eq!(cloud.routes(), ["joining 10.120.1.0/24", "node-2 10.120.2.0/24"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_come_and_go_and_change_their_machine_are_followed() {
     let alone = alone().await;
     let cloud = Arc::new(FakeRoutes::default());
