@@ -32,7 +32,10 @@ pub fn components(folder: &Path) -> Result<Vec<PathBuf>> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
     // Beside `spins.wasm` cargo leaves `spins-0123456789abcdef.wasm`.
-    found.retain(|file| file.extension().is_some_and(|kind| kind == "wasm") && !file.to_string_lossy().contains('-'));
+    found.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".wasm") && !name.contains('-')
+    });
     found.sort();
     Ok(found)
 }
@@ -61,4 +64,25 @@ fn existing(file: PathBuf) -> Result<PathBuf> {
         );
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_are_listed_without_what_cargo_leaves_beside_them() {
+        // The folder's own name has dashes, as `wasm32-wasip2` has.
+        let folder = std::env::temp_dir().join(format!("cloudwit-components-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["spins.wasm", "spins-0123456789abcdef.wasm", "spins.d", "grows.wasm"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let found = components(&folder);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(
+            found.unwrap(),
+            ["grows.wasm", "spins.wasm"].map(|name| folder.join(name))
+        );
+    }
 }

@@ -165,6 +165,11 @@ fn cargo_component() -> Result<Found> {
         ];
         shown(workspace::cargo().args(install).arg(&tools_dir))?;
     }
+    let component = built_guests().join("sim.wasm");
+    // What cargo built before must not pass for what cargo-component builds.
+    if component.exists() {
+        fs::remove_file(&component).with_context(|| format!("removing {}", component.display()))?;
+    }
     let build = [
         "component",
         "build",
@@ -176,7 +181,6 @@ fn cargo_component() -> Result<Found> {
         "guest",
     ];
     shown(Command::new(&program).current_dir(workspace::root()).args(build))?;
-    let component = built_guests().join("sim.wasm");
     let begin: Vec<u8> = fs::read(&component)
         .context("reading the component")?
         .into_iter()
