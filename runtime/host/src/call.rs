@@ -85,7 +85,7 @@ impl Caller {
         let version = self.described.get().map_or("", |(_, version)| version);
         let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
         let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes));
-        let hooks = self.env.egress.hooks();
+        let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
         let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
         self.shared.metrics.instance_begins();
         let call = Call {
@@ -127,6 +127,11 @@ impl Caller {
         let pool = Arc::clone(&self.shared.pool).acquire_owned().await.expect(OPEN);
         [own, pool]
     }
+}
+
+/// A request may wait this long for its turn, which leaves a little of the call's time to the guest, to make something of the answer.
+fn turn_limit(wall_time: Duration) -> Duration {
+    wall_time - (wall_time / 10).min(Duration::from_secs(1))
 }
 
 /// A call and the store it runs in.

@@ -3,7 +3,7 @@
 //! ```text
 //! wasi:http -> EgressHooks -> egress_plan  may it leave?          (host, port, scheme, method, literal address)
 //!                          -> placeholders fill in the secrets    (only for hosts they are bound to)
-//!                          -> [a budget per host belongs here]
+//!                          -> request_budget  waits for a turn at its API host
 //!                          -> http_client  pooled; the addresses of a name are checked as it is resolved
 //!                          -> response_body up to the size limit, at the guest's pace
 //! ```
@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt as _;
+use jiff::Timestamp;
+use tokio::time::Instant;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::destination::Destination;
@@ -26,9 +28,12 @@ use crate::http_client::{HttpClient, HttpClients, Outgoing};
 use crate::http_error::Failed;
 use crate::keys::Keyring;
 use crate::placeholders::{self, PlaceholderError};
+use crate::rate_limit::Rate;
 use crate::refusal::{Refusal, RefusalLog, RefusalReason};
 use crate::request_body::{self, BUFFER_LIMIT, Collected, RequestBody};
+use crate::request_budget::RequestBudgets;
 use crate::response_body::ResponseBody;
+use crate::retry_after;
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -37,6 +42,7 @@ pub struct Egress {
     /// One for each entry of the grants, in their order.
     clients: Vec<Arc<HttpClient>>,
     keyring: Arc<Keyring>,
+    budgets: RequestBudgets,
     metrics: EgressMetrics,
     log: RefusalLog,
 }
@@ -80,15 +86,17 @@ impl Egress {
             rules,
             clients,
             keyring,
+            budgets: RequestBudgets::default(),
             metrics,
             log,
         }))
     }
 
-    /// The hooks for one call.
-    pub fn hooks(self: &Arc<Self>) -> EgressHooks {
+    /// The hooks for one call. A request whose turn would come after `latest` is answered with 429 instead of being sent.
+    pub fn hooks(self: &Arc<Self>, latest: Instant) -> EgressHooks {
         EgressHooks {
             egress: Arc::clone(self),
+            latest,
             last: Arc::default(),
         }
     }
@@ -97,6 +105,7 @@ impl Egress {
         &self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
+        latest: Instant,
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = egress_plan::target(&parts.uri)?;
@@ -118,14 +127,30 @@ impl Egress {
             connect: capped(options.connect_timeout, rule.grant.connect_timeout()),
             first_byte: capped(options.first_byte_timeout, response),
         };
+        let budget = self.budgets.of(&to, || self.rate(&to));
+        let admitted = match budget.turn(latest, &self.provider, &self.metrics).await {
+            Ok(admitted) => admitted,
+            Err(too_late) => return Ok(too_late),
+        };
         let measured = self.metrics.measure(&self.provider, &parts.method);
         let answer = self.clients[rule.at].send(outgoing).await;
         measured.done(answer.as_ref().ok().map(reqwest::Response::status));
+        let pause = |answer: &reqwest::Response| retry_after::wait(answer.status(), answer.headers(), Timestamp::now());
+        if let Some(pause) = answer.as_ref().ok().and_then(pause) {
+            admitted.pause(pause, &self.provider, &self.metrics);
+        }
+        drop(admitted);
         let answer = answer.map_err(|failed| stopped(failed, rule, &to, parts.method.as_str()))?;
         let between = capped(options.between_bytes_timeout, response);
         let (head, body) = Response::from(answer).into_parts();
         let body = ResponseBody::new(body, rule.grant.max_response_bytes, between).map_err(Stopped::Failed)?;
         Ok(Response::from_parts(head, body.boxed_unsync()))
+    }
+
+    /// The budget for an API host: the smallest of all entries that fit it, whatever their methods.
+    fn rate(&self, to: &Destination) -> Option<Rate> {
+        let fitting = self.rules.iter().filter(|rule| rule.is_for(to));
+        fitting.filter_map(|rule| Rate::of(&rule.grant)).reduce(Rate::smaller)
     }
 
     /// Counts, logs and remembers a refusal.
@@ -232,6 +257,7 @@ impl Fill<'_> {
 #[derive(Clone)]
 pub struct EgressHooks {
     egress: Arc<Egress>,
+    latest: Instant,
     last: Arc<Mutex<Option<Refusal>>>,
 }
 
@@ -257,9 +283,9 @@ impl WasiHttpHooks for EgressHooks {
         options: Option<RequestOptions>,
         _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
-        let (egress, last) = (Arc::clone(&self.egress), Arc::clone(&self.last));
+        let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
         Box::new(async move {
-            match egress.send(request, options).await {
+            match egress.send(request, options, latest).await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
                 Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
                 Err(Stopped::Failed(error)) => Err(error),

@@ -8,6 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::time::Instant;
 
+use crate::rate_limit::Held;
 use crate::refusal::RefusalReason;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -18,7 +19,7 @@ struct RequestLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
+struct ReasonLabels {
     provider: String,
     reason: &'static str,
 }
@@ -35,8 +36,12 @@ const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 #[derive(Clone, Debug)]
 pub struct EgressMetrics {
     requests: Family<RequestLabels, Counter>,
-    refusals: Family<RefusalLabels, Counter>,
+    refusals: Family<ReasonLabels, Counter>,
     in_flight: Family<ProviderLabels, Gauge>,
+    waiting: Family<ProviderLabels, Gauge>,
+    waits: Family<ReasonLabels, Counter>,
+    throttled: Family<ReasonLabels, Counter>,
+    pauses: Family<ProviderLabels, Counter>,
     seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
 }
 
@@ -46,6 +51,10 @@ impl Default for EgressMetrics {
             requests: Family::default(),
             refusals: Family::default(),
             in_flight: Family::default(),
+            waiting: Family::default(),
+            waits: Family::default(),
+            throttled: Family::default(),
+            pauses: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
         }
     }
@@ -69,6 +78,26 @@ impl EgressMetrics {
             "HTTP requests of providers that wait for the head of their response",
             self.in_flight.clone(),
         );
+        registry.register(
+            "cloudwit_egress_requests_waiting",
+            "HTTP requests of providers that wait for their turn at their API host",
+            self.waiting.clone(),
+        );
+        registry.register(
+            "cloudwit_egress_waits",
+            "HTTP requests of providers that had to wait for their turn, by what they first waited for: budget or retry_after",
+            self.waits.clone(),
+        );
+        registry.register(
+            "cloudwit_egress_throttled",
+            "HTTP requests of providers that were answered with 429 here, since their turn would have come after the end of the call",
+            self.throttled.clone(),
+        );
+        registry.register(
+            "cloudwit_egress_pauses",
+            "Pauses of one API host that began because the cloud asked for them with Retry-After",
+            self.pauses.clone(),
+        );
         registry.register_with_unit(
             "cloudwit_egress_request_duration",
             "Time until the head of the response, or until there was none",
@@ -79,11 +108,29 @@ impl EgressMetrics {
 
     pub(crate) fn refused(&self, provider: &str, reason: RefusalReason) {
         self.refusals
-            .get_or_create(&RefusalLabels {
+            .get_or_create(&ReasonLabels {
                 provider: provider.to_owned(),
                 reason: reason.label(),
             })
             .inc();
+    }
+
+    pub(crate) fn throttled(&self, provider: &str, held: Held) {
+        self.throttled.get_or_create(&held_labels(provider, held)).inc();
+    }
+
+    pub(crate) fn paused(&self, provider: &str) {
+        let provider = provider.to_owned();
+        self.pauses.get_or_create(&ProviderLabels { provider }).inc();
+    }
+
+    /// Counts one request as waiting until the answer is dropped.
+    pub(crate) fn waits(&self, provider: &str, held: Held) -> Waiting {
+        self.waits.get_or_create(&held_labels(provider, held)).inc();
+        let provider = provider.to_owned();
+        let waiting = self.waiting.get_or_create_owned(&ProviderLabels { provider });
+        waiting.inc();
+        Waiting(waiting)
     }
 
     /// Counts and measures one request until the answer is given or dropped.
@@ -100,6 +147,22 @@ impl EgressMetrics {
             code: "cancelled",
             start: Instant::now(),
         }
+    }
+}
+
+fn held_labels(provider: &str, held: Held) -> ReasonLabels {
+    ReasonLabels {
+        provider: provider.to_owned(),
+        reason: held.label(),
+    }
+}
+
+/// One request that waits.
+pub(crate) struct Waiting(Gauge);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

@@ -44,7 +44,8 @@ impl Rule {
         u8::from(self.grant.allow_loopback) + u8::from(self.grant.allow_link_local)
     }
 
-    fn is_for(&self, to: &Destination) -> bool {
+    /// Whether it is about this API host.
+    pub fn is_for(&self, to: &Destination) -> bool {
         self.pattern.matches(&to.host) && self.grant.port() == to.port && self.grant.scheme == to.scheme
     }
 

@@ -62,7 +62,7 @@ async fn send_with(
 
 /// Sends a request and reads the whole response.
 async fn send(egress: &Arc<Egress>, request: Request<WasiBody>) -> Result<Response<Bytes>, (Error, Option<Refusal>)> {
-    let mut hooks = egress.hooks();
+    let mut hooks = egress.hooks(Instant::now() + Duration::from_secs(60));
     match send_with(&mut hooks, request, RequestOptions::default()).await {
         Err(error) => Err((error, hooks.last_refusal())),
         Ok(response) => {
@@ -482,7 +482,7 @@ async fn a_silent_server_costs_what_the_guest_allows_and_never_more_than_the_gra
         };
         let start = std::time::Instant::now();
         let answer = send_with(
-            &mut egress.hooks(),
+            &mut egress.hooks(Instant::now() + Duration::from_secs(60)),
             get(&format!("http://localhost:{port}/silent")),
             options,
         )
@@ -501,7 +501,12 @@ async fn a_connection_that_does_not_come_costs_what_the_guest_allows_and_never_m
             ..RequestOptions::default()
         };
         let start = tokio::time::Instant::now();
-        let answer = send_with(&mut egress.hooks(), get("https://slow.example/"), options).await;
+        let answer = send_with(
+            &mut egress.hooks(Instant::now() + Duration::from_secs(60)),
+            get("https://slow.example/"),
+            options,
+        )
+        .await;
         assert!(matches!(answer, Err(Error::ConnectionTimeout)), "{:?}", answer.err());
         assert_eq!(start.elapsed().as_secs(), expected);
     }

@@ -52,6 +52,12 @@ pub fn http_entry(grant: &HttpGrant) -> String {
     if grant.max_response_bytes != default.max_response_bytes {
         entry.field("maxResponseBytes", &grant.max_response_bytes.to_string());
     }
+    if let Some(rate) = grant.requests_per_second {
+        entry.field("requestsPerSecond", &rate.to_string());
+    }
+    if let Some(burst) = grant.burst {
+        entry.field("burst", &burst.to_string());
+    }
     entry.finish()
 }
 
@@ -134,6 +140,8 @@ mod tests {
                 connect_timeout_seconds: 1,
                 response_timeout_seconds: 2,
                 max_response_bytes: 3,
+                requests_per_second: Some(0.5),
+                burst: Some(4),
             },
             HttpGrant {
                 host: "no".into(),

@@ -56,6 +56,11 @@ pub struct HttpGrant {
     pub response_timeout_seconds: u32,
     /// Largest response body in bytes. 64 MiB when left out.
     pub max_response_bytes: u64,
+    /// Requests in a second, over all calls; each API host (scheme, host and port) for itself. Unlimited when left out. When several
+    /// entries fit an API host, the smallest counts.
+    pub requests_per_second: Option<f64>,
+    /// Requests that may leave at once after a rest. [`Self::requests_per_second`], rounded up, when left out.
+    pub burst: Option<u32>,
 }
 
 /// Methods that are granted when none are named.
@@ -75,6 +80,8 @@ impl Default for HttpGrant {
             connect_timeout_seconds: 10,
             response_timeout_seconds: 60,
             max_response_bytes: 64 << 20,
+            requests_per_second: None,
+            burst: None,
         }
     }
 }
@@ -83,6 +90,13 @@ impl HttpGrant {
     /// The port that is meant.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.scheme.default_port())
+    }
+
+    /// [`Self::burst`], or what it is when left out.
+    pub fn burst(&self) -> u32 {
+        // A float becomes the nearest u32; the check of the grants keeps it small.
+        self.burst
+            .unwrap_or_else(|| self.requests_per_second.unwrap_or(1.0).ceil() as u32)
     }
 
     /// [`Self::connect_timeout_seconds`].

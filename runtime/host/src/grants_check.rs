@@ -95,6 +95,7 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
             "remove it or use scheme https",
         );
     }
+    check_budget(grant, checker);
     check_proxy(grant.proxy.as_deref(), checker);
     check_path("ca", grant.ca.as_deref(), checker);
     for (field, value) in [
@@ -110,6 +111,26 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
                 "write a positive number, or leave it out for the default",
             );
         }
+    }
+}
+
+fn check_budget(grant: &HttpGrant, checker: &mut Checker<'_>) {
+    if let Some(rate) = grant.requests_per_second
+        && !(0.001..=10_000.0).contains(&rate)
+    {
+        let fix = "write 0.001 to 10000, or leave it out for no limit";
+        checker.wrong("requestsPerSecond", rate, "is out of range", fix);
+    }
+    match (grant.burst, grant.requests_per_second) {
+        (Some(burst), _) if !(1..=10_000).contains(&burst) => {
+            let fix = "write 1 to 10000, or leave it out for the requests of one second";
+            checker.wrong("burst", burst, "is out of range", fix);
+        }
+        (Some(burst), None) => {
+            let fix = "add requestsPerSecond or remove it";
+            checker.wrong("burst", burst, "has no effect without requestsPerSecond", fix);
+        }
+        _ => {}
     }
 }
 

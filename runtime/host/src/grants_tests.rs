@@ -22,12 +22,18 @@ fn what_is_left_out_has_the_documented_default() {
 fn a_full_entry_is_read() {
     let grants = grants(
         "http:\n- {scheme: http, host: 10.0.0.1, port: 8080, methods: [GET], allowLoopback: true, allowLinkLocal: true,\n   \
-         proxy: 'http://proxy:3128', connectTimeoutSeconds: 1, responseTimeoutSeconds: 2, maxResponseBytes: 3}\n\
+         proxy: 'http://proxy:3128', connectTimeoutSeconds: 1, responseTimeoutSeconds: 2, maxResponseBytes: 3,
+   \
+         requestsPerSecond: 2.5, burst: 7}\n\
          secrets:\n- {name: password, file: /p, hosts: ['10.0.0.1:8080'], uses: [placeholder, hmac, sign, reveal]}\n\
          cluster: {nodes: true}\nstate: {maxBytes: 10}",
     );
     assert_eq!(grants.validate(), Ok(()));
     assert_eq!(grants.http[0].connect_timeout(), Duration::from_secs(1));
+    assert_eq!(
+        (grants.http[0].requests_per_second, grants.http[0].burst()),
+        (Some(2.5), 7)
+    );
     assert_eq!(grants.secrets[0].uses.len(), 4);
 }
 
@@ -81,4 +87,29 @@ fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
         "{text}"
     );
     assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn a_budget_that_makes_no_sense_is_told() {
+    let grants = grants(
+        "http:\n- {host: a.example, requestsPerSecond: 0}\n- {host: b.example, requestsPerSecond: .nan}\n\
+         - {host: c.example, requestsPerSecond: 5, burst: 0}\n- {host: d.example, burst: 5}\n\
+         - {host: e.example, requestsPerSecond: 0.2}",
+    );
+    let paths: Vec<String> = grants
+        .validate()
+        .unwrap_err()
+        .into_iter()
+        .map(|problem| problem.path)
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "http[0].requestsPerSecond",
+            "http[1].requestsPerSecond",
+            "http[2].burst",
+            "http[3].burst"
+        ]
+    );
+    assert_eq!(grants.http[4].burst(), 1);
 }

@@ -56,10 +56,13 @@ pub mod http_client;
 mod http_error;
 pub mod keys;
 mod placeholders;
+mod rate_limit;
 pub mod refusal;
 mod request_body;
+mod request_budget;
 pub mod resolver;
 mod response_body;
+mod retry_after;
 mod secret;
 pub mod state;
 #[cfg(test)]

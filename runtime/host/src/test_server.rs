@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -84,6 +84,7 @@ impl TestServer {
                 get(|| async { ([(header::CONTENT_ENCODING, "gzip")], "not really") }),
             )
             .route("/cut", get(cut_off))
+            .route("/answer/{status}/{retry_after}", get(answer))
             .fallback(echo)
             .with_state(Arc::clone(&counts));
         let listener = Counting {
@@ -117,6 +118,13 @@ async fn echo(State(counts): State<Arc<Counts>>, request: Request) -> Response {
         body: String::from_utf8_lossy(&body).into_owned(),
     };
     axum::Json(echo).into_response()
+}
+
+/// Answers as the path asks for.
+async fn answer(State(counts): State<Arc<Counts>>, Path((status, after)): Path<(u16, String)>) -> Response {
+    counts.requests.fetch_add(1, Ordering::SeqCst);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    (status, [(header::RETRY_AFTER, after)]).into_response()
 }
 
 async fn cut_off() -> Body {
