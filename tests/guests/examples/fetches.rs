@@ -1,5 +1,5 @@
 //! Sends one request and answers with what came back. The names of the Nodes say which: `METHOD: URL`, `body: text` and, for headers,
-//! `name: value`.
+//! `name: value`. A Node called `strict` wants a success: anything else becomes the failure that the SDK makes of it.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_test_guests::{Lookup, misbehaves};
@@ -24,7 +24,8 @@ fn fetch(nodes: &[NodeRef], context: Context) -> Lookup {
             name => request.header(name.to_owned(), value),
         };
     }
-    let response = request.send_any()?;
+    let strict = nodes.iter().any(|node| node.name == "strict");
+    let response = if strict { request.send()? } else { request.send_any()? };
     let body = String::from_utf8_lossy(&response.body);
     Err(Failure::other(format!("{} {body}", response.status)))
 }

@@ -414,3 +414,32 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
         assert!(line.is_none(), "{shape} is in the log: {line:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_turn_would_come_too_late_fails_as_rate_limited_and_says_when_to_come_again() {
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let port = server.port;
+    let provider = load(
+        &hosting,
+        &format!(
+            "http: [{{scheme: http, host: 127.0.0.1, port: {port}, allowLoopback: true, requestsPerSecond: 0.005, burst: 2}}]"
+        ),
+    )
+    .await;
+    let request = get(&format!("http://127.0.0.1:{port}/"));
+    let wanted = Wanted {
+        request: &request,
+        headers: &["strict"],
+        body: None,
+    };
+    for _ in 0..2 {
+        assert!(matches!(wanted.from(&provider).await, Failure::Other(text) if text.starts_with("200 ")));
+    }
+    let Failure::RateLimited { after, message } = wanted.from(&provider).await else {
+        panic!("the budget of two requests let a third one pass")
+    };
+    let after = after.map(|after| after.as_secs());
+    assert!(after.is_some_and(|after| (150..=200).contains(&after)), "{after:?}");
+    assert!(message.contains("not sent by Cloudwit"), "{message}");
+    assert_eq!(server.requests(), 2);
+}
