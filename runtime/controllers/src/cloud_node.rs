@@ -30,6 +30,7 @@ use crate::cloud_node_waiting::Waiting;
 use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels};
 use crate::cluster::Context;
 use crate::events::Recorder;
+use crate::explain_node::initialisation;
 use crate::metrics::Purpose;
 use crate::node_labels::{DropReason, Dropped};
 use crate::node_view::{UNINITIALIZED, belongs_to, has_taint, node_ref};
@@ -72,6 +73,13 @@ impl CloudNode {
             Change::Deleted(_) => lock(&forgets).done(key),
             change if is_work(&change) => adds.add(key.clone()),
             _ => {}
+        });
+        let (queued, waits, cloud) = (queue.clone(), waiting.clone(), context.cloud.clone());
+        context.explain.about_nodes(Controller::CloudNode, move |node| {
+            let name = node.metadata.name.as_deref()?;
+            let waiting = lock(&waits).about(name, Instant::now());
+            let queued = queued.look(name);
+            Some(initialisation(node, &cloud.identity(), waiting.as_ref(), queued))
         });
         let options = &context.options.node;
         Self {
@@ -119,7 +127,11 @@ impl CloudNode {
         let (mut new, mut known) = (Vec::new(), Vec::new());
         for taken in batch {
             match self.context.nodes.get(taken.key()) {
-                None => taken.finish(Outcome::Done),
+                None => {
+                    // It was deleted during its last attempt, which noted a failure after the deletion was noted.
+                    lock(&self.waiting).done(taken.key());
+                    taken.finish(Outcome::Done);
+                }
                 Some(node) if !has_taint(&node, UNINITIALIZED) => known.push((taken, node)),
                 Some(node) if belongs_to(&node, &provider) => new.push((taken, node)),
                 Some(_) => {
@@ -211,7 +223,7 @@ impl CloudNode {
     /// The Node keeps its taint and is tried again.
     fn not_yet(&self, taken: Taken, node: &Node, reason: &str, retry: Retry) {
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
-        if lock(&self.waiting).failed(taken.key(), Instant::now()) {
+        if lock(&self.waiting).failed(taken.key(), reason, Instant::now()) {
             let provider = self.context.cloud.identity().name;
             warn!(node = %taken.key(), provider, reason, "still not initialised");
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");

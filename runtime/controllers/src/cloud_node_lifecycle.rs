@@ -11,8 +11,8 @@
 //! [`guard`](crate::guard). Upstream makes two cloud calls per Node and period; here it is one call for up to
 //! `lookup_limit` Nodes, and fewer while the cloud fails.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, Presence, ProviderIdentity, Retry};
@@ -26,11 +26,13 @@ use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
 use crate::cluster::Context;
 use crate::events::Recorder;
-use crate::guard::{Absent, Guard, Proof, Rules, Verdict};
+use crate::explain_node::{self, Watchfulness};
+use crate::guard::{Absent, Brake, Guard, Proof, Rules, Seen, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, provider_id};
 use crate::options::{Controller, NodeDeletion};
+use crate::sync::lock;
 
 /// While look-ups fail the pause doubles from the monitor period to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -42,8 +44,10 @@ pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
         guard: Guard::new(Rules::from(&context.options.lifecycle)),
         failures: 0,
         next_lookup: Instant::now(),
+        known: Arc::default(),
         context,
     };
+    this.explain();
     this.run()
 }
 
@@ -54,6 +58,18 @@ struct Lifecycle {
     /// Look-ups that failed in a row.
     failures: u32,
     next_lookup: Instant,
+    known: Arc<Mutex<Known>>,
+}
+
+/// What the last pass has learned, for those who ask.
+#[derive(Default)]
+struct Known {
+    /// Nodes that seem to be gone, by uid, as of `at`.
+    seen: HashMap<String, Seen>,
+    at: Option<Instant>,
+    brake: Option<Brake>,
+    /// The last look-up's failure, until one succeeds, and when the next one is.
+    failed: Option<(Instant, String)>,
 }
 
 impl Lifecycle {
@@ -76,6 +92,29 @@ impl Lifecycle {
             () = context.shutdown.cancelled() => {}
             () = passes => {}
         }
+    }
+
+    /// Answers questions about Nodes.
+    fn explain(&self) {
+        let (known, context) = (self.known.clone(), self.context.clone());
+        self.context
+            .explain
+            .about_nodes(Controller::CloudNodeLifecycle, move |node| {
+                let (known, now) = (lock(&known), Instant::now());
+                let mut seen = known.seen.get(node.metadata.uid.as_deref()?).cloned();
+                if let (Some(seen), Some(at)) = (&mut seen, known.at) {
+                    seen.since += now - at;
+                    seen.not_before = seen.not_before.map(|pause| pause.saturating_sub(now - at));
+                }
+                let failed = known.failed.as_ref();
+                let watchfulness = Watchfulness {
+                    failed: failed.map(|(next, why)| (next.saturating_duration_since(now), why.clone())),
+                    brake: known.brake,
+                    confirm_after: context.options.lifecycle.confirm_after,
+                    then: context.options.lifecycle.node_deletion,
+                };
+                explain_node::lifecycle(node, &context.cloud.identity(), seen.as_ref(), &watchfulness)
+            });
     }
 
     async fn pass(&mut self) {
@@ -104,6 +143,11 @@ impl Lifecycle {
                 self.remove(gone, total, &provider).await;
             }
         }
+        let mut known = lock(&self.known);
+        known.seen = self.guard.all(Instant::now());
+        known.at = Some(Instant::now());
+        known.brake = self.guard.brake();
+        drop(known);
         self.context
             .metrics
             .deletion_candidates
@@ -129,6 +173,7 @@ impl Lifecycle {
                 }
             };
             self.failures = 0;
+            lock(&self.known).failed = None;
             for (node, answer) in page.iter().zip(answers) {
                 match self.judge(node, answer, provider) {
                     Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
@@ -161,6 +206,7 @@ impl Lifecycle {
                 .min(LONGEST_PAUSE.max(period)),
         };
         self.next_lookup = Instant::now() + pause;
+        lock(&self.known).failed = Some((self.next_lookup, error.to_string()));
     }
 
     fn judge(&mut self, node: &Node, answer: Result<Presence, Failure>, provider: &ProviderIdentity) -> Option<Fate> {

@@ -17,6 +17,7 @@ use tracing::{info, warn};
 
 use crate::apply::{Apply, Leadership};
 use crate::events::{EventWriter, Events};
+use crate::explain::Explain;
 use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::service_helpers::service_type;
@@ -55,6 +56,8 @@ pub struct Context {
     pub apply: Apply,
     /// For `kubectl describe`.
     pub events: Events,
+    /// For `cloudwit explain`.
+    pub explain: Explain,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Settings.
@@ -70,6 +73,7 @@ pub struct Cluster {
     services: Arc<Cache<Service>>,
     metrics: Arc<Metrics>,
     events: Events,
+    explain: Explain,
     event_writer: EventWriter,
     leading: Leadership,
 }
@@ -80,10 +84,12 @@ impl Cluster {
         let metrics = Metrics::new(registry);
         let nodes = Arc::<Cache<Node>>::default();
         let (events, event_writer) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+        let services = Arc::<Cache<Service>>::default();
         Self {
             client,
+            explain: Explain::new(nodes.clone(), services.clone()),
             nodes,
-            services: Arc::default(),
+            services,
             metrics,
             events,
             event_writer,
@@ -111,6 +117,11 @@ impl Cluster {
         })
     }
 
+    /// Answers what an object waits for.
+    pub fn explain(&self) -> Explain {
+        self.explain.clone()
+    }
+
     /// Runs the enabled controllers until `shutdown`.
     ///
     /// A controller whose interface the provider does not export is left out with a warning, as upstream does.
@@ -135,6 +146,7 @@ impl Cluster {
                 options.dry_run,
             ),
             events: self.events,
+            explain: self.explain,
             metrics: self.metrics,
             options: Arc::new(options),
             shutdown: shutdown.clone(),

@@ -112,6 +112,7 @@ pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
     let (events, _) = Events::new(client.clone(), metrics.clone(), nodes.clone());
     let context = Context {
         cloud,
+        explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),
         nodes,
         services: Arc::default(),
         apply: Apply::new(client, metrics.clone(), Arc::new(|| true), options.dry_run),

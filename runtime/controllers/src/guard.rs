@@ -122,6 +122,19 @@ struct Sighting {
     not_before: Option<Instant>,
 }
 
+/// What is known about a Node whose machine seems to be gone; for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Answers that said so.
+    pub answers: u32,
+    /// Time since the first of them.
+    pub since: Duration,
+    /// Whether the brake holds it.
+    pub held: bool,
+    /// Time until the next try, after a delete that failed.
+    pub not_before: Option<Duration>,
+}
+
 /// Remembers absences and deletions.
 #[derive(Debug)]
 pub struct Guard {
@@ -129,6 +142,7 @@ pub struct Guard {
     provider: String,
     absent: HashMap<String, Sighting>,
     deletions: VecDeque<Instant>,
+    brake: Option<Brake>,
 }
 
 impl Guard {
@@ -139,6 +153,7 @@ impl Guard {
             provider: String::new(),
             absent: HashMap::new(),
             deletions: VecDeque::new(),
+            brake: None,
         }
     }
 
@@ -208,6 +223,7 @@ impl Guard {
             deleted,
             allowed,
         });
+        self.brake = brake;
         let mut admission = Admission {
             brake,
             ..Admission::default()
@@ -238,6 +254,25 @@ impl Guard {
         if let Some(sighting) = self.absent.get_mut(uid) {
             sighting.not_before = Some(now + AFTER_FAILURE);
         }
+    }
+
+    /// What is known about the Nodes that seem to be gone, by uid.
+    pub fn all(&self, now: Instant) -> HashMap<String, Seen> {
+        let seen = |sighting: &Sighting| Seen {
+            answers: sighting.answers,
+            since: now - sighting.first,
+            held: sighting.held,
+            not_before: sighting.not_before.filter(|at| *at > now).map(|at| at - now),
+        };
+        self.absent
+            .iter()
+            .map(|(uid, sighting)| (uid.clone(), seen(sighting)))
+            .collect()
+    }
+
+    /// Whether the brake was engaged at the last [`admit`](Self::admit).
+    pub fn brake(&self) -> Option<Brake> {
+        self.brake
     }
 
     /// Nodes that seem to be gone.

@@ -23,6 +23,9 @@ pub mod cloud_node_write;
 pub mod cluster;
 pub mod event_folding;
 pub mod events;
+pub mod explain;
+pub mod explain_node;
+pub mod explain_service;
 pub mod guard;
 pub mod metrics;
 pub mod node_addresses;
@@ -55,6 +58,7 @@ mod fake_cloud;
 mod sync;
 
 pub use cluster::{Cluster, ControllersError};
+pub use explain::{Explain, Explanation};
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
 };

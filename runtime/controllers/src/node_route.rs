@@ -82,6 +82,9 @@ pub async fn prepare(context: Context) {
     // Only now: the first pass sees all Nodes of the first list anyway.
     listen(&context, queue.clone());
     queue.add(Trigger::Periodic.label());
+    context
+        .explain
+        .about_nodes(Controller::NodeRoute, crate::explain_node::route);
     let mut routes = NodeRoute::new(context, queue.clone());
     while let Some(taken) = queue.take().await {
         let outcome = match &**taken.key() {

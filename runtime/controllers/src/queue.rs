@@ -41,6 +41,8 @@ enum Place {
 struct Entry {
     place: Place,
     failures: u32,
+    /// Since when something is left to do.
+    since: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +62,28 @@ pub struct Snapshot {
     pub unfinished_seconds: f64,
     /// Seconds of the longest work in progress.
     pub longest_seconds: f64,
+}
+
+/// Where a key stands; for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyState {
+    /// Its place.
+    pub place: KeyPlace,
+    /// Failures in a row.
+    pub failures: u32,
+    /// For how long something has been left to do.
+    pub unfinished: Duration,
+}
+
+/// What happens to a key next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// A worker takes it as soon as one is free.
+    Ready,
+    /// It is being worked on.
+    Running,
+    /// It is ready after this time.
+    Waiting(Duration),
 }
 
 struct Shared {
@@ -108,6 +132,33 @@ impl Queue {
             .iter()
             .map(|(_, key)| key.clone())
             .collect()
+    }
+
+    /// Where the key stands; None when nothing is left to do.
+    pub fn look(&self, key: &str) -> Option<KeyState> {
+        let now = Instant::now();
+        let state = lock(&self.shared.state);
+        let entry = state.entries.get(key)?;
+        let place = match entry.place {
+            Place::Running { .. } => KeyPlace::Running,
+            Place::Waiting(at) => KeyPlace::Waiting(at.saturating_duration_since(now)),
+            Place::Ready(_) | Place::Idle => KeyPlace::Ready,
+        };
+        Some(KeyState {
+            place,
+            failures: entry.failures,
+            unfinished: now - entry.since,
+        })
+    }
+
+    /// How many keys have something left to do. Only these cost memory.
+    pub fn len(&self) -> usize {
+        lock(&self.shared.state).entries.len()
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The next key, as soon as one is ready. None after [`close`](Self::close).
@@ -203,6 +254,7 @@ impl Shared {
         let entry = entries.entry(key.clone()).or_insert(Entry {
             place: Place::Idle,
             failures: 0,
+            since: now,
         });
         match &mut entry.place {
             // Pending already, and nothing is earlier than now.
@@ -251,6 +303,9 @@ impl Shared {
         };
         self.metrics.worked(now - since);
         entry.place = Place::Idle;
+        if outcome == Outcome::Done {
+            entry.since = now;
+        }
         let retry = self.retry_at(entry, outcome, now);
         match (again, retry) {
             (Some(again), Some(retry)) => self.schedule_locked(&mut state, key.clone(), again.min(retry)),

@@ -20,6 +20,7 @@ use tracing::{debug, warn};
 
 use crate::cluster::Context;
 use crate::events::Recorder;
+use crate::explain_service;
 use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::service_helpers::has_cleanup_finalizer;
@@ -47,6 +48,7 @@ const CLEANUP_PAUSE: Duration = Duration::from_secs(30);
 pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let controller = Arc::new(ServiceLb::new(context));
     controller.listen();
+    controller.explain();
     run(controller)
 }
 
@@ -140,6 +142,16 @@ impl ServiceLb {
         if matters {
             self.queue.add(key.clone());
         }
+    }
+
+    /// Answers questions about Services.
+    fn explain(self: &Arc<Self>) {
+        let controller = Arc::downgrade(self);
+        self.context.explain.about_services(Controller::ServiceLb, move |key, service| {
+            let controller = controller.upgrade()?;
+            let records = lock(&controller.records);
+            explain_service::balancer(service, records.get(key), controller.queue.look(key))
+        });
     }
 
     /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a

@@ -269,6 +269,7 @@ impl Stage {
         let leads: crate::apply::Leadership = Arc::new(move || leading);
         let controller = Arc::new(ServiceLb::new(Context {
             cloud: cloud.clone(),
+            explain: crate::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
             nodes: nodes_cache,
             services: Arc::default(),
             apply: Apply::new(client, metrics.clone(), leads, false),

@@ -165,6 +165,11 @@ impl Record {
         self.pending.as_ref().map(|pending| pending.message.as_str())
     }
 
+    /// The last failure in words, until a call succeeds.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     /// Starts a call: returns the token to go on with, if this call continues one.
     ///
     /// A token is dropped when the operation is another one or the Service has changed in a way that matters: what the

@@ -17,6 +17,7 @@ use crate::telemetry::LoggingArgs;
 #[command(
     name = "cloudwit",
     version,
+    args_conflicts_with_subcommands = true,
     max_term_width = 120,
     after_help = "Example:\n  cloudwit --kubeconfig admin.kubeconfig --provider-dir providers --cloud-provider sim \\\n           \
                   --cloud-config sim.json --provider-settings sim-settings.yaml\n\n\
@@ -24,6 +25,9 @@ use crate::telemetry::LoggingArgs;
                   - {name: token, file: /etc/cloudwit/token, hosts: [api.example.com], uses: [placeholder]}\n  limits:\n    wallTime: 30s"
 )]
 pub struct Args {
+    /// What to do instead of running the controllers.
+    #[command(subcommand)]
+    pub command: Option<crate::explain::Command>,
     /// Flags about the provider.
     #[command(flatten)]
     pub provider: ProviderArgs,

@@ -5,6 +5,7 @@ mod api_server;
 mod args;
 mod config;
 mod duration;
+mod explain;
 mod options;
 mod provider_dir;
 mod run;
@@ -19,8 +20,12 @@ use clap::Parser;
 async fn main() -> ExitCode {
     let args = args::Args::parse();
     telemetry::init(&args.logging);
-    match run::run(args).await {
-        Ok(()) => ExitCode::SUCCESS,
+    let ended = match args.command {
+        Some(explain::Command::Explain(args)) => explain::run(args).await,
+        None => run::run(args).await.map(|()| ExitCode::SUCCESS),
+    };
+    match ended {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("cloudwit: {error:#}");
             ExitCode::FAILURE

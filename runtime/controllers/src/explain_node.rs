@@ -1,0 +1,242 @@
+//! Sentences about a Node, for [`explain`](crate::explain). Pure: what a loop knows goes in, words come out. All of them
+//! continue `Node NAME `.
+
+use std::time::Duration;
+
+use cloudwit_model::ProviderIdentity;
+use k8s_openapi::api::core::v1::Node;
+
+use crate::cloud_node_waiting::StillWaiting;
+use crate::explain::span;
+use crate::guard::{Brake, Seen};
+use crate::node_view::{ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness};
+use crate::options::NodeDeletion;
+use crate::queue::{KeyPlace, KeyState};
+
+/// When work on a key goes on.
+pub fn next_try(state: Option<KeyState>) -> String {
+    match state.map(|state| state.place) {
+        Some(KeyPlace::Waiting(pause)) => format!("Next try in {}.", span(pause)),
+        Some(KeyPlace::Running) => "It is being worked on right now.".into(),
+        Some(KeyPlace::Ready) => "It is worked on as soon as a worker is free.".into(),
+        None => "It is tried again when it changes.".into(),
+    }
+}
+
+/// What the controller of first contact has to say.
+pub fn initialisation(
+    node: &Node,
+    provider: &ProviderIdentity,
+    waiting: Option<&StillWaiting>,
+    queued: Option<KeyState>,
+) -> String {
+    let name = &provider.name;
+    if !belongs_to(node, provider) {
+        let id = provider_id(node).map(|id| id.to_string()).unwrap_or_default();
+        return format!("is left alone: its provider id {id} is not one of provider {name}.");
+    }
+    if !has_taint(node, UNINITIALIZED) {
+        return "is initialised.".into();
+    }
+    let next = next_try(queued);
+    match waiting {
+        Some(StillWaiting {
+            waited,
+            attempts,
+            reason,
+        }) => {
+            let (waited, tries) = (span(*waited), if *attempts == 1 { "try" } else { "tries" });
+            format!(
+                "waits to be initialised since {waited} ({attempts} {tries}). Last answer of provider {name}: {reason}. \
+                 {next}"
+            )
+        }
+        None => format!("waits to be initialised; provider {name} has not answered about it yet. {next}"),
+    }
+}
+
+/// What the lifecycle controller knows beside the Node.
+#[derive(Debug, Clone, Default)]
+pub struct Watchfulness {
+    /// Time until the next look, when a look-up has failed, and why it did.
+    pub failed: Option<(Duration, String)>,
+    /// Whether the deletion brake is engaged.
+    pub brake: Option<Brake>,
+    /// For how long a machine has to be gone.
+    pub confirm_after: Duration,
+    /// What happens then.
+    pub then: NodeDeletion,
+}
+
+/// What the lifecycle controller has to say; nothing about Nodes that it does not look at.
+pub fn lifecycle(
+    node: &Node,
+    provider: &ProviderIdentity,
+    seen: Option<&Seen>,
+    known: &Watchfulness,
+) -> Option<String> {
+    if !belongs_to(node, provider) || has_taint(node, UNINITIALIZED) || node.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    if readiness(node) == Readiness::Ready {
+        return Some("is Ready; its machine is not asked about.".into());
+    }
+    let mut text = match seen {
+        Some(seen) => gone(node, seen, known),
+        None if has_taint(node, SHUTDOWN) => "is not Ready; the cloud says that its machine is stopped.".into(),
+        None if has_taint(node, ABSENT) => format!("is not Ready and carries the taint {ABSENT}."),
+        None => "is not Ready; the cloud has not said that its machine is gone, so it stays.".into(),
+    };
+    if let Some((next, failure)) = &known.failed {
+        text += &format!(" The last look-up failed: {failure}. Next try in {}.", span(*next));
+    }
+    Some(text)
+}
+
+fn gone(node: &Node, seen: &Seen, known: &Watchfulness) -> String {
+    let id = provider_id(node).map(|id| id.to_string()).unwrap_or_default();
+    let times = if seen.answers == 1 {
+        "once"
+    } else {
+        &format!("{} times", seen.answers)
+    };
+    let since = span(seen.since);
+    let said = format!("is not Ready; the cloud said {times} since {since} that machine {id} does not exist;");
+    let then = match (known.then, known.brake) {
+        (NodeDeletion::Off, _) => "nothing will follow, deletion is switched off.".into(),
+        (NodeDeletion::Taint, _) => format!(
+            "it gets the taint {ABSENT} when this is confirmed after {}.",
+            span(known.confirm_after)
+        ),
+        (NodeDeletion::Delete, Some(brake)) if seen.held => format!(
+            "held by the deletion brake: {} Nodes seem gone and {} were deleted, {} may go. Check the cloud and its credentials; \
+             if the machines are really gone, delete the Nodes by hand.",
+            brake.absent, brake.deleted, brake.allowed
+        ),
+        (NodeDeletion::Delete, _) => match seen.not_before {
+            Some(pause) => format!("deleting it has failed; next try in {}.", span(pause)),
+            None => format!(
+                "it will be deleted when this is confirmed after {}.",
+                span(known.confirm_after)
+            ),
+        },
+    };
+    format!("{said} {then}")
+}
+
+/// What the route controller has said on the Node itself.
+pub fn route(node: &Node) -> Option<String> {
+    let conditions = node.status.as_ref()?.conditions.as_deref()?;
+    let condition = conditions
+        .iter()
+        .find(|condition| condition.type_ == "NetworkUnavailable")?;
+    let words = condition
+        .message
+        .as_deref()
+        .or(condition.reason.as_deref())
+        .unwrap_or_default();
+    Some(match condition.status.as_str() {
+        "False" => "has all its routes.".into(),
+        _ => format!("lacks a route for its Pods: {words}."),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_cloud::node;
+
+    fn provider() -> ProviderIdentity {
+        ProviderIdentity {
+            name: "sim".into(),
+            provider_id_prefixes: vec!["sim://".into()],
+            ..ProviderIdentity::default()
+        }
+    }
+
+    fn queued(place: KeyPlace) -> Option<KeyState> {
+        Some(KeyState {
+            place,
+            failures: 4,
+            unfinished: Duration::from_secs(190),
+        })
+    }
+
+    #[test]
+    fn a_node_that_waits_says_since_when_why_and_when_it_is_tried_again() {
+        let waiting = StillWaiting {
+            waited: Duration::from_secs(190),
+            attempts: 4,
+            reason: "unavailable: no route to host".into(),
+        };
+        let new = node("node-7", "False", &[UNINITIALIZED]);
+        let next = queued(KeyPlace::Waiting(Duration::from_secs(42)));
+        assert_eq!(
+            initialisation(&new, &provider(), Some(&waiting), next),
+            "waits to be initialised since 3 m 10 s (4 tries). Last answer of provider sim: unavailable: no route to host. \
+             Next try in 42 s."
+        );
+        assert_eq!(
+            initialisation(&new, &provider(), None, queued(KeyPlace::Ready)),
+            "waits to be initialised; provider sim has not answered about it yet. It is worked on as soon as a worker is free."
+        );
+        let old = node("a", "True", &[]);
+        assert_eq!(initialisation(&old, &provider(), None, None), "is initialised.");
+        let mut foreign = node("a", "True", &[UNINITIALIZED]);
+        foreign.spec.as_mut().unwrap().provider_id = Some("aws:///z/i-1".into());
+        assert_eq!(
+            initialisation(&foreign, &provider(), None, None),
+            "is left alone: its provider id aws:///z/i-1 is not one of provider sim."
+        );
+    }
+
+    #[test]
+    fn a_node_whose_machine_is_gone_says_what_follows() {
+        let mut seen = Seen {
+            answers: 3,
+            since: Duration::from_secs(80),
+            held: false,
+            not_before: None,
+        };
+        let mut known = Watchfulness {
+            confirm_after: Duration::from_secs(120),
+            then: NodeDeletion::Delete,
+            ..Watchfulness::default()
+        };
+        let dead = node("vm-3", "Unknown", &[]);
+        let say = |seen: &Seen, known: &Watchfulness| lifecycle(&dead, &provider(), Some(seen), known).unwrap();
+        let begin = "is not Ready; the cloud said 3 times since 1 m 20 s that machine sim://vm-3 does not exist;";
+        assert_eq!(
+            say(&seen, &known),
+            format!("{begin} it will be deleted when this is confirmed after 2 m.")
+        );
+        known.brake = Some(Brake {
+            absent: 40,
+            deleted: 0,
+            allowed: 10,
+        });
+        seen.held = true;
+        let held = format!("{begin} held by the deletion brake: 40 Nodes seem gone and 0 were deleted, 10 may go.");
+        assert!(say(&seen, &known).starts_with(&held), "{}", say(&seen, &known));
+        known.then = NodeDeletion::Off;
+        known.failed = Some((Duration::from_secs(9), "unavailable: down".into()));
+        assert_eq!(
+            say(&seen, &known),
+            format!(
+                "{begin} nothing will follow, deletion is switched off. The last look-up failed: unavailable: down. Next try in 9 s."
+            )
+        );
+    }
+
+    #[test]
+    fn a_node_that_is_ready_or_waits_for_initialisation_is_none_of_the_lifecycles_business() {
+        let known = Watchfulness::default();
+        let say = |node: &Node| lifecycle(node, &provider(), None, &known);
+        assert_eq!(
+            say(&node("a", "True", &[])).unwrap(),
+            "is Ready; its machine is not asked about."
+        );
+        assert_eq!(say(&node("a", "False", &[UNINITIALIZED])), None);
+        assert!(say(&node("a", "False", &[SHUTDOWN])).unwrap().contains("is stopped"));
+    }
+}

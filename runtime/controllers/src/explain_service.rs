@@ -1,0 +1,157 @@
+//! Sentences about a Service, for [`explain`](crate::explain). Pure. All of them continue `Service NAMESPACE/NAME `.
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::explain::span;
+use crate::explain_node::next_try;
+use crate::queue::{KeyPlace, KeyState};
+use crate::service_helpers::{ingress, service_type};
+use crate::service_lb_plan::{dying, has_foreign_class, needs_cleanup, wants_balancer};
+use crate::service_record::Record;
+
+/// What the service controller has to say; nothing about a Service that is gone and left nothing behind.
+pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Option<KeyState>) -> Option<String> {
+    let Some(service) = service else {
+        return record.map(|record| {
+            format!(
+                "is gone from the cluster; {}",
+                work(record, "its load balancer is being deleted", queued)
+            )
+        });
+    };
+    if has_foreign_class(service) {
+        let class = service
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.load_balancer_class.as_deref());
+        return Some(format!(
+            "is left alone: its class {} belongs to another controller.",
+            class.unwrap_or_default()
+        ));
+    }
+    if needs_cleanup(service) || (dying(service) && record.is_some()) {
+        let why = if dying(service) {
+            "is being deleted; "
+        } else {
+            "wants no load balancer any more; "
+        };
+        return Some(match record {
+            Some(record) => format!("{why}{}", work(record, "its load balancer goes first", queued)),
+            None => format!("{why}its load balancer goes first. {}", next_try(queued)),
+        });
+    }
+    if !wants_balancer(service) {
+        return Some(format!("is of type {}: there is nothing to do.", service_type(service)));
+    }
+    Some(match record {
+        Some(record) => wanted(service, record, queued),
+        None => format!("waits for its first look. {}", next_try(queued)),
+    })
+}
+
+fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> String {
+    let unfinished = record.waits_for().is_some() || record.failure().is_some() || queued.is_some();
+    match record.ensured() {
+        Some(ensured) if ensured.elsewhere => "is looked after by another controller, says the provider.".into(),
+        Some(ensured) if !unfinished => {
+            let addresses: Vec<&str> = ingress(service)
+                .iter()
+                .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
+                .collect();
+            let nodes = ensured.targets.len();
+            format!(
+                "has its load balancer at {} with {nodes} Nodes behind it.",
+                addresses.join(", ")
+            )
+        }
+        Some(_) => work(record, "has a load balancer, which is being brought up to date", queued),
+        None => work(record, "has no load balancer yet", queued),
+    }
+}
+
+/// What is waited for, since when, why, and when it goes on.
+fn work(record: &Record, otherwise: &str, queued: Option<KeyState>) -> String {
+    let since = queued.map_or_else(String::new, |state| format!(" since {}", span(state.unfinished)));
+    let tries = match queued.map_or(0, |state| state.failures) {
+        0 => String::new(),
+        1 => " (1 try)".into(),
+        tries => format!(" ({tries} tries)"),
+    };
+    let failure = record.failure().map_or_else(String::new, |failure| {
+        format!(" Last answer of the provider: {failure}.")
+    });
+    match (record.waits_for(), queued.map(|state| state.place)) {
+        (Some(waits_for), Some(KeyPlace::Waiting(pause))) => {
+            format!(
+                "waits for the cloud{since}: {waits_for}; next look in {}.{failure}",
+                span(pause)
+            )
+        }
+        (Some(waits_for), _) => format!("waits for the cloud{since}: {waits_for}.{failure} {}", next_try(queued)),
+        (None, _) => format!("{otherwise}{since}{tries}.{failure} {}", next_try(queued)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cloudwit_model::Failure;
+
+    use super::*;
+    use crate::service_record::Operation;
+    use crate::service_record::build::{balancer as lb, ensured, nodes, of_type};
+
+    fn queued(failures: u32, seconds: u64) -> Option<KeyState> {
+        Some(KeyState {
+            place: KeyPlace::Waiting(Duration::from_secs(seconds)),
+            failures,
+            unfinished: Duration::from_secs(65),
+        })
+    }
+
+    #[test]
+    fn a_service_that_waits_for_the_cloud_says_for_what_and_when_it_is_looked_at_again() {
+        let service = lb().finalizer();
+        let mut record = Record::new(service.arc());
+        record.start(Operation::Ensure);
+        let message = "the cloud builds load balancer lb-1".to_owned();
+        record.wait(Operation::Ensure, "t".into(), message, nodes(&["a"]));
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), queued(0, 4)).unwrap(),
+            "waits for the cloud since 1 m 5 s: the cloud builds load balancer lb-1; next look in 4 s."
+        );
+    }
+
+    #[test]
+    fn a_failing_service_says_why_and_how_often() {
+        let service = lb().finalizer();
+        let mut record = Record::new(service.arc());
+        record.start(Operation::Ensure);
+        record.fail(&Failure::Denied("no rights".into()).into());
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), queued(3, 300)).unwrap(),
+            "has no load balancer yet since 1 m 5 s (3 tries). Last answer of the provider: denied: no rights. Next try in 5 m."
+        );
+        assert!(
+            balancer(None, Some(&record), queued(3, 300))
+                .unwrap()
+                .starts_with("is gone from the cluster; its load")
+        );
+        assert_eq!(balancer(None, None, None), None);
+    }
+
+    #[test]
+    fn a_service_with_nothing_to_do_says_so() {
+        let service = lb().finalizer().ingress("1.1.1.1");
+        let say = |service: &Service, record: Option<&Record>| balancer(Some(service), record, None).unwrap();
+        let done = say(&service.0, Some(&ensured(&service)));
+        assert_eq!(done, "has its load balancer at 1.1.1.1 with 1 Nodes behind it.");
+        assert_eq!(
+            say(&of_type("ClusterIP").0, None),
+            "is of type ClusterIP: there is nothing to do."
+        );
+        assert!(say(&lb().class().0, None).starts_with("is left alone: its class example.com/other"));
+        assert!(say(&lb().finalizer().dying().0, None).starts_with("is being deleted; its load balancer goes first."));
+    }
+}
