@@ -267,6 +267,25 @@ mod tests {
     }
 
     #[test]
+    fn the_examples_under_deploy_are_accepted() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/examples");
+        let dir = folder();
+        for example in std::fs::read_dir(examples).unwrap() {
+            let example = example.unwrap().path();
+            let provider = example.file_name().unwrap().to_str().unwrap().to_owned();
+            std::fs::write(dir.path().join(format!("{provider}.wasm")), b"x").unwrap();
+            let flags = [
+                format!("--cloud-provider={provider}"),
+                format!("--cloud-config={}", example.join(format!("{provider}.json")).display()),
+                format!("--provider-settings={}", example.join("settings.yaml").display()),
+            ];
+            let settings = of(dir.path(), &flags.each_ref().map(String::as_str)).unwrap();
+            assert!(!settings.provider.grants.http.is_empty(), "{provider}");
+            serde_json::from_str::<serde_json::Value>(&settings.provider.config_text).unwrap();
+        }
+    }
+
+    #[test]
     fn two_ranges_of_one_family_are_refused() {
         let dir = folder();
         let error = of(
