@@ -41,6 +41,7 @@ pub mod node_view;
 pub mod options;
 pub mod queue;
 pub mod queue_metrics;
+mod service_drift;
 pub mod service_helpers;
 pub mod service_lb;
 pub mod service_lb_plan;

@@ -156,11 +156,21 @@ impl Default for LifecycleOptions {
 pub struct ServiceOptions {
     /// Services that are worked on at the same time.
     pub concurrent_syncs: usize,
+    /// About how often the cloud is asked whether a finished load balancer is still there, with the address it had; none:
+    /// never, as upstream (`spec/service-controller.md`, S3).
+    pub drift_period: Option<Duration>,
+    /// At most so many of these looks in a minute, for all Services together. Where there are more Services than that, the
+    /// period becomes longer.
+    pub drift_per_minute: u16,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
-        Self { concurrent_syncs: 1 }
+        Self {
+            concurrent_syncs: 1,
+            drift_period: Some(Duration::from_secs(600)),
+            drift_per_minute: 120,
+        }
     }
 }
 
@@ -237,6 +247,7 @@ impl Options {
         );
         count("concurrent-node-lifecycle-syncs", self.lifecycle.concurrent_syncs);
         count("concurrent-service-syncs", self.service.concurrent_syncs);
+        count("service-drift-per-minute", self.service.drift_per_minute.into());
         let mut period = |flag: &str, value: Duration| {
             if value.is_zero() {
                 mistakes.push(format!("{flag} must be longer than 0s"));

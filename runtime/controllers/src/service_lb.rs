@@ -3,6 +3,7 @@
 //! ```text
 //!   Service events --(worth_a_look)--> queue "service" --> workers --> next_step --> service_lb_steps: cloud, then API server
 //!   Node events --(NodeFacts differ)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
+//!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
 //! ```
 //!
 //! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
@@ -23,6 +24,7 @@ use crate::events::Recorder;
 use crate::explain_service;
 use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::service_drift::{DriftPause, watch_drift};
 use crate::service_helpers::has_cleanup_finalizer;
 use crate::service_lb_plan::{Step, has_foreign_class, next_step, wants_balancer, worth_a_look};
 use crate::service_metrics::Stopwatch;
@@ -61,7 +63,8 @@ async fn run(controller: Arc<ServiceLb>) {
     for _ in 0..controller.context.options.service.concurrent_syncs {
         tasks.spawn(work(controller.clone()));
     }
-    tasks.spawn(watch_nodes(controller));
+    tasks.spawn(watch_nodes(controller.clone()));
+    tasks.spawn(watch_drift(controller));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
             && error.is_panic()
@@ -88,13 +91,15 @@ async fn watch_nodes(controller: Arc<ServiceLb>) {
 pub(crate) struct ServiceLb {
     pub(crate) context: Context,
     pub(crate) events: Recorder,
-    queue: Queue,
+    pub(crate) queue: Queue,
     node_queue: Queue,
     records: Mutex<HashMap<Key, Record>>,
     /// The nodes as they were last looked at.
     targets: Mutex<TargetSet>,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
     passes: Mutex<HashMap<Key, Arc<Stopwatch>>>,
+    /// When the cloud may be asked again whether load balancers are still there.
+    pub(crate) drift_pause: DriftPause,
 }
 
 impl ServiceLb {
@@ -106,6 +111,7 @@ impl ServiceLb {
             records: Mutex::default(),
             targets: Mutex::default(),
             passes: Mutex::default(),
+            drift_pause: DriftPause::default(),
             context,
         }
     }
@@ -251,6 +257,16 @@ impl ServiceLb {
         lock(&self.records).get_mut(key).map(change)
     }
 
+    /// The Services whose load balancers are finished and that wait for nothing.
+    pub(crate) fn settled(&self) -> Vec<Key> {
+        let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
+        let records = lock(&self.records);
+        let settled = records
+            .iter()
+            .filter(|(key, record)| record.is_settled() && !waiting.contains(*key));
+        settled.map(|(key, _)| key.clone()).collect()
+    }
+
     /// The nodes of this moment, as a set to remember and as a list for the provider.
     pub(crate) fn targets_now(&self) -> (TargetSet, Vec<Target>) {
         let nodes = self.context.nodes.all();
@@ -282,6 +298,10 @@ fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
 #[cfg(test)]
 #[path = "service_lb_stage.rs"]
 mod stage;
+
+#[cfg(test)]
+#[path = "service_drift_tests.rs"]
+mod drift_tests;
 
 #[cfg(test)]
 #[path = "service_lb_tests.rs"]

@@ -6,7 +6,7 @@
 //!
 //! The record is only a memory of work that need not be repeated. Losing it (a restart, another leader) costs one idempotent
 //! call for each Service and nothing else, because the finalizer is on the object before the first call that can create anything.
-//! Rules: `spec/service-controller.md`, sections 4 and 6, with weak spots S1, S4, S6, S7, S8, S10 and S12 put right.
+//! Rules: `spec/service-controller.md`, sections 4 and 6, with weak spots S1, S3, S4, S6, S7, S8, S10 and S12 put right.
 
 use k8s_openapi::api::core::v1::Service;
 
@@ -24,6 +24,8 @@ pub enum Step {
     Ensure,
     /// Give it the new set of nodes.
     UpdateTargets,
+    /// Look whether the load balancer is still there and as it was.
+    CheckDrift,
     /// Delete the load balancer of the Service in the record.
     Delete,
     /// Let the Service go: take the finalizer off and clear the status in one write.
@@ -118,6 +120,8 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> St
         Step::PatchStatus
     } else if !ensured.elsewhere && ensured.targets != *targets {
         Step::UpdateTargets
+    } else if record.is_look_due() && record.is_settled() {
+        Step::CheckDrift
     } else {
         Step::Nothing
     }

@@ -37,6 +37,8 @@ pub(super) struct FakeCloud {
     pub(super) failures: Mutex<VecDeque<(&'static str, Failure)>>,
     pub(super) always: Mutex<Option<(&'static str, Failure)>>,
     pub(super) ingress: Mutex<Vec<Ingress>>,
+    /// What `get` shows; none: what `ensure` gives.
+    pub(super) shown: Mutex<Option<Option<Balancer>>>,
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
 }
 
@@ -52,6 +54,7 @@ impl FakeCloud {
                 endpoint,
                 ports: Vec::new(),
             }]),
+            shown: Mutex::default(),
             held: watch::Sender::new(None),
         })
     }
@@ -127,7 +130,13 @@ impl Cloud for FakeCloud {
     fn get_balancer<'a>(&'a self, service: &'a cloudwit_model::Service) -> Answer<'a, Option<Balancer>> {
         Box::pin(async {
             self.call("get", service, 0).await?;
-            Ok(Some(Balancer::default()))
+            let shown = lock(&self.shown).clone();
+            Ok(shown.unwrap_or_else(|| {
+                Some(Balancer {
+                    ingress: lock(&self.ingress).clone(),
+                    annotations: Vec::new(),
+                })
+            }))
         })
     }
 
@@ -250,6 +259,23 @@ impl Drop for Stage {
 
 impl Stage {
     pub(super) fn new(services: Vec<Service>, nodes: usize, workers: usize, leading: bool) -> Self {
+        // The clock is moved by hours in some tests; looks for drift have tests of their own.
+        let options = crate::options::ServiceOptions {
+            concurrent_syncs: workers,
+            drift_period: None,
+            ..Default::default()
+        };
+        Self::build(services, nodes, options, leading)
+    }
+
+    /// With one node and other options.
+    pub(super) fn with(services: Vec<Service>, change: impl FnOnce(&mut crate::options::ServiceOptions)) -> Self {
+        let mut options = crate::options::ServiceOptions::default();
+        change(&mut options);
+        Self::build(services, 1, options, true)
+    }
+
+    fn build(services: Vec<Service>, nodes: usize, service: crate::options::ServiceOptions, leading: bool) -> Self {
         let (cloud, api) = (FakeCloud::new(), Arc::<FakeApi>::default());
         let served = api.clone();
         let server = tower::service_fn(move |request: Request<Body>| {
@@ -261,8 +287,10 @@ impl Stage {
             }
         });
         let client = Client::new(server, "default");
-        let mut options = Options::default();
-        options.service.concurrent_syncs = workers;
+        let options = Options {
+            service,
+            ..Options::default()
+        };
         let metrics = crate::metrics::Metrics::new(&mut prometheus_client::registry::Registry::default());
         let nodes_cache = Arc::default();
         let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));

@@ -23,7 +23,10 @@ impl ServiceLb {
     /// Carries out one step. None means: done, look again.
     pub(crate) async fn carry_out(&self, key: &Key, step: Step) -> Option<Outcome> {
         let service = self.record(key, |record| record.service().clone())?;
-        let calls_the_cloud = matches!(step, Step::Ensure | Step::UpdateTargets | Step::Delete);
+        let calls_the_cloud = matches!(
+            step,
+            Step::Ensure | Step::UpdateTargets | Step::CheckDrift | Step::Delete
+        );
         if calls_the_cloud && self.context.apply.is_dry_run() {
             info!(service = %key, ?step, "dry run: the provider would be called");
             return Some(Outcome::Done);
@@ -35,6 +38,7 @@ impl ServiceLb {
             Step::AddFinalizer => self.add_finalizer(key, &service).await,
             Step::Ensure => self.ensure(key, &service).await,
             Step::UpdateTargets => self.update_targets(key, &service).await,
+            Step::CheckDrift => self.check_drift(key, &service).await,
             Step::Delete => self.delete(key, &service).await,
             Step::RemoveFinalizer => self.remove_finalizer(key, &service).await,
             Step::PatchStatus => self.patch_status(key, &service).await,
@@ -136,13 +140,21 @@ impl ServiceLb {
 
     /// Deletes the load balancer of the Service in the record, which may be gone or have been replaced by now.
     async fn delete(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let view = lenient_service_view(service);
+        let mut exists = self.record(key, |record| record.has_balancer())?;
+        if !exists {
+            // Only so that Events tell the truth (weak spot S12). It is deleted in any case: there may be parts of it.
+            exists = !matches!(self.context.cloud.get_balancer(&view).await, Ok(None));
+        }
         let token = self.record(key, |record| record.start(Operation::Delete))?;
-        if token.is_none() {
+        if token.is_none() && exists {
             self.tell(service, "DeletingLoadBalancer", "Deleting load balancer");
         }
-        let view = lenient_service_view(service);
         let result = match self.context.cloud.delete_balancer(&view, token.as_deref()).await {
-            Err(CloudError::Failure(Failure::ImplementedElsewhere(_))) => Ok(Vec::new()),
+            Err(CloudError::Failure(Failure::ImplementedElsewhere(_))) => {
+                exists = false;
+                Ok(Vec::new())
+            }
             // What is not found may be the load balancer, and then all is well, or something else.
             Err(CloudError::Failure(not_found @ Failure::NotFound(_))) => {
                 match self.context.cloud.get_balancer(&view).await {
@@ -156,7 +168,9 @@ impl ServiceLb {
         match result {
             Ok(changes) => {
                 self.record(key, |record| record.note_deleted(changes));
-                self.tell(service, "DeletedLoadBalancer", "Deleted load balancer");
+                if exists {
+                    self.tell(service, "DeletedLoadBalancer", "Deleted load balancer");
+                }
                 None
             }
             Err(error) => Some(self.call_failed(key, service, Operation::Delete, TargetSet::default(), &error)),

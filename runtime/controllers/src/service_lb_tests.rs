@@ -101,6 +101,33 @@ async fn a_failing_delete_is_tried_again_every_30_seconds_at_least() {
     }
 }
 
+/// Weak spot S12: upstream tells of a deletion although nothing was there.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_told_only_if_there_was_a_load_balancer_and_made_in_any_case() {
+    for (exists, events) in [(false, None), (true, Some("Deleted load balancer"))] {
+        let mut dying = balancer("web");
+        dying.metadata.deletion_timestamp = serde_json::from_value(json!("2020-01-01T00:00:00Z")).unwrap();
+        let stage = Stage::new(Vec::new(), 1, 1, true);
+        *lock(&stage.cloud.shown) = Some(exists.then(cloudwit_model::Balancer::default));
+        stage.set_services(vec![dying]);
+        stage
+            .until("the finalizer is off", |stage| {
+                lock(&stage.api.services)["web"]
+                    .metadata
+                    .finalizers
+                    .iter()
+                    .flatten()
+                    .count()
+                    == 0
+            })
+            .await;
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((stage.count("get"), stage.count("delete")), (1, 1));
+        assert_eq!(stage.event("DeletedLoadBalancer").as_deref(), events);
+        assert_eq!(stage.event("DeletingLoadBalancer").is_some(), exists);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_that_vanished_is_deleted_until_it_succeeds_and_then_forgotten() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);

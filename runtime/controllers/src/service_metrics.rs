@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
@@ -14,8 +15,34 @@ pub struct ServiceMetrics {
     pub target_updates: Counter,
     /// Those of them that failed.
     pub target_update_errors: Counter,
+    drift_looks: Family<[(&'static str, &'static str); 1], Counter>,
     target_update_seconds: Histogram,
     node_pass_seconds: Histogram,
+}
+
+/// What a look for drift found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriftResult {
+    /// All is as it should be.
+    Matches,
+    /// The load balancer is gone.
+    Missing,
+    /// It has another address.
+    Changed,
+    /// The cloud did not answer.
+    Failed,
+}
+
+impl DriftResult {
+    /// The metric label; a closed set.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Matches => "matches",
+            Self::Missing => "missing",
+            Self::Changed => "changed",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl ServiceMetrics {
@@ -26,6 +53,7 @@ impl ServiceMetrics {
         let metrics = Self {
             target_updates: Counter::default(),
             target_update_errors: Counter::default(),
+            drift_looks: Family::default(),
             target_update_seconds: histogram(),
             node_pass_seconds: histogram(),
         };
@@ -40,6 +68,11 @@ impl ServiceMetrics {
             metrics.target_update_errors.clone(),
         );
         registry.register(
+            "cloudwit_service_drift_looks",
+            "Looks whether a load balancer is still there and as it was",
+            metrics.drift_looks.clone(),
+        );
+        registry.register(
             "service_controller_update_loadbalancer_host_latency_seconds",
             "Seconds that one update of the nodes of a load balancer took",
             metrics.target_update_seconds.clone(),
@@ -50,6 +83,11 @@ impl ServiceMetrics {
             metrics.node_pass_seconds.clone(),
         );
         metrics
+    }
+
+    /// Counts one look for drift.
+    pub fn looked(&self, result: DriftResult) {
+        self.drift_looks.get_or_create(&[("result", result.label())]).inc();
     }
 
     /// Measures one update of nodes until dropped.

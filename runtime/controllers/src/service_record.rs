@@ -98,6 +98,10 @@ pub struct Record {
     foreign: bool,
     /// The last failure in words, until a call succeeds.
     failure: Option<String>,
+    /// It is time to ask the cloud whether the load balancer is still there.
+    look_due: bool,
+    /// What the cloud showed when it was ensured again because of that.
+    odd: Option<Vec<LoadBalancerIngress>>,
 }
 
 impl Record {
@@ -113,6 +117,8 @@ impl Record {
             deleted: false,
             foreign,
             failure: None,
+            look_due: false,
+            odd: None,
         }
     }
 
@@ -153,6 +159,49 @@ impl Record {
     /// Whether the load balancer was deleted and not ensured since.
     pub fn is_deleted(&self) -> bool {
         self.deleted
+    }
+
+    /// Whether there is a load balancer as far as this process and the Service's status know. False means unknown.
+    pub fn has_balancer(&self) -> bool {
+        self.ensured.as_ref().is_some_and(|ensured| !ensured.elsewhere)
+            || self.pending.is_some()
+            || !ingress(&self.service).is_empty()
+    }
+
+    /// Whether the load balancer is finished, so that a look at it makes sense.
+    pub fn is_settled(&self) -> bool {
+        self.pending.is_none() && self.ensured.as_ref().is_some_and(|ensured| !ensured.elsewhere)
+    }
+
+    /// Asks for a look at the load balancer in the cloud.
+    pub fn want_look(&mut self) {
+        self.look_due = true;
+    }
+
+    /// Whether a look was asked for.
+    pub fn is_look_due(&self) -> bool {
+        self.look_due
+    }
+
+    /// The cloud was asked, with or without success.
+    pub fn note_looked(&mut self) {
+        self.look_due = false;
+    }
+
+    /// Whether the load balancer that the cloud shows (none: there is none) is another one than the status says.
+    ///
+    /// One that looks the same as before an `ensure` that could not change it is how this provider shows it, and no drift;
+    /// otherwise such a provider would cost an `ensure` for each look.
+    pub fn note_seen(&mut self, seen: Option<Vec<LoadBalancerIngress>>) -> bool {
+        self.look_due = false;
+        let Some(seen) = seen else { return true };
+        if ingress_equal(&seen, ingress(&self.service)) {
+            self.odd = None;
+            return false;
+        }
+        let known = self.odd.as_ref().is_some_and(|odd| ingress_equal(odd, &seen));
+        self.odd = Some(seen);
+        !known
     }
 
     /// Whether the finalizer belongs to the controller of another class.

@@ -51,10 +51,12 @@ fn id(node: &Node) -> String {
 /// What an update of a Node has to change before load balancers are looked at (`shouldSyncUpdatedNode`). A Node that appears or
 /// goes always counts.
 ///
-/// Not in here, as upstream: readiness, taints (the autoscaler's too, so that connections drain), deletion, addresses.
+/// The autoscaler's taint is in here, other than upstream, where it counts only once some other Node has changed (weak spot S9): the
+/// machine goes soon, so new connections should stop now. Not in here, as upstream: readiness, other taints, deletion, addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeFacts {
     included: bool,
+    untainted: bool,
     provider_id: String,
 }
 
@@ -63,6 +65,7 @@ impl NodeFacts {
     pub fn of(node: &Node) -> Self {
         Self {
             included: included(node),
+            untainted: untainted(node),
             provider_id: id(node),
         }
     }

@@ -134,6 +134,15 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent_service_syncs: u16,
 
+    /// How often the cloud is asked whether a finished load balancer is still there, with its address; one that was deleted
+    /// or changed outside is made right again. 0 never asks.
+    #[arg(long, value_name = "DURATION", default_value = "10m0s")]
+    pub service_drift_period: GoDuration,
+
+    /// How many of these questions are asked in a minute at most, for all Services together.
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u16).range(1..))]
+    pub service_drift_per_minute: u16,
+
     /// Set routes in the cloud, where the provider can.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub configure_cloud_routes: bool,

@@ -35,6 +35,8 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
         },
         service: ServiceOptions {
             concurrent_syncs: controllers.concurrent_service_syncs.into(),
+            drift_period: Some(controllers.service_drift_period.0).filter(|period| !period.is_zero()),
+            drift_per_minute: controllers.service_drift_per_minute,
         },
         route: RouteOptions {
             configure: controllers.configure_cloud_routes,

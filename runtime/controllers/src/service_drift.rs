@@ -1,0 +1,195 @@
+//! Load balancers that somebody deletes or changes behind our back: a look at each from time to time.
+//!
+//! ```text
+//!   clock --> DriftSchedule: whose turn? --> record "look due" --> queue "service" --> service_lb_plan: CheckDrift, if nothing else
+//!             budget, jitter, pause                                                    --> get --> as it was: nothing
+//!                                                                                             --> else: ensure, as for a new one
+//! ```
+//!
+//! Upstream never looks (weak spot S3). A look costs one `get` and goes through the Service's key, so that it overlaps with no other call.
+//! What `get` shows is all that is compared: that the load balancer exists, and its ingress points. The contract does not
+//! let a provider tell ports or targets, so a change of those alone is not seen before the next `ensure`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, EventKind, Retry};
+use k8s_openapi::api::core::v1::Service;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, info};
+
+use crate::queue::Outcome;
+use crate::service_lb::ServiceLb;
+use crate::service_metrics::DriftResult;
+use crate::service_record::Record;
+use crate::service_view::{ingress_status, lenient_service_view};
+use crate::sync::lock;
+use crate::watch::Key;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// When each load balancer is looked at next. Only the clock task has it.
+#[derive(Debug)]
+struct DriftSchedule {
+    period: Duration,
+    due: BTreeMap<Key, Instant>,
+}
+
+impl DriftSchedule {
+    fn new(period: Duration) -> Self {
+        Self {
+            period,
+            due: BTreeMap::new(),
+        }
+    }
+
+    /// The Service whose turn it is, if there is one among these. Those that are new to the schedule are spread over a period, so that
+    /// a thousand which were ensured at a start are not looked at together.
+    fn pick(&mut self, settled: Vec<Key>, now: Instant) -> Option<Key> {
+        let known: HashSet<&Key> = settled.iter().collect();
+        self.due.retain(|key, _| known.contains(key));
+        for key in settled {
+            self.due
+                .entry(key)
+                .or_insert_with(|| now + self.period.mul_f64(rand::random_range(0.5..1.5)));
+        }
+        let (key, _) = self
+            .due
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .min_by_key(|(_, at)| **at)?;
+        let key = key.clone();
+        self.due
+            .insert(key.clone(), now + self.period.mul_f64(rand::random_range(0.9..1.1)));
+        Some(key)
+    }
+}
+
+/// Until when no load balancer is looked at, because the cloud asked for a pause.
+#[derive(Debug, Default)]
+pub(crate) struct DriftPause(Mutex<Option<Instant>>);
+
+impl DriftPause {
+    fn set(&self, until: Instant) {
+        *lock(&self.0) = Some(until);
+    }
+
+    fn until(&self) -> Option<Instant> {
+        *lock(&self.0)
+    }
+
+    async fn over(&self) {
+        while let Some(until) = self.until().filter(|until| *until > Instant::now()) {
+            sleep_until(until).await;
+        }
+    }
+}
+
+/// The clock. Ends at once when looks are switched off.
+pub(crate) async fn watch_drift(controller: Arc<ServiceLb>) {
+    let options = controller.context.options.service.clone();
+    let Some(period) = options.drift_period else { return };
+    let mut schedule = DriftSchedule::new(period);
+    // One Service at most for each beat: that is the budget.
+    let beat = MINUTE / u32::from(options.drift_per_minute.max(1));
+    loop {
+        sleep(beat).await;
+        controller.drift_pause.over().await;
+        if let Some(key) = schedule.pick(controller.settled(), Instant::now()) {
+            controller.record(&key, Record::want_look);
+            controller.queue.add(key);
+        }
+    }
+}
+
+impl ServiceLb {
+    /// Asks the cloud what it shows. A look that fails is no failure of the Service; the next one comes after the period.
+    pub(crate) async fn check_drift(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let seen = match self.context.cloud.get_balancer(&lenient_service_view(service)).await {
+            Ok(seen) => seen.map(|balancer| ingress_status(&balancer.ingress)),
+            Err(error) => {
+                self.look_failed(key, &error);
+                return None;
+            }
+        };
+        let gone = seen.is_none();
+        let drifted = self.record(key, |record| record.note_seen(seen))?;
+        let (result, message) = match (drifted, gone) {
+            (false, _) => {
+                debug!(service = %key, "the load balancer is as it was");
+                self.context.metrics.service.looked(DriftResult::Matches);
+                return None;
+            }
+            (true, true) => (
+                DriftResult::Missing,
+                "The load balancer is gone from the cloud although nobody deleted it here; building it again",
+            ),
+            (true, false) => (
+                DriftResult::Changed,
+                "The cloud shows another address of the load balancer than the status; ensuring it again",
+            ),
+        };
+        info!(service = %key, message);
+        self.context.metrics.service.looked(result);
+        self.events
+            .service(service, EventKind::Warning, "LoadBalancerDrifted", message);
+        self.record(key, Record::forget_ensured);
+        None
+    }
+
+    fn look_failed(&self, key: &Key, error: &CloudError) {
+        info!(service = %key, %error, "could not look whether the load balancer is still there");
+        self.context.metrics.service.looked(DriftResult::Failed);
+        self.record(key, Record::note_looked);
+        if let Retry::After(pause) = error.retry() {
+            self.drift_pause.set(Instant::now() + pause);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(count: usize) -> Vec<Key> {
+        (0..count).map(|index| Key::from(format!("default/s{index}"))).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_are_spread_over_the_period_and_each_comes_once_in_it() {
+        let period = Duration::from_secs(600);
+        let mut schedule = DriftSchedule::new(period);
+        let began = Instant::now();
+        let mut looks: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
+        for second in 0..3600 {
+            let now = began + Duration::from_secs(second);
+            while let Some(key) = schedule.pick(keys(100), now) {
+                looks.entry(key).or_default().push(second);
+            }
+        }
+        assert_eq!(looks.len(), 100);
+        for times in looks.values() {
+            assert!((300..=900).contains(&times[0]), "{times:?}");
+            assert!(
+                times.windows(2).all(|pair| (540..=661).contains(&(pair[1] - pair[0]))),
+                "{times:?}"
+            );
+        }
+        let firsts = looks.values().filter(|times| times[0] < 600).count();
+        assert!((20..=80).contains(&firsts), "{firsts} of 100 in the first half");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_longest_comes_first_and_who_is_gone_is_forgotten() {
+        let mut schedule = DriftSchedule::new(Duration::from_secs(600));
+        let now = Instant::now();
+        assert_eq!(schedule.pick(keys(3), now), None, "nobody's turn yet");
+        schedule.due.insert(keys(3)[1].clone(), now);
+        schedule.due.insert(keys(3)[2].clone(), now + Duration::from_secs(1));
+        let later = now + Duration::from_secs(2);
+        assert_eq!(schedule.pick(keys(3), later), Some(keys(3)[1].clone()));
+        assert_eq!(schedule.pick(keys(2), later), None, "the third is gone");
+        assert_eq!(schedule.due.len(), 2);
+    }
+}
