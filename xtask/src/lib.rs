@@ -7,6 +7,7 @@
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
 //! | [`guests`] | builds provider components |
+//! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
 //! | [`progress`] | runs a long command and shows how far it is |
 //! | [`process`] | CPU time and memory of a process |
 //! | [`tools`] | what has to be installed, and the one line that says so when it is not |
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod controlplane;
 pub mod guests;
 pub mod process;
+pub mod programs;
 pub mod progress;
 pub mod sandbox;
 pub mod steps;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::SandboxArgs;
-use crate::{controlplane, guests, progress, tools, workspace};
+use crate::{controlplane, guests, programs, tools, workspace};
 
 /// Builds, runs, and gives back whether it went well.
 ///
@@ -20,15 +20,11 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         controlplane::binary()?;
     }
     let provider = guests::provider("sim")?;
-    let what = "building Cloudwit, the simulated cloud and the sandbox";
-    let packages = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-sandbox"]
-        .map(|name| ["--package", name])
-        .concat();
-    progress::cargo_build(&[&["--bins"], packages.as_slice()].concat(), what)?;
+    let programs = programs::build(&programs::ALL)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     // Where another handler is set already, the sandbox is torn down all the same.
     let _ = ctrlc::set_handler(|| {});
-    let mut command = Command::new(workspace::target().join("debug/cloudwit-sandbox"));
+    let mut command = Command::new(programs.join("cloudwit-sandbox"));
     command
         .current_dir(workspace::root())
         .arg("--provider")

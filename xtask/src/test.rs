@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{SandboxArgs, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
-use crate::{check, controlplane, guests, sandbox, tools, workspace};
+use crate::{check, controlplane, guests, programs, sandbox, tools, workspace};
 
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
@@ -33,6 +33,10 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         steps.leave_out("vet and build of tests/controlplane, since KUBEBUILDER_ASSETS brings another API server");
     }
+    steps.run("programs", || {
+        programs::build(&programs::ALL)?;
+        Ok(programs::ALL.join(", ").into())
+    });
     steps.run("tests", run_tests);
     steps.run("sandbox", || {
         sandbox::run(&SandboxArgs {
@@ -59,7 +63,8 @@ fn run_tests() -> Result<Found> {
     tests(
         workspace::cargo()
             .args(["test", "--workspace", "--no-fail-fast"])
-            .env(guests::PREBUILT, built_guests()),
+            .env(guests::PREBUILT, built_guests())
+            .env(programs::PREBUILT, workspace::target().join("debug")),
     )
 }
 
@@ -180,7 +185,7 @@ fn cargo_component() -> Result<Found> {
         "--profile",
         "guest",
     ];
-    shown(Command::new(&program).current_dir(workspace::root()).args(build))?;
+    shown(workspace::program(&program).args(build))?;
     let begin: Vec<u8> = fs::read(&component)
         .context("reading the component")?
         .into_iter()

@@ -1,5 +1,6 @@
 //! Where things are in the work tree.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +22,40 @@ pub fn target() -> PathBuf {
 
 /// The cargo that runs us, called in the root of the repository.
 pub fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program that runs cargo, called in the root of the repository as from a shell.
+///
+/// Cargo tells the program that it runs, which is us, about the program's package. Build scripts that look at such variables
+/// (ring's does) would run again each time cargo is called from inside and from outside in turn, and with them half of our dependencies.
+pub fn program(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+        {
+            command.env_remove(&name);
+        }
+    }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cargo_called_from_inside_does_not_learn_of_our_package() {
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "tests run in cargo");
+        let printed = crate::tools::output(&mut program("env")).unwrap();
+        assert!(
+            !printed.contains("CARGO_MANIFEST_DIR=") && !printed.contains("CARGO_PKG_NAME="),
+            "{printed}"
+        );
+        assert!(printed.contains("PATH="), "{printed}");
+    }
 }

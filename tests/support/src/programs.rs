@@ -11,9 +11,8 @@ use std::sync::OnceLock;
 pub fn cloudwit() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        xtask::progress::cargo_build(&["--package", "cloudwit"], "building Cloudwit")
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        xtask::workspace::target().join("debug/cloudwit")
+        let folder = xtask::programs::build(&["cloudwit"]).unwrap_or_else(|error| panic!("{error:#}"));
+        folder.join("cloudwit")
     };
     BUILT.get_or_init(build).clone()
 }
