@@ -77,7 +77,8 @@ pub trait Cloud: Send + Sync {
     ) -> Answer<'a, Vec<AnnotationChange>>;
 
     /// Deletes the load balancer and all that belongs to it. Success when there is none.
-    fn delete_balancer<'a>(&'a self, service: &'a Service, token: Option<&'a str>) -> Answer<'a, Vec<AnnotationChange>>;
+    fn delete_balancer<'a>(&'a self, service: &'a Service, token: Option<&'a str>)
+    -> Answer<'a, Vec<AnnotationChange>>;
 
     /// The routes that belong to this cluster.
     fn list_routes(&self) -> Answer<'_, Vec<Route>>;

@@ -114,8 +114,14 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Trap, Self::Deadline, Self::Memory, Self::BadAnswer, Self::NotExported, Self::Host];
+    pub const ALL: [Self; 6] = [
+        Self::Trap,
+        Self::Deadline,
+        Self::Memory,
+        Self::BadAnswer,
+        Self::NotExported,
+        Self::Host,
+    ];
 
     /// The kind as a metric label; a closed set.
     pub fn label(self) -> &'static str {
@@ -156,7 +162,11 @@ fn kind_text(kind: FaultKind) -> &'static str {
 }
 
 fn output_text(output: &str) -> String {
-    if output.is_empty() { String::new() } else { format!("; its last output: {}", output.trim_end().replace('\n', " | ")) }
+    if output.is_empty() {
+        String::new()
+    } else {
+        format!("; its last output: {}", output.trim_end().replace('\n', " | "))
+    }
 }
 
 /// Why a call has no answer.
@@ -195,11 +205,26 @@ mod tests {
     #[test]
     fn every_failure_says_when_to_try_again() {
         let second = Duration::from_secs(1);
-        let pending = Failure::Pending { after: second, token: "t".into(), message: "building".into() };
+        let pending = Failure::Pending {
+            after: second,
+            token: "t".into(),
+            message: "building".into(),
+        };
         assert_eq!(pending.retry(), Retry::After(second));
-        assert_eq!(Failure::RateLimited { after: Some(second), message: String::new() }.retry(), Retry::After(second));
         assert_eq!(
-            Failure::RateLimited { after: None, message: String::new() }.retry(),
+            Failure::RateLimited {
+                after: Some(second),
+                message: String::new()
+            }
+            .retry(),
+            Retry::After(second)
+        );
+        assert_eq!(
+            Failure::RateLimited {
+                after: None,
+                message: String::new()
+            }
+            .retry(),
             Retry::After(Duration::from_secs(10))
         );
         assert_eq!(Failure::Denied(String::new()).retry(), Retry::Slowly);

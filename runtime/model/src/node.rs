@@ -31,9 +31,15 @@ impl AddressKind {
 
     /// Reads the word Kubernetes uses.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Hostname, Self::InternalIP, Self::ExternalIP, Self::InternalDNS, Self::ExternalDNS]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+        [
+            Self::Hostname,
+            Self::InternalIP,
+            Self::ExternalIP,
+            Self::InternalDNS,
+            Self::ExternalDNS,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
     }
 
     /// Whether the value has to be an IP address.
@@ -54,7 +60,10 @@ pub struct Address {
 impl Address {
     /// An address of this kind and value.
     pub fn new(kind: AddressKind, value: impl Into<String>) -> Self {
-        Self { kind, value: value.into() }
+        Self {
+            kind,
+            value: value.into(),
+        }
     }
 }
 

@@ -20,7 +20,10 @@ impl ProviderId {
 
     /// The part before `://`. Not every cloud has one: Alibaba writes `region.i-id`.
     pub fn scheme(&self) -> Option<&str> {
-        self.0.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.is_empty())
+        self.0
+            .split_once("://")
+            .map(|(scheme, _)| scheme)
+            .filter(|scheme| !scheme.is_empty())
     }
 
     /// Whether it starts with one of these prefixes, the ones a provider gives out.
