@@ -1,7 +1,7 @@
 //! The cloud config: JSON with these keys. README.md has the same as a table.
 
-use cloudwit_guest_sdk::url::is_url;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
 /// The most machines that the cloud takes or gives in one request.

@@ -153,11 +153,13 @@ impl ServiceLb {
     /// Answers questions about Services.
     fn explain(self: &Arc<Self>) {
         let controller = Arc::downgrade(self);
-        self.context.explain.about_services(Controller::ServiceLb, move |key, service| {
-            let controller = controller.upgrade()?;
-            let records = lock(&controller.records);
-            explain_service::balancer(service, records.get(key), controller.queue.look(key))
-        });
+        self.context
+            .explain
+            .about_services(Controller::ServiceLb, move |key, service| {
+                let controller = controller.upgrade()?;
+                let records = lock(&controller.records);
+                explain_service::balancer(service, records.get(key), controller.queue.look(key))
+            });
     }
 
     /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a
