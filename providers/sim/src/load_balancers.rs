@@ -9,7 +9,7 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
-use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, PortProtocol, Scheme};
+use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, MachineKey, PortProtocol, Scheme};
 use crate::{PROVIDER_ID_PREFIX, Sim};
 
 /// Annotation: who can reach the load balancer, `public` (the default) or `internal`.
@@ -36,10 +36,12 @@ impl LoadBalancers for Sim {
             Some(existing) => Some(existing),
             None => self.find_balancer(service)?,
         };
-        let balancer = match existing {
-            Some(existing) if existing.spec == wanted => existing,
-            Some(existing) => self.api.update_load_balancer(&existing.id, &wanted)?,
-            None => self.api.create_load_balancer(&wanted)?,
+        let balancer = match self.bring_about(existing.as_ref(), &wanted) {
+            Err(Failure::Invalid(why)) => {
+                let targets = self.without_gone(&wanted.targets, why)?;
+                self.bring_about(existing.as_ref(), &BalancerSpec { targets, ..wanted })?
+            }
+            result => result?,
         };
         match balancer.state {
             BalancerState::Active => Ok(Balancer::at(ingress(&balancer))),
@@ -64,8 +66,9 @@ impl LoadBalancers for Sim {
             )));
         };
         let wanted = machine_ids(targets);
-        if existing.spec.targets != wanted {
-            self.api.update_targets(&existing.id, &wanted)?;
+        match self.bring_targets(&existing, &wanted) {
+            Err(Failure::Invalid(why)) => self.bring_targets(&existing, &self.without_gone(&wanted, why)?)?,
+            result => result?,
         }
         Ok(Vec::new())
     }
@@ -99,6 +102,38 @@ impl Sim {
             &cloudwit_guest_sdk::provider::default_balancer_name(service),
         )?;
         Ok(named.into_iter().find(|balancer| balancer.spec.owner.is_none()))
+    }
+
+    /// The load balancer as `wanted` says; no request when it is that already.
+    fn bring_about(&self, existing: Option<&LoadBalancer>, wanted: &BalancerSpec) -> Result<LoadBalancer, Failure> {
+        match existing {
+            Some(existing) if existing.spec == *wanted => Ok(existing.clone()),
+            Some(existing) => self.api.update_load_balancer(&existing.id, wanted),
+            None => self.api.create_load_balancer(wanted),
+        }
+    }
+
+    fn bring_targets(&self, existing: &LoadBalancer, wanted: &[String]) -> Result<(), Failure> {
+        if existing.spec.targets == wanted {
+            return Ok(());
+        }
+        self.api.update_targets(&existing.id, wanted)
+    }
+
+    /// The targets whose machines exist, after the cloud refused them all together for the reason `why`. A machine goes before its
+    /// Node does, and must not hold up the load balancers of everybody else. If none is gone, the reason was another.
+    fn without_gone(&self, targets: &[String], why: String) -> Result<Vec<String>, Failure> {
+        let mut left = Vec::with_capacity(targets.len());
+        for page in targets.chunks(self.api.page_size()) {
+            let keys: Vec<&str> = page.iter().map(String::as_str).collect();
+            let machines = self.api.machines(MachineKey::Id, &keys)?;
+            let exists = |id: &&String| machines.iter().any(|machine| machine.id == **id);
+            left.extend(page.iter().filter(exists).cloned());
+        }
+        if left.len() == targets.len() {
+            return Err(Failure::Invalid(why));
+        }
+        Ok(left)
     }
 
     /// What the Service asks for. Whatever this cloud cannot do is said here, before anything is changed.

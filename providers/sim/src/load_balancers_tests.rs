@@ -92,6 +92,57 @@ fn what_is_right_already_is_left_alone() {
         .unwrap();
 }
 
+fn machine(id: &str) -> Value {
+    json!({"id": id, "name": id, "type": "small", "zone": "sim-1a", "region": "sim-1", "state": "running",
+        "addresses": [], "labels": {}})
+}
+
+#[test]
+fn a_machine_that_is_gone_does_not_hold_up_the_others() {
+    let host = host();
+    nothing_found(&host);
+    let refusal = json!({"error": "there is no machine vm-2"});
+    host.expect("POST", "https://sim.test/v1/load-balancers")
+        .with_json(spec(&["vm-1", "vm-2"]))
+        .answers(422, refusal.clone());
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=500")
+        .answers(200, page(&[machine("vm-1")]));
+    host.expect("POST", "https://sim.test/v1/load-balancers")
+        .with_json(spec(&["vm-1"]))
+        .answers(201, balancer("active", spec(&["vm-1"])));
+    let targets = [target("vm-1"), target("vm-2")];
+    host.provider::<Sim>().ensure(&service(), &targets, None).unwrap();
+
+    // It is right already as far as it can be: refused once more, and then nothing is left to change.
+    host.expect("GET", BY_OWNER)
+        .answers(200, page(&[balancer("active", spec(&["vm-1"]))]));
+    host.expect("PUT", "https://sim.test/v1/load-balancers/lb-1/targets")
+        .answers(422, refusal);
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=500")
+        .answers(200, page(&[machine("vm-1")]));
+    host.provider::<Sim>()
+        .update_targets(&service(), &targets, None)
+        .unwrap();
+}
+
+#[test]
+fn a_refusal_that_is_not_about_machines_is_told() {
+    let host = host();
+    nothing_found(&host);
+    host.expect("POST", "https://sim.test/v1/load-balancers")
+        .answers(422, json!({"error": "port 80 is taken"}));
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=500")
+        .answers(200, page(&[machine("vm-1")]));
+    let failure = host
+        .provider::<Sim>()
+        .ensure(&service(), &[target("vm-1")], None)
+        .unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Invalid(why) if why.contains("port 80 is taken")),
+        "{failure:?}"
+    );
+}
+
 #[test]
 fn what_differs_is_updated() {
     let host = host();
