@@ -1,0 +1,261 @@
+//! Everything at once: a cloud of which every tenth request fails and that is slow at times, an API server that restarts, Nodes and
+//! Services that come and go, and Cloudwit as a process. However it went, in the end everything is as it should be.
+//!
+//! A minute by default; `CLOUDWIT_CHAOS_MINUTES=10` makes it longer.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use cloudwit_sim_cloud::{Fault, SimCloud, SimCloudOptions};
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
+use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+/// How long the turmoil lasts unless the environment says otherwise.
+const TURMOIL: Duration = Duration::from_secs(35);
+/// From its end until everything is as it should be; the longest pauses of the controllers have to pass.
+const SETTLE: Duration = Duration::from_secs(420);
+/// Between two changes.
+const STEP: Duration = Duration::from_millis(400);
+/// An API server that restarts refuses connections for some seconds.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Short periods, so that a minute is long.
+const FLAGS: [&str; 7] = [
+    "--node-monitor-period=1s",
+    "--node-status-update-frequency=10s",
+    "--route-reconciliation-period=2s",
+    "--node-deletion-confirm-after=3s",
+    "--node-deletion-grace-period=0s",
+    "--node-deletion-max-percent=100",
+    "-v=2",
+];
+
+struct Chaos {
+    server: ApiServer,
+    cloud: SimCloud,
+    /// uid of every Node that has a machine.
+    nodes: BTreeMap<String, String>,
+    services: Vec<String>,
+    made: usize,
+    restarts: usize,
+}
+
+impl Chaos {
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.server.client())
+    }
+
+    fn services(&self) -> Api<Service> {
+        Api::namespaced(self.server.client(), "default")
+    }
+
+    async fn add(&mut self) {
+        let number = self.made;
+        self.made += 1;
+        let (node, service) = (format!("chaos-{number}"), format!("web-{number}"));
+        self.cloud.add_machines([cloudwit_sim_cloud::NewMachine::named(&node)]);
+        let client = self.server.client();
+        let cidr = format!("10.244.{}.{}/26", number / 4 % 256, number % 4 * 64);
+        let made = eventually(ANSWER, "the Node is made", || async {
+            let new = NodeBuilder::new(&node).pod_cidr(&cidr).create(&client).await;
+            match new {
+                Err(kube::Error::Api(status)) if status.code == 409 => {
+                    Api::<Node>::all(client.clone()).get(&node).await
+                }
+                other => other,
+            }
+        });
+        let uid = made.await.uid().unwrap();
+        self.nodes.insert(node, uid);
+        eventually(ANSWER, "the Service is made", || async {
+            match ServiceBuilder::new(&service).create(&client).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+                other => other.map(|_| ()),
+            }
+        })
+        .await;
+        self.services.push(service);
+    }
+
+    /// A machine goes away, and its kubelet falls silent; a Service is deleted.
+    async fn remove(&mut self) {
+        if self.nodes.len() > 3
+            && let Some((node, _)) = self.nodes.pop_first()
+        {
+            self.cloud.delete_machines([&node]);
+            self.set_ready(&node, None).await;
+        }
+        if self.services.len() > 3 {
+            let (name, api) = (self.services.remove(0), self.services());
+            eventually(ANSWER, "the Service is deleted", || async {
+                match api.delete(&name, &DeleteParams::default()).await {
+                    Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                    other => other.map(|_| ()),
+                }
+            })
+            .await;
+        }
+    }
+
+    /// Sets the Ready condition; the Node may be gone already when its machine is.
+    async fn set_ready(&self, node: &str, ready: Option<bool>) {
+        let api = self.nodes();
+        let patch = Patch::Strategic(json!({ "status": { "conditions": [ready_condition(ready)] } }));
+        eventually(ANSWER, "the Ready condition is set", || async {
+            match api.patch_status(node, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                other => other.map(|_| ()),
+            }
+        })
+        .await;
+    }
+
+    /// A Node whose machine is well is not Ready for a while, or Ready again.
+    async fn flap(&self, ready: Option<bool>) {
+        if let Some((node, _)) = self.nodes.last_key_value() {
+            self.set_ready(node, ready).await;
+        }
+    }
+
+    async fn turmoil(&mut self, time: Duration) {
+        let (start, mut step) = (Instant::now(), 0_u32);
+        while start.elapsed() < time {
+            match step % 8 {
+                0 | 1 | 4 => self.add().await,
+                2 => self.flap(None).await,
+                5 => self.remove().await,
+                6 => self.cloud.set_latency(Duration::from_secs(2)),
+                7 => self.cloud.set_latency(Duration::ZERO),
+                _ => self.flap(Some(true)).await,
+            }
+            if step % 40 == 39 {
+                self.server.restart().await.unwrap();
+                self.restarts += 1;
+            }
+            step += 1;
+            tokio::time::sleep(STEP).await;
+        }
+        self.cloud.set_latency(Duration::ZERO);
+        for node in self.nodes.keys() {
+            self.set_ready(node, Some(true)).await;
+        }
+    }
+
+    /// What is not as it should be, if anything.
+    async fn wrong(&self) -> Result<(), String> {
+        let nodes = self
+            .nodes()
+            .list(&ListParams::default())
+            .await
+            .map_err(|error| error.to_string())?;
+        let found: BTreeMap<String, String> = nodes
+            .iter()
+            .map(|node| (node.name_any(), node.uid().unwrap_or_default()))
+            .collect();
+        if let Some(lost) = self.nodes.iter().find(|(name, uid)| found.get(*name) != Some(*uid)) {
+            panic!("Node {} was deleted although its machine is there", lost.0);
+        }
+        let count = |what: &str, found: usize, wanted: usize| {
+            if found == wanted {
+                Ok(())
+            } else {
+                Err(format!("{found} {what} instead of {wanted}"))
+            }
+        };
+        count("Nodes", found.len(), self.nodes.len())?;
+        count(
+            "Nodes without initialisation",
+            nodes.iter().filter(|node| is_uninitialised(node)).count(),
+            0,
+        )?;
+        let services = self
+            .services()
+            .list(&ListParams::default())
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut balanced = services.items;
+        balanced.retain(|service| service.name_any() != "kubernetes");
+        count("Services", balanced.len(), self.services.len())?;
+        let has_address = |service: &&Service| {
+            let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+            balancer
+                .and_then(|balancer| balancer.ingress.as_ref())
+                .is_some_and(|points| !points.is_empty())
+        };
+        count(
+            "Services with an address",
+            balanced.iter().filter(has_address).count(),
+            self.services.len(),
+        )?;
+        let balancers = self.cloud.load_balancers();
+        count("load balancers", balancers.len(), self.services.len())?;
+        if let Some(odd) = balancers
+            .iter()
+            .find(|balancer| balancer.spec.targets.len() != self.nodes.len())
+        {
+            return Err(format!(
+                "{} has {} targets instead of {}",
+                odd.spec.name,
+                odd.spec.targets.len(),
+                self.nodes.len()
+            ));
+        }
+        count("routes", self.cloud.routes().len(), self.nodes.len())
+    }
+}
+
+fn duration() -> Duration {
+    let minutes = std::env::var("CLOUDWIT_CHAOS_MINUTES").ok();
+    minutes.map_or(TURMOIL, |minutes| {
+        Duration::from_secs(60 * minutes.parse::<u64>().expect("a number of minutes"))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_any_turmoil_everything_is_as_it_should_be() {
+    let (program, provider) = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim")))
+        .await
+        .unwrap();
+    let server = ApiServer::start().await.unwrap();
+    let options = SimCloudOptions {
+        token: TOKEN.into(),
+        ..SimCloudOptions::default()
+    };
+    let cloud = SimCloud::start(options).await.unwrap();
+    cloud.set_faults([Fault::status(500).rate(0.05), Fault::slow_down(1).rate(0.05)]);
+    let folder = tempfile::tempdir().unwrap();
+    let deployment = Deployment::new(&folder.path().join("chaos"), program.parent().unwrap(), &provider).unwrap();
+    let (mut cloudwit, _) = deployment
+        .start_cloudwit(server.kubeconfig(), &cloud.url(), &FLAGS)
+        .unwrap();
+
+    let mut chaos = Chaos {
+        server,
+        cloud,
+        nodes: BTreeMap::new(),
+        services: Vec::new(),
+        made: 0,
+        restarts: 0,
+    };
+    chaos.turmoil(duration()).await;
+    let calm = Instant::now();
+    eventually(SETTLE, "everything is as it should be", || chaos.wrong()).await;
+    assert_eq!(cloudwit.ended().unwrap(), None, "{}", cloudwit.log_end());
+    let counters = chaos.cloud.counters();
+    let injected: u64 = counters.operations.values().map(|count| count.injected_faults).sum();
+    println!(
+        "{} Nodes and Services made, {} left, {} restarts of the API server, {injected} of {} requests failed, settled in {:.1?}",
+        chaos.made,
+        chaos.nodes.len(),
+        chaos.restarts,
+        counters.total(),
+        calm.elapsed()
+    );
+    assert!(injected > 0 && chaos.restarts > 0, "there was no turmoil");
+}
