@@ -2,6 +2,7 @@
 //!
 //! The sandbox is a program of its own because it speaks to Kubernetes, whose client would make `cargo xtask` slow to build.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +20,15 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     if args.kubeconfig.is_none() && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
     }
-    let provider = guests::provider("sim")?;
+    run_with(args, &guests::provider("sim")?)
+}
+
+/// Runs with this component as the provider `sim`.
+///
+/// # Errors
+///
+/// When something does not build, or the sandbox's checks fail.
+pub fn run_with(args: &SandboxArgs, provider: &Path) -> Result<()> {
     let programs = programs::build(&programs::ALL)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     // Where another handler is set already, the sandbox is torn down all the same.
@@ -32,6 +41,8 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         .args(["--nodes", &args.nodes.to_string()]);
     command.args(args.once.then_some("--once"));
     if let Some(kubeconfig) = &args.kubeconfig {
+        // Seen from where the command was typed, which need not be the root.
+        let kubeconfig = std::path::absolute(kubeconfig).context("reading --kubeconfig")?;
         command.arg("--kubeconfig").arg(kubeconfig);
     }
     let status = command.stdin(Stdio::null()).status().context("starting the sandbox")?;

@@ -13,11 +13,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// Says its process id first, since the shell has another. The program itself gets no standard input.
+/// Says its process id before the program says anything, since the shell has another. The program gets no standard input.
 const LEASH: &str = r#"exec 3<&0
-"$@" 3<&- </dev/null &
+(echo "PID=$BASHPID"; exec "$@" 3<&- </dev/null) &
 child=$!
-echo "PID=$child"
 (
   cat <&3
   kill "$child"
