@@ -4,8 +4,10 @@
 //!
 //! Reads that must not be stale (before a destructive write, after a conflict) go through [`Apply::read`].
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::Retry;
@@ -17,11 +19,15 @@ use thiserror::Error;
 use tracing::{debug, info};
 
 use crate::metrics::Metrics;
+use crate::sync::lock;
 use crate::watch::Watched;
 
 /// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker
 /// for ever.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
+const SAID: usize = 50_000;
 
 /// Whether this process may write right now.
 pub type Leadership = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -141,6 +147,8 @@ pub struct Apply {
     metrics: Arc<Metrics>,
     leading: Leadership,
     dry_run: bool,
+    /// What a dry run has said, so that a loop that comes to the same decision again does not repeat it.
+    said: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl Apply {
@@ -151,7 +159,21 @@ impl Apply {
             metrics,
             leading,
             dry_run,
+            said: Arc::default(),
         }
+    }
+
+    /// Whether a dry run comes to this decision about this object for the first time, or after another one.
+    ///
+    /// What is remembered is bounded: when it is full it is forgotten, and said once more.
+    pub fn is_news(&self, about: &str, decision: impl Hash) -> bool {
+        let mut hasher = DefaultHasher::new();
+        decision.hash(&mut hasher);
+        let mut said = lock(&self.said);
+        if said.len() >= SAID {
+            said.clear();
+        }
+        said.insert(about.to_owned(), hasher.finish()) != Some(hasher.finish())
     }
 
     /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are
@@ -239,10 +261,15 @@ impl Apply {
         }
         if self.dry_run {
             let body = match patch {
-                Some(Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body)) => body.to_string(),
-                _ => String::new(),
+                Some(Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body)) => body.clone(),
+                _ => Value::Null,
             };
-            info!(kind = K::KIND, %target, verb, purpose, body, "dry run: this would be written");
+            if self.is_news(
+                &format!("{} {target} {verb} {purpose}", K::KIND),
+                timeless(&body).to_string(),
+            ) {
+                info!(kind = K::KIND, %target, verb, purpose, %body, "dry run: this would be written");
+            }
             self.metrics.wrote(resource, verb, "dry_run");
             return Ok(false);
         }
@@ -255,6 +282,20 @@ impl Apply {
     }
 }
 
+/// The patch without what differs each time although the decision is the same.
+fn timeless(body: &Value) -> Value {
+    const MOMENTS: [&str; 3] = ["lastHeartbeatTime", "lastTransitionTime", "resourceVersion"];
+    match body {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !MOMENTS.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), timeless(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(timeless).collect(),
+        other => other.clone(),
+    }
+}
+
 async fn within_limit<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, WriteError> {
     match tokio::time::timeout(REQUEST_LIMIT, request).await {
         Ok(result) => Ok(result?),
@@ -262,5 +303,40 @@ async fn within_limit<T>(request: impl Future<Output = Result<T, kube::Error>>) 
             "no answer within {} s",
             REQUEST_LIMIT.as_secs()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dry_run_says_each_decision_once_and_a_new_one_again() {
+        let (context, _registry) = crate::fake_cloud::context(
+            crate::fake_cloud::FakeCloud::new(Err(cloudwit_model::Failure::Other("x".into()).into())),
+            crate::options::Options::default(),
+        );
+        let apply = context.apply;
+        assert!(apply.is_news("Node a patch", "x"));
+        assert!(!apply.is_news("Node a patch", "x"));
+        assert!(apply.is_news("Node b patch", "x"));
+        assert!(apply.is_news("Node a patch", "y"));
+        assert!(apply.is_news("Node a patch", "x"), "it came back to it");
+        for number in 0..2 * SAID {
+            apply.is_news(&number.to_string(), 0);
+        }
+        assert!(lock(&apply.said).len() <= SAID, "what is remembered is bounded");
+    }
+
+    #[test]
+    fn the_same_decision_at_another_time_is_no_news() {
+        let patch = |version: u32, status: &str| {
+            json!({ "metadata": { "uid": "u", "resourceVersion": version },
+                    "status": { "conditions": [{ "status": status, "lastTransitionTime": version }] } })
+        };
+        assert_eq!(timeless(&patch(1, "True")), timeless(&patch(2, "True")));
+        assert_ne!(timeless(&patch(1, "True")), timeless(&patch(1, "False")));
     }
 }

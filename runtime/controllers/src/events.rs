@@ -167,17 +167,26 @@ impl EventWriter {
             if !leading() {
                 self.metrics.wrote("events", "create", "not_leading");
             } else if dry_run {
-                let object = event.object.name.as_deref().unwrap_or_default();
-                info!(
-                    object,
-                    reason = event.reason,
-                    message = event.message,
-                    "dry run: this Event would be written"
-                );
+                self.tell(&event);
                 self.metrics.wrote("events", "create", "dry_run");
             } else {
                 self.write(&event).await;
             }
+        }
+    }
+
+    /// Says in a dry run what would be written, and says it once.
+    fn tell(&mut self, event: &NewEvent) {
+        let now = Instant::now();
+        if let Folded::New { message, memory } = self.folding.fold(event, now) {
+            let object = event.object.name.as_deref().unwrap_or_default();
+            info!(
+                object,
+                reason = event.reason,
+                message,
+                "dry run: this Event would be written"
+            );
+            self.folding.written(memory, String::new(), 1, now);
         }
     }
 

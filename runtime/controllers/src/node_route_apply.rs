@@ -28,7 +28,10 @@ impl NodeRoute {
         if !changes.is_empty() && self.context.apply.is_dry_run() {
             for change in changes {
                 let node = change.create.as_ref().map(|route| route.node.name.as_str());
-                info!(network = %change.network, delete = change.delete.len(), create_for = node, "dry run: this route would change");
+                let about = format!("route {}", change.network);
+                if self.context.apply.is_news(&about, format!("{change:?}")) {
+                    info!(network = %change.network, delete = change.delete.len(), create_for = node, "dry run: this route would change");
+                }
             }
             return applied;
         }

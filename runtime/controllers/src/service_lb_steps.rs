@@ -28,7 +28,13 @@ impl ServiceLb {
             Step::Ensure | Step::UpdateTargets | Step::CheckDrift | Step::Delete
         );
         if calls_the_cloud && self.context.apply.is_dry_run() {
-            info!(service = %key, ?step, "dry run: the provider would be called");
+            if self
+                .context
+                .apply
+                .is_news(&format!("Service {key}"), format!("{step:?}"))
+            {
+                info!(service = %key, ?step, "dry run: the provider would be called");
+            }
             return Some(Outcome::Done);
         }
         if calls_the_cloud && !self.context.apply.is_leading() {
@@ -53,7 +59,9 @@ impl ServiceLb {
         {
             Ok(true) => None,
             Ok(false) => {
-                info!(service = %key, "dry run: the provider would be asked for a load balancer");
+                if self.context.apply.is_news(&format!("Service {key}"), "finalizer") {
+                    info!(service = %key, "dry run: the provider would be asked for a load balancer");
+                }
                 Some(Outcome::Done)
             }
             Err(error) => Some(self.write_failed(service, "failed to add load balancer cleanup finalizer", &error)),
