@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use axum::extract::{Path, State};
@@ -19,23 +18,16 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone)]
 pub struct Admin {
     registry: Arc<Registry>,
-    ready: Arc<AtomicBool>,
     explain: Explain,
 }
 
 impl Admin {
-    /// Pages over these metrics; not ready yet.
+    /// Pages over these metrics. To be made once the provider is loaded: that the pages answer is what `/readyz` says.
     pub fn new(registry: Registry, explain: Explain) -> Self {
         Self {
             registry: Arc::new(registry),
-            ready: Arc::default(),
             explain,
         }
-    }
-
-    /// From now on `/readyz` says yes.
-    pub fn set_ready(&self) {
-        self.ready.store(true, Ordering::Relaxed);
     }
 
     /// Serves until shutdown.
@@ -47,7 +39,7 @@ impl Admin {
         let router = Router::new()
             .route("/healthz", get(|| async { "ok" }))
             .route("/livez", get(|| async { "ok" }))
-            .route("/readyz", get(readyz))
+            .route("/readyz", get(|| async { "ok" }))
             .route("/metrics", get(metrics))
             .route("/explain/node/{name}", get(explain_node))
             .route("/explain/service/{namespace}/{name}", get(explain_service))
@@ -56,14 +48,6 @@ impl Admin {
             .with_graceful_shutdown(shutdown.cancelled_owned())
             .await?;
         Ok(())
-    }
-}
-
-async fn readyz(State(admin): State<Admin>) -> (StatusCode, &'static str) {
-    if admin.ready.load(Ordering::Relaxed) {
-        (StatusCode::OK, "ok")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the controllers have not started yet")
     }
 }
 

@@ -28,7 +28,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
     let shutdown = CancellationToken::new();
     let admin = Admin::new(registry, cluster.explain());
-    admin.set_ready();
     let mut pages = tokio::spawn(admin.serve(args.serving.admin_address, shutdown.clone()));
     let mut loops = tokio::spawn(cluster.run(Arc::new(provider), options, shutdown.clone()));
     tokio::select! {
