@@ -4,10 +4,8 @@
 //!
 //! Reads that must not be stale (before a destructive write, after a conflict) go through [`Apply::read`].
 
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_model::Retry;
@@ -18,16 +16,13 @@ use serde_json::Value;
 use thiserror::Error;
 use tracing::{debug, info};
 
+use crate::dry_run::Said;
 use crate::metrics::Metrics;
-use crate::sync::lock;
 use crate::watch::Watched;
 
 /// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker
 /// for ever.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-
-/// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
-const SAID: usize = 50_000;
 
 /// Whether this process may write right now.
 pub type Leadership = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -147,8 +142,7 @@ pub struct Apply {
     metrics: Arc<Metrics>,
     leading: Leadership,
     dry_run: bool,
-    /// What a dry run has said, so that a loop that comes to the same decision again does not repeat it.
-    said: Arc<Mutex<HashMap<String, u64>>>,
+    said: Arc<Said>,
 }
 
 impl Apply {
@@ -163,17 +157,9 @@ impl Apply {
         }
     }
 
-    /// Whether a dry run comes to this decision about this object for the first time, or after another one.
-    ///
-    /// What is remembered is bounded: when it is full it is forgotten, and said once more.
-    pub fn is_news(&self, about: &str, decision: impl Hash) -> bool {
-        let mut hasher = DefaultHasher::new();
-        decision.hash(&mut hasher);
-        let mut said = lock(&self.said);
-        if said.len() >= SAID {
-            said.clear();
-        }
-        said.insert(about.to_owned(), hasher.finish()) != Some(hasher.finish())
+    /// What the dry run has said.
+    pub fn said(&self) -> &Arc<Said> {
+        &self.said
     }
 
     /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are
@@ -264,7 +250,7 @@ impl Apply {
                 Some(Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body)) => body.clone(),
                 _ => Value::Null,
             };
-            if self.is_news(
+            if self.said.is_news(
                 &format!("{} {target} {verb} {purpose}", K::KIND),
                 timeless(&body).to_string(),
             ) {
@@ -311,24 +297,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[tokio::test]
-    async fn a_dry_run_says_each_decision_once_and_a_new_one_again() {
-        let (context, _registry) = crate::fake_cloud::context(
-            crate::fake_cloud::FakeCloud::new(Err(cloudwit_model::Failure::Other("x".into()).into())),
-            crate::options::Options::default(),
-        );
-        let apply = context.apply;
-        assert!(apply.is_news("Node a patch", "x"));
-        assert!(!apply.is_news("Node a patch", "x"));
-        assert!(apply.is_news("Node b patch", "x"));
-        assert!(apply.is_news("Node a patch", "y"));
-        assert!(apply.is_news("Node a patch", "x"), "it came back to it");
-        for number in 0..2 * SAID {
-            apply.is_news(&number.to_string(), 0);
-        }
-        assert!(lock(&apply.said).len() <= SAID, "what is remembered is bounded");
-    }
 
     #[test]
     fn the_same_decision_at_another_time_is_no_news() {

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::apply::{Apply, Leadership};
+use crate::dry_run::guarded;
 use crate::events::{EventWriter, Events};
 use crate::explain::Explain;
 use crate::metrics::Metrics;
@@ -135,16 +136,17 @@ impl Cluster {
         if !mistakes.is_empty() {
             return Err(ControllersError::Options(mistakes));
         }
+        let apply = Apply::new(
+            self.client.clone(),
+            self.metrics.clone(),
+            self.leading.clone(),
+            options.dry_run,
+        );
         let context = Context {
-            cloud,
+            cloud: guarded(cloud, &apply),
             nodes: self.nodes,
             services: self.services,
-            apply: Apply::new(
-                self.client.clone(),
-                self.metrics.clone(),
-                self.leading.clone(),
-                options.dry_run,
-            ),
+            apply,
             events: self.events,
             explain: self.explain,
             metrics: self.metrics,

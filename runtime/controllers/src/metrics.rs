@@ -230,7 +230,7 @@ pub fn upstream_result(error: &CloudError) -> &'static str {
     match error {
         CloudError::Failure(failure) => upstream_failure(failure),
         CloudError::Fault(fault) if fault.kind == FaultKind::NotExported => "not_implemented",
-        CloudError::Fault(_) => "error",
+        CloudError::Fault(_) | CloudError::DryRun => "error",
     }
 }
 

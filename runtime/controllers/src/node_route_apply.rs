@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route};
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use crate::node_route::NodeRoute;
 use crate::node_route_plan::{RouteChange, batches};
@@ -25,16 +25,6 @@ impl NodeRoute {
     /// Makes the changes, in as few calls as possible, and remembers those that failed.
     pub(crate) async fn apply(&mut self, changes: &[RouteChange]) -> Applied {
         let mut applied = Applied::default();
-        if !changes.is_empty() && self.context.apply.is_dry_run() {
-            for change in changes {
-                let node = change.create.as_ref().map(|route| route.node.name.as_str());
-                let about = format!("route {}", change.network);
-                if self.context.apply.is_news(&about, format!("{change:?}")) {
-                    info!(network = %change.network, delete = change.delete.len(), create_for = node, "dry run: this route would change");
-                }
-            }
-            return applied;
-        }
         for batch in batches(changes, BATCH) {
             if !self.context.apply.is_leading() {
                 break;
@@ -54,6 +44,7 @@ impl NodeRoute {
                 results(outcome.created, create.len()),
                 results(outcome.deleted, delete.len()),
             ),
+            Err(CloudError::DryRun) => return,
             Err(error) => (vec![Err(error.clone()); create.len()], vec![Err(error); delete.len()]),
         };
         let took = began.elapsed();

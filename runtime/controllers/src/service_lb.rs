@@ -306,5 +306,9 @@ mod stage;
 mod drift_tests;
 
 #[cfg(test)]
+#[path = "service_dry_run_tests.rs"]
+mod dry_run_tests;
+
+#[cfg(test)]
 #[path = "service_lb_tests.rs"]
 mod tests;

@@ -265,17 +265,30 @@ impl Stage {
             drift_period: None,
             ..Default::default()
         };
-        Self::build(services, nodes, options, leading)
+        Self::build(services, nodes, options, leading, false)
     }
 
     /// With one node and other options.
     pub(super) fn with(services: Vec<Service>, change: impl FnOnce(&mut crate::options::ServiceOptions)) -> Self {
         let mut options = crate::options::ServiceOptions::default();
         change(&mut options);
-        Self::build(services, 1, options, true)
+        Self::build(services, 1, options, true, false)
     }
 
-    fn build(services: Vec<Service>, nodes: usize, service: crate::options::ServiceOptions, leading: bool) -> Self {
+    /// The same in a dry run.
+    pub(super) fn dry(services: Vec<Service>, change: impl FnOnce(&mut crate::options::ServiceOptions)) -> Self {
+        let mut options = crate::options::ServiceOptions::default();
+        change(&mut options);
+        Self::build(services, 1, options, true, true)
+    }
+
+    fn build(
+        services: Vec<Service>,
+        nodes: usize,
+        service: crate::options::ServiceOptions,
+        leading: bool,
+        dry_run: bool,
+    ) -> Self {
         let (cloud, api) = (FakeCloud::new(), Arc::<FakeApi>::default());
         let served = api.clone();
         let server = tower::service_fn(move |request: Request<Body>| {
@@ -295,12 +308,13 @@ impl Stage {
         let nodes_cache = Arc::default();
         let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));
         let leads: crate::apply::Leadership = Arc::new(move || leading);
+        let apply = Apply::new(client, metrics.clone(), leads, dry_run);
         let controller = Arc::new(ServiceLb::new(Context {
-            cloud: cloud.clone(),
+            cloud: crate::dry_run::guarded(cloud.clone(), &apply),
             explain: crate::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
             nodes: nodes_cache,
             services: Arc::default(),
-            apply: Apply::new(client, metrics.clone(), leads, false),
+            apply,
             events,
             metrics,
             options: Arc::new(options),
@@ -308,7 +322,7 @@ impl Stage {
         }));
         controller.listen();
         let tasks = vec![
-            tokio::spawn(writer.run(Arc::new(|| true), false)),
+            tokio::spawn(writer.run(Arc::new(|| true), dry_run)),
             tokio::spawn(run(controller.clone())),
         ];
         let stage = Self {

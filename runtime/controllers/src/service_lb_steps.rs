@@ -27,16 +27,6 @@ impl ServiceLb {
             step,
             Step::Ensure | Step::UpdateTargets | Step::CheckDrift | Step::Delete
         );
-        if calls_the_cloud && self.context.apply.is_dry_run() {
-            if self
-                .context
-                .apply
-                .is_news(&format!("Service {key}"), format!("{step:?}"))
-            {
-                info!(service = %key, ?step, "dry run: the provider would be called");
-            }
-            return Some(Outcome::Done);
-        }
         if calls_the_cloud && !self.context.apply.is_leading() {
             return Some(Outcome::Retry(Retry::Never));
         }
@@ -58,12 +48,8 @@ impl ServiceLb {
             .await
         {
             Ok(true) => None,
-            Ok(false) => {
-                if self.context.apply.is_news(&format!("Service {key}"), "finalizer") {
-                    info!(service = %key, "dry run: the provider would be asked for a load balancer");
-                }
-                Some(Outcome::Done)
-            }
+            // A dry run: the finalizer will not come, and what would follow it is told too.
+            Ok(false) => self.ensure(key, service).await.or(Some(Outcome::Done)),
             Err(error) => Some(self.write_failed(service, "failed to add load balancer cleanup finalizer", &error)),
         }
     }
@@ -90,6 +76,7 @@ impl ServiceLb {
                 self.record(key, |record| record.note_elsewhere(set));
                 None
             }
+            Err(CloudError::DryRun) => self.pretend_ensured(key, service, set).await,
             Err(error) => Some(self.call_failed(key, service, Operation::Ensure, set, &error)),
         }
     }
@@ -124,6 +111,10 @@ impl ServiceLb {
             .await;
         drop(stopwatch);
         match result {
+            Err(CloudError::DryRun) => {
+                self.record(key, |record| record.note_updated(set, Vec::new()));
+                None
+            }
             Ok(changes) => {
                 if set.is_empty() {
                     self.tell_no_nodes(service);
@@ -163,6 +154,7 @@ impl ServiceLb {
                 exists = false;
                 Ok(Vec::new())
             }
+            Err(CloudError::DryRun) => Ok(Vec::new()),
             // What is not found may be the load balancer, and then all is well, or something else.
             Err(CloudError::Failure(not_found @ Failure::NotFound(_))) => {
                 match self.context.cloud.get_balancer(&view).await {
@@ -194,6 +186,11 @@ impl ServiceLb {
     async fn patch_status(&self, key: &Key, service: &Service) -> Option<Outcome> {
         let patch = self.record(key, |record| write_answers(service, record.unwritten()))?;
         let result = self.patch(service, patch, "write the load balancer's address").await;
+        if matches!(result, Ok(false)) {
+            // A dry run goes on as if it were written.
+            self.record(key, Record::note_written);
+            return None;
+        }
         self.written(key, service, "failed to update load balancer status", result)
     }
 
@@ -258,7 +255,7 @@ impl ServiceLb {
     }
 
     /// Notes a call without result, tells the user, and says when to go on.
-    fn call_failed(
+    pub(crate) fn call_failed(
         &self,
         key: &Key,
         service: &Service,

@@ -114,9 +114,7 @@ impl Caller {
         match session.call.run(reply).await {
             Ok(answer) => Ok(answer),
             Err(CloudError::Fault(fault)) => Err(fault),
-            Err(CloudError::Failure(failure)) => {
-                Err(self.fault(FaultKind::BadAnswer, failure.to_string(), String::new()))
-            }
+            Err(other) => Err(self.fault(FaultKind::BadAnswer, other.to_string(), String::new())),
         }
     }
 

@@ -233,6 +233,7 @@ impl Outcome {
             Ok(_) => Self::Ok,
             Err(CloudError::Failure(failure)) => Self::Failure(failure.label()),
             Err(CloudError::Fault(fault)) => Self::Fault(fault.kind),
+            Err(error @ CloudError::DryRun) => Self::Failure(error.label()),
         }
     }
 

@@ -178,14 +178,18 @@ pub enum CloudError {
     /// The provider misbehaved.
     #[error(transparent)]
     Fault(#[from] ProviderFault),
+    /// The call would have changed the cloud, and a dry run does not ([`ReadOnly`](crate::ReadOnly)).
+    #[error("not done: this is a dry run")]
+    DryRun,
 }
 
 impl CloudError {
-    /// When to try again; faults back off.
+    /// When to try again; faults back off, and a dry run has nothing to try again.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Failure(failure) => failure.retry(),
             Self::Fault(_) => Retry::Backoff,
+            Self::DryRun => Retry::Never,
         }
     }
 
@@ -194,6 +198,7 @@ impl CloudError {
         match self {
             Self::Failure(failure) => failure.label(),
             Self::Fault(_) => "fault",
+            Self::DryRun => "dry_run",
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | [`load_balancer`] | load balancers and their targets |
 //! | [`route`] | routes to Pod ranges |
 //! | [`provider_id`] | reading `spec.providerID` |
+//! | [`read_only`] | a cloud that cannot be changed, for dry runs |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
 
 pub mod cloud;
@@ -25,6 +26,7 @@ pub mod load_balancer;
 pub mod node;
 pub mod outside;
 pub mod provider_id;
+pub mod read_only;
 pub mod route;
 pub mod service;
 
@@ -35,5 +37,6 @@ pub use load_balancer::{AnnotationChange, Balancer, Target};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use provider_id::ProviderId;
+pub use read_only::{PlannedWrite, ReadOnly};
 pub use route::{NewRoute, Route, RouteOutcome};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};
