@@ -115,6 +115,13 @@ impl Recorder {
         self.push(object, kind, reason, message.into());
     }
 
+    /// An Event on a Node of this name, which may be gone already.
+    pub fn node_named(&self, name: &str, kind: EventKind, reason: &str, message: impl Into<String>) {
+        let uid = self.events.nodes.get(name).and_then(|node| node.metadata.uid.clone());
+        let object = node_reference(Some(name.to_owned()), uid);
+        self.push(object, kind, reason, message.into());
+    }
+
     /// An Event on a Service.
     pub fn service(&self, service: &Service, kind: EventKind, reason: &str, message: impl Into<String>) {
         let meta = service.meta();

@@ -104,6 +104,11 @@ impl Explain {
         write(&self.sources).services.push((who, Box::new(say)));
     }
 
+    /// Whether this process knows the cluster. Not so while it starts, and not in a replica that does not lead.
+    pub fn is_ready(&self) -> bool {
+        self.nodes.is_synced() && self.services.is_synced()
+    }
+
     /// All about a Node; None when the cache has none of that name.
     pub fn node(&self, name: &str) -> Option<Explanation> {
         let node = self.nodes.get(name)?;
@@ -152,6 +157,15 @@ pub fn span(time: Duration) -> String {
         (0, minutes, seconds) => format!("{minutes} m {seconds} s"),
         (hours, 0, _) => format!("{hours} h"),
         (hours, minutes, _) => format!("{hours} h {minutes} m"),
+    }
+}
+
+/// How often something was tried in vain, in brackets; nothing for never.
+pub fn times(tries: u32) -> String {
+    match tries {
+        0 => String::new(),
+        1 => " (1 try)".into(),
+        tries => format!(" ({tries} tries)"),
     }
 }
 

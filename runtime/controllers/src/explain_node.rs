@@ -7,7 +7,7 @@ use cloudwit_model::ProviderIdentity;
 use k8s_openapi::api::core::v1::Node;
 
 use crate::cloud_node_waiting::StillWaiting;
-use crate::explain::span;
+use crate::explain::{span, times};
 use crate::guard::{Brake, Seen};
 use crate::node_view::{ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness};
 use crate::options::NodeDeletion;
@@ -45,9 +45,9 @@ pub fn initialisation(
             attempts,
             reason,
         }) => {
-            let (waited, tries) = (span(*waited), if *attempts == 1 { "try" } else { "tries" });
+            let (waited, tries) = (span(*waited), times(*attempts));
             format!(
-                "waits to be initialised since {waited} ({attempts} {tries}). Last answer of provider {name}: {reason}. \
+                "waits to be initialised since {waited}{tries}. Last answer of provider {name}: {reason}. \
                  {next}"
             )
         }
@@ -75,7 +75,14 @@ pub fn lifecycle(
     seen: Option<&Seen>,
     known: &Watchfulness,
 ) -> Option<String> {
-    if !belongs_to(node, provider) || has_taint(node, UNINITIALIZED) || node.metadata.deletion_timestamp.is_some() {
+    if node.metadata.deletion_timestamp.is_some() {
+        let finalizers = node.metadata.finalizers.as_deref().unwrap_or_default();
+        return Some(format!(
+            "is being deleted and goes when its finalizers do: {}.",
+            finalizers.join(", ")
+        ));
+    }
+    if !belongs_to(node, provider) || has_taint(node, UNINITIALIZED) {
         return None;
     }
     if readiness(node) == Readiness::Ready {
@@ -122,23 +129,6 @@ fn gone(node: &Node, seen: &Seen, known: &Watchfulness) -> String {
         },
     };
     format!("{said} {then}")
-}
-
-/// What the route controller has said on the Node itself.
-pub fn route(node: &Node) -> Option<String> {
-    let conditions = node.status.as_ref()?.conditions.as_deref()?;
-    let condition = conditions
-        .iter()
-        .find(|condition| condition.type_ == "NetworkUnavailable")?;
-    let words = condition
-        .message
-        .as_deref()
-        .or(condition.reason.as_deref())
-        .unwrap_or_default();
-    Some(match condition.status.as_str() {
-        "False" => "has all its routes.".into(),
-        _ => format!("lacks a route for its Pods: {words}."),
-    })
 }
 
 #[cfg(test)]
@@ -237,6 +227,13 @@ mod tests {
             "is Ready; its machine is not asked about."
         );
         assert_eq!(say(&node("a", "False", &[UNINITIALIZED])), None);
+        let mut dying = node("a", "False", &[]);
+        dying.metadata.deletion_timestamp = serde_json::from_value(serde_json::json!("2026-01-01T00:00:00Z")).unwrap();
+        dying.metadata.finalizers = Some(vec!["x/y".into()]);
+        assert_eq!(
+            say(&dying).unwrap(),
+            "is being deleted and goes when its finalizers do: x/y."
+        );
         assert!(say(&node("a", "False", &[SHUTDOWN])).unwrap().contains("is stopped"));
     }
 }

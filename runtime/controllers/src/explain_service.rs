@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1::Service;
 
-use crate::explain::span;
+use crate::explain::{span, times};
 use crate::explain_node::next_try;
 use crate::queue::{KeyPlace, KeyState};
 use crate::service_helpers::{ingress, service_type};
 use crate::service_lb_plan::{dying, has_foreign_class, needs_cleanup, wants_balancer};
-use crate::service_record::Record;
+use crate::service_record::{Ensured, Record};
 
 /// What the service controller has to say; nothing about a Service that is gone and left nothing behind.
 pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Option<KeyState>) -> Option<String> {
@@ -50,45 +50,65 @@ pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Opti
 }
 
 fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> String {
-    let unfinished = record.waits_for().is_some() || record.failure().is_some() || queued.is_some();
+    let failed = record.failure().or(record.refusal()).is_some();
+    let unfinished = record.waits_for().is_some() || failed || queued.is_some();
     match record.ensured() {
         Some(ensured) if ensured.elsewhere => "is looked after by another controller, says the provider.".into(),
-        Some(ensured) if !unfinished => {
-            let addresses: Vec<&str> = ingress(service)
-                .iter()
-                .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
-                .collect();
-            let nodes = ensured.targets.len();
+        Some(ensured) if record.is_look_due() && !failed => {
             format!(
-                "has its load balancer at {} with {nodes} Nodes behind it.",
-                addresses.join(", ")
+                "{}. The cloud is asked whether it is still there. {}",
+                finished(service, ensured),
+                next_try(queued)
             )
+        }
+        Some(ensured) if !unfinished => {
+            let unseen = record.unseen().map_or_else(String::new, |reason| {
+                format!(" The last look whether it is still there failed: {reason}. It is looked at again in the next round.")
+            });
+            format!("{}.{unseen}", finished(service, ensured))
         }
         Some(_) => work(record, "has a load balancer, which is being brought up to date", queued),
         None => work(record, "has no load balancer yet", queued),
     }
 }
 
+fn finished(service: &Service, ensured: &Ensured) -> String {
+    let addresses: Vec<&str> = ingress(service)
+        .iter()
+        .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
+        .collect();
+    let behind = match ensured.targets.len() {
+        0 => "no Node behind it: none is eligible".to_owned(),
+        1 => "1 Node behind it".to_owned(),
+        nodes => format!("{nodes} Nodes behind it"),
+    };
+    format!("has its load balancer at {} with {behind}", addresses.join(", "))
+}
+
 /// What is waited for, since when, why, and when it goes on.
 fn work(record: &Record, otherwise: &str, queued: Option<KeyState>) -> String {
     let since = queued.map_or_else(String::new, |state| format!(" since {}", span(state.unfinished)));
-    let tries = match queued.map_or(0, |state| state.failures) {
-        0 => String::new(),
-        1 => " (1 try)".into(),
-        tries => format!(" ({tries} tries)"),
-    };
+    let tries = times(queued.map_or(0, |state| state.failures));
     let failure = record.failure().map_or_else(String::new, |failure| {
         format!(" Last answer of the provider: {failure}.")
+    });
+    let refusal = record.refusal().map_or_else(String::new, |refusal| {
+        format!(" The last write to the Service failed: {refusal}.")
     });
     match (record.waits_for(), queued.map(|state| state.place)) {
         (Some(waits_for), Some(KeyPlace::Waiting(pause))) => {
             format!(
-                "waits for the cloud{since}: {waits_for}; next look in {}.{failure}",
+                "waits for the cloud{since}: {waits_for}; next look in {}.{failure}{refusal}",
                 span(pause)
             )
         }
-        (Some(waits_for), _) => format!("waits for the cloud{since}: {waits_for}.{failure} {}", next_try(queued)),
-        (None, _) => format!("{otherwise}{since}{tries}.{failure} {}", next_try(queued)),
+        (Some(waits_for), _) => {
+            format!(
+                "waits for the cloud{since}: {waits_for}.{failure}{refusal} {}",
+                next_try(queued)
+            )
+        }
+        (None, _) => format!("{otherwise}{since}{tries}.{failure}{refusal} {}", next_try(queued)),
     }
 }
 
@@ -146,12 +166,51 @@ mod tests {
         let service = lb().finalizer().ingress("1.1.1.1");
         let say = |service: &Service, record: Option<&Record>| balancer(Some(service), record, None).unwrap();
         let done = say(&service.0, Some(&ensured(&service)));
-        assert_eq!(done, "has its load balancer at 1.1.1.1 with 1 Nodes behind it.");
+        assert_eq!(done, "has its load balancer at 1.1.1.1 with 1 Node behind it.");
         assert_eq!(
             say(&of_type("ClusterIP").0, None),
             "is of type ClusterIP: there is nothing to do."
         );
         assert!(say(&lb().class().0, None).starts_with("is left alone: its class example.com/other"));
         assert!(say(&lb().finalizer().dying().0, None).starts_with("is being deleted; its load balancer goes first."));
+    }
+
+    #[test]
+    fn a_look_for_drift_is_told_while_it_goes_on_and_when_it_failed() {
+        let service = lb().finalizer().ingress("1.1.1.1");
+        let mut record = ensured(&service);
+        record.want_look();
+        let now = Some(KeyState {
+            place: KeyPlace::Running,
+            failures: 0,
+            unfinished: Duration::ZERO,
+        });
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), now).unwrap(),
+            "has its load balancer at 1.1.1.1 with 1 Node behind it. The cloud is asked whether it is still there. It is being \
+             worked on right now."
+        );
+        record.note_unseen("unavailable: down".into());
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), None).unwrap(),
+            "has its load balancer at 1.1.1.1 with 1 Node behind it. The last look whether it is still there failed: \
+             unavailable: down. It is looked at again in the next round."
+        );
+        record.note_seen(Some(vec![crate::service_record::build::point("1.1.1.1")]));
+        assert_eq!(record.unseen(), None);
+    }
+
+    #[test]
+    fn a_write_that_the_api_server_did_not_take_is_told_as_its_answer() {
+        let service = lb();
+        let mut record = Record::new(service.arc());
+        record.note_write(Some("the API server refuses it: forbidden".into()));
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), queued(2, 10)).unwrap(),
+            "has no load balancer yet since 1 m 5 s (2 tries). The last write to the Service failed: the API server refuses \
+             it: forbidden. Next try in 10 s."
+        );
+        record.note_write(None);
+        assert_eq!(record.refusal(), None);
     }
 }

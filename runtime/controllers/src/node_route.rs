@@ -11,7 +11,7 @@
 //! [`QUIET_PERIOD`] while it finds nothing to do. Conditions are compared every period, which costs no call.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{EventKind, Retry};
@@ -27,13 +27,16 @@ use tracing::warn;
 use crate::apply::{Part, Target, WriteError};
 use crate::cluster::Context;
 use crate::events::Recorder;
+use crate::explain_route;
 use crate::node_route_apply::Applied;
 use crate::node_route_condition::condition_patch;
 use crate::node_route_metrics::{PassOutcome, Trigger};
 use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan, waits};
 use crate::node_route_retries::{RouteRetries, retry_pause};
+use crate::node_route_troubles::RouteTroubles;
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
+use crate::sync::lock;
 use crate::watch::Change;
 
 /// After the first change of a Node the loop waits this long for others.
@@ -82,10 +85,8 @@ pub async fn prepare(context: Context) {
     // Only now: the first pass sees all Nodes of the first list anyway.
     listen(&context, queue.clone());
     queue.add(Trigger::Periodic.label());
-    context
-        .explain
-        .about_nodes(Controller::NodeRoute, crate::explain_node::route);
     let mut routes = NodeRoute::new(context, queue.clone());
+    routes.explain();
     while let Some(taken) = queue.take().await {
         let outcome = match &**taken.key() {
             "node_change" => routes.nodes_changed().await,
@@ -116,6 +117,8 @@ pub(crate) struct NodeRoute {
     pub(crate) retries: RouteRetries,
     /// The last plan, for the question which Nodes have all their routes.
     plan: RoutePlan,
+    /// What is wrong, for those who ask.
+    troubles: Arc<Mutex<RouteTroubles>>,
     /// Refusals that Events were sent for: node, range, reason.
     told: BTreeSet<(String, String, String)>,
     /// Periodic looks in a row that found nothing to do.
@@ -133,11 +136,21 @@ impl NodeRoute {
             queue,
             retries: RouteRetries::default(),
             plan: RoutePlan::default(),
+            troubles: Arc::default(),
             told: BTreeSet::new(),
             quiet: 0,
             next_list: Instant::now(),
             earliest_pass: Instant::now(),
         }
+    }
+
+    /// Answers questions about Nodes.
+    fn explain(&self) {
+        let troubles = self.troubles.clone();
+        self.context.explain.about_nodes(Controller::NodeRoute, move |node| {
+            let known = lock(&troubles).of(node.metadata.name.as_deref()?, Instant::now());
+            Some(explain_route::routes(node, &known))
+        });
     }
 
     fn period(&self) -> Duration {
@@ -178,6 +191,7 @@ impl NodeRoute {
                 self.quiet = 0;
                 self.next_list = Instant::now() + pause;
                 self.earliest_pass = self.earliest_pass.max(self.next_list);
+                lock(&self.troubles).list_failed(error.to_string(), self.next_list);
                 return Err(pause);
             }
         };
@@ -192,6 +206,7 @@ impl NodeRoute {
         self.plan = plan;
         self.tell_refusals();
         let applied = self.apply(&changes).await;
+        lock(&self.troubles).note(&self.plan, &self.retries);
         self.finish_pass(trigger, &applied).await;
         Ok(())
     }
@@ -203,8 +218,10 @@ impl NodeRoute {
         let changes = self.retries.due(Instant::now(), still_wanted);
         if !changes.is_empty() {
             let applied = self.apply(&changes).await;
+            lock(&self.troubles).note_retries(&self.retries);
             self.finish_pass(Trigger::Retry, &applied).await;
         } else {
+            lock(&self.troubles).note_retries(&self.retries);
             self.wake_for_retries();
         }
         Outcome::Done
@@ -329,113 +346,5 @@ fn still_wanted(change: &RouteChange, node: impl Fn(&str) -> Option<Arc<Node>>) 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use cloudwit_model::{NewRoute, NodeRef, Route};
-
-    #[test]
-    fn lists_become_rarer_while_nothing_is_to_be_done() {
-        let pauses =
-            |period| [0, 1, 2, 3, 4, 5, 99].map(|quiet| list_pause(Duration::from_secs(period), quiet).as_secs());
-        assert_eq!(pauses(10), [10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(
-            pauses(600),
-            [600; 7],
-            "never rarer than the operator wants, never more often"
-        );
-    }
-
-    #[test]
-    fn a_failed_change_is_dropped_when_nodes_make_it_wrong() {
-        let node = |uid: &str, range: &str| -> Arc<Node> {
-            let node = serde_json::json!({ "metadata": { "name": "n1", "uid": uid }, "spec": { "podCIDRs": [range] } });
-            Arc::new(serde_json::from_value(node).unwrap())
-        };
-        let network: IpNet = "10.0.1.0/24".parse().unwrap();
-        let create = NewRoute {
-            name_hint: "u1".into(),
-            destination: network.to_string(),
-            node: NodeRef {
-                name: "n1".into(),
-                ..NodeRef::default()
-            },
-        };
-        let creation = RouteChange {
-            network,
-            delete: Vec::new(),
-            create: Some(create),
-        };
-        assert!(still_wanted(&creation, |_| Some(node("u1", "10.0.1.0/24"))));
-        assert!(!still_wanted(&creation, |_| None), "the Node is gone");
-        let tainted = |_: &str| {
-            let mut node = Arc::unwrap_or_clone(node("u1", "10.0.1.0/24"));
-            let taint = k8s_openapi::api::core::v1::Taint {
-                key: crate::node_view::UNINITIALIZED.into(),
-                ..Default::default()
-            };
-            node.spec.as_mut().unwrap().taints = Some(vec![taint]);
-            Some(Arc::new(node))
-        };
-        assert!(
-            !still_wanted(&creation, tainted),
-            "the Node waits for its initialisation"
-        );
-        assert!(
-            !still_wanted(&creation, |_| Some(node("u2", "10.0.1.0/24"))),
-            "another Node of that name"
-        );
-        assert!(
-            !still_wanted(&creation, |_| Some(node("u1", "10.0.2.0/24"))),
-            "another range"
-        );
-
-        let route = Route {
-            id: "r".into(),
-            destination: network.to_string(),
-            node: Some("n1".into()),
-            next_hops: Vec::new(),
-            blackhole: false,
-        };
-        let mut deletion = RouteChange {
-            network,
-            delete: vec![route],
-            create: None,
-        };
-        assert!(still_wanted(&deletion, |_| None));
-        assert!(
-            !still_wanted(&deletion, |_| Some(node("u1", "10.0.1.0/24"))),
-            "the Node came back"
-        );
-        deletion.delete[0].blackhole = true;
-        assert!(
-            still_wanted(&deletion, |_| Some(node("u1", "10.0.1.0/24"))),
-            "a blackhole serves nobody"
-        );
-    }
-
-    fn because(configure: bool, ranges: &[&str]) -> Option<String> {
-        let cluster_cidrs = ranges.iter().map(|range| range.parse().unwrap()).collect();
-        not_started_because(&RouteOptions {
-            configure,
-            cluster_cidrs,
-            ..RouteOptions::default()
-        })
-    }
-
-    #[test]
-    fn it_starts_with_one_range_of_each_family_at_most() {
-        assert_eq!(because(true, &["10.0.0.0/8"]), None);
-        assert_eq!(because(true, &["10.0.0.0/8", "fd00::/48"]), None);
-        assert_eq!(
-            because(false, &["10.0.0.0/8"]).unwrap(),
-            "--configure-cloud-routes is false"
-        );
-        assert!(because(true, &[]).unwrap().starts_with("--cluster-cidr is not set: "));
-        let error = because(true, &["10.0.0.0/8", "11.0.0.0/8"]).unwrap();
-        assert!(
-            error.starts_with("--cluster-cidr=10.0.0.0/8,11.0.0.0/8 has more than one range of a family"),
-            "{error}"
-        );
-        assert!(because(true, &["10.0.0.0/8", "fd00::/48", "fd01::/48"]).is_some());
-    }
-}
+#[path = "node_route_tests.rs"]
+mod tests;

@@ -65,14 +65,16 @@ impl NodeRoute {
             let mut failure = creation.err().inspect(|_| rest.create.clone_from(&change.create));
             for (route, result) in change.delete.iter().zip(deletions) {
                 if let Err(error) = result {
-                    warn!(destination = route.destination, id = route.id, %error, "a route could not be deleted");
+                    self.tell_failed_deletion(route, change, &error);
                     rest.delete.push(route.clone());
                     failure.get_or_insert(error);
                 }
             }
             applied.failed |= failure.is_some();
             match failure {
-                Some(error) => self.retries.failed(rest, error.retry(), Instant::now()),
+                Some(error) => self
+                    .retries
+                    .failed(rest, error.retry(), &error.to_string(), Instant::now()),
                 None => self.retries.succeeded(&change.network),
             }
         }
@@ -85,6 +87,18 @@ impl NodeRoute {
             let message = format!("Could not create route {hint} {range} for node {name} after {took:.3?}: {error}");
             self.events
                 .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
+        }
+    }
+
+    /// On the Node that the route leads to, though it may be gone, else on the one that waits for its place. Upstream only logs it.
+    fn tell_failed_deletion(&self, route: &Route, change: &RouteChange, error: &CloudError) {
+        let Route { id, destination, .. } = route;
+        warn!(destination, id, %error, "a route could not be deleted");
+        let waits_for_it = change.create.as_ref().map(|route| &route.node.name);
+        if let Some(name) = route.node.as_ref().or(waits_for_it) {
+            let message = format!("Could not delete route {id} {destination} for node {name}: {error}");
+            self.events
+                .node_named(name, EventKind::Warning, "FailedToDeleteRoute", message);
         }
     }
 }

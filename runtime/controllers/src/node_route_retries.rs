@@ -4,6 +4,7 @@
 //! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_model::Retry;
@@ -21,11 +22,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Pause after a conflict: somebody else was faster, the next try will see it.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
 
+/// More of a reason is not remembered: each Node may have one.
+const REASON_BYTES: usize = 300;
+
+/// A change that failed and is tried again.
 #[derive(Debug)]
-struct Attempt {
-    change: RouteChange,
-    failures: u32,
-    due: Instant,
+pub struct Attempt {
+    /// What is left to do.
+    pub change: RouteChange,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When it is tried again.
+    pub due: Instant,
+    /// Why it failed the last time, cut to [`REASON_BYTES`].
+    pub reason: Arc<str>,
 }
 
 /// The failed changes by destination.
@@ -57,8 +67,8 @@ impl RouteRetries {
             .collect()
     }
 
-    /// The change has failed, or what of it is left has.
-    pub fn failed(&mut self, change: RouteChange, retry: Retry, now: Instant) {
+    /// The change has failed for this reason, or what of it is left has.
+    pub fn failed(&mut self, change: RouteChange, retry: Retry, reason: &str, now: Instant) {
         let failures = self.0.get(&change.network).map_or(0, |attempt| attempt.failures);
         // A pause that the cloud asked for is no failure.
         let failures = if matches!(retry, Retry::After(_)) {
@@ -67,12 +77,24 @@ impl RouteRetries {
             failures + 1
         };
         let due = now + retry_pause(retry, failures);
-        self.0.insert(change.network, Attempt { change, failures, due });
+        let reason = reason[..reason.floor_char_boundary(REASON_BYTES)].into();
+        let attempt = Attempt {
+            change,
+            failures,
+            due,
+            reason,
+        };
+        self.0.insert(attempt.change.network, attempt);
     }
 
     /// The change at this destination is made.
     pub fn succeeded(&mut self, network: &IpNet) {
         self.0.remove(network);
+    }
+
+    /// All that wait.
+    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.0.values()
     }
 
     /// When the next one is due.
@@ -145,7 +167,7 @@ mod tests {
         let now = Instant::now();
         let mut retries = RouteRetries::default();
         assert_eq!(retries.admit(&[a.clone(), b.clone()], now), [a.clone(), b.clone()]);
-        retries.failed(a.clone(), Retry::Backoff, now);
+        retries.failed(a.clone(), Retry::Backoff, "no", now);
         assert_eq!(retries.missing(), [a.network].into());
         assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
         assert_eq!(
@@ -156,7 +178,7 @@ mod tests {
         assert_eq!(retries.due(now, |_| true), []);
         let later = now + FIRST_PAUSE;
         assert_eq!(retries.due(later, |_| true), std::slice::from_ref(&a));
-        retries.failed(a.clone(), Retry::Backoff, later);
+        retries.failed(a.clone(), Retry::Backoff, "no", later);
         assert_eq!(retries.next(), Some(later + FIRST_PAUSE * 2));
         retries.succeeded(&a.network);
         assert_eq!((retries.next(), retries.missing()), (None, BTreeSet::new()));
@@ -169,7 +191,7 @@ mod tests {
         new.create.as_mut().unwrap().node.name = "n2".into();
         let now = Instant::now();
         let mut retries = RouteRetries::default();
-        retries.failed(old, Retry::Slowly, now);
+        retries.failed(old, Retry::Slowly, "no", now);
         assert_eq!(retries.admit(std::slice::from_ref(&new), now), [new]);
     }
 
@@ -177,10 +199,10 @@ mod tests {
     fn what_is_not_wanted_any_more_is_forgotten() {
         let now = Instant::now();
         let mut retries = RouteRetries::default();
-        retries.failed(change("10.0.0.0/24"), Retry::Soon, now);
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
         assert_eq!(retries.admit(&[], now), []);
         assert_eq!(retries.next(), None, "the plan does not know it");
-        retries.failed(change("10.0.0.0/24"), Retry::Soon, now);
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
         assert_eq!(retries.due(now + LONGEST_PAUSE, |_| false), []);
         assert_eq!(retries.next(), None, "its Node is gone");
     }
@@ -190,10 +212,10 @@ mod tests {
         let now = Instant::now();
         let mut retries = RouteRetries::default();
         for _ in 0..5 {
-            retries.failed(change("10.0.0.0/24"), Retry::After(Duration::from_secs(7)), now);
+            retries.failed(change("10.0.0.0/24"), Retry::After(Duration::from_secs(7)), "no", now);
         }
         assert_eq!(retries.next(), Some(now + Duration::from_secs(7)));
-        retries.failed(change("10.0.0.0/24"), Retry::Backoff, now);
+        retries.failed(change("10.0.0.0/24"), Retry::Backoff, "no", now);
         assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
     }
 }

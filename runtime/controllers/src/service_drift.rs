@@ -141,7 +141,7 @@ impl ServiceLb {
     fn look_failed(&self, key: &Key, error: &CloudError) {
         info!(service = %key, %error, "could not look whether the load balancer is still there");
         self.context.metrics.service.looked(DriftResult::Failed);
-        self.record(key, Record::note_looked);
+        self.record(key, |record| record.note_unseen(error.to_string()));
         if let Retry::After(pause) = error.retry() {
             self.drift_pause.set(Instant::now() + pause);
         }

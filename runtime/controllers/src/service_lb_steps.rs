@@ -222,11 +222,14 @@ impl ServiceLb {
             namespace: service.metadata.namespace.as_deref(),
             name: service.metadata.name.as_deref().unwrap_or_default(),
         };
-        let written = self
+        let result = self
             .context
             .apply
             .patch::<Service>(target, Part::Status, &Patch::Strategic(patch), purpose)
-            .await?;
+            .await;
+        let refusal = result.as_ref().err().map(ToString::to_string);
+        self.record(&key_of(service), |record| record.note_write(refusal));
+        let written = result?;
         let done = written.is_some();
         written
             .into_iter()

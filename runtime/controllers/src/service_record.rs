@@ -98,6 +98,10 @@ pub struct Record {
     foreign: bool,
     /// The last failure in words, until a call succeeds.
     failure: Option<String>,
+    /// Why the API server did not take the last write, until it takes one.
+    refusal: Option<String>,
+    /// Why the last look at the load balancer failed, until one succeeds.
+    unseen: Option<String>,
     /// It is time to ask the cloud whether the load balancer is still there.
     look_due: bool,
     /// What the cloud showed when it was ensured again because of that.
@@ -117,6 +121,8 @@ impl Record {
             deleted: false,
             foreign,
             failure: None,
+            refusal: None,
+            unseen: None,
             look_due: false,
             odd: None,
         }
@@ -183,9 +189,10 @@ impl Record {
         self.look_due
     }
 
-    /// The cloud was asked, with or without success.
-    pub fn note_looked(&mut self) {
+    /// The cloud was asked and did not tell, for this reason.
+    pub fn note_unseen(&mut self, reason: String) {
         self.look_due = false;
+        self.unseen = Some(reason);
     }
 
     /// Whether the load balancer that the cloud shows (none: there is none) is another one than the status says.
@@ -194,6 +201,7 @@ impl Record {
     /// otherwise such a provider would cost an `ensure` for each look.
     pub fn note_seen(&mut self, seen: Option<Vec<LoadBalancerIngress>>) -> bool {
         self.look_due = false;
+        self.unseen = None;
         let Some(seen) = seen else { return true };
         if ingress_equal(&seen, ingress(&self.service)) {
             self.odd = None;
@@ -217,6 +225,21 @@ impl Record {
     /// The last failure in words, until a call succeeds.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// Why the API server did not take the last write, until it takes one.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Why the last look at the load balancer failed, until one succeeds.
+    pub fn unseen(&self) -> Option<&str> {
+        self.unseen.as_deref()
+    }
+
+    /// The API server took the last write, or did not for this reason.
+    pub fn note_write(&mut self, refusal: Option<String>) {
+        self.refusal = refusal;
     }
 
     /// Starts a call: returns the token to go on with, if this call continues one.

@@ -209,6 +209,11 @@ impl<K: Watched> Cache<K> {
         let _ = synced.wait_for(|synced| *synced).await;
     }
 
+    /// Whether the first list is complete.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
     /// Takes over the API server's answer to a write, unless the cache is newer or holds another object of that name.
     pub fn observe(&self, mut object: K) {
         object.trim();

@@ -1,0 +1,200 @@
+//! What is wrong with the routes of each Node: what failed, why, when it is tried again. Kept by `node_route` after each pass, read by
+//! [`explain_route`](crate::explain_route).
+//!
+//! Only what is wrong is kept, so that it costs nothing while all is well.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::node_route_plan::RoutePlan;
+use crate::node_route_retries::RouteRetries;
+
+/// What could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// A route to the Pod range could not be created.
+    Create,
+    /// A route that is in the way or not wanted any more could not be deleted.
+    Delete,
+}
+
+/// A route change that has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedChange {
+    /// What was tried.
+    pub what: Failed,
+    /// Destination.
+    pub range: String,
+    /// The provider's words.
+    pub reason: Arc<str>,
+    /// How often it has failed in a row; pauses that the cloud asked for do not count.
+    pub failures: u32,
+    /// Time until the next try.
+    pub next: Duration,
+}
+
+/// What is known about the routes of one Node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeRoutes {
+    /// Whether the routes of the cloud have been compared with the Nodes at least once.
+    pub compared: bool,
+    /// Why the last list failed, and the time until the next one.
+    pub list_failed: Option<(String, Duration)>,
+    /// Changes that failed.
+    pub failed: Vec<FailedChange>,
+    /// Pod ranges that get no route, and why not.
+    pub refused: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    what: Failed,
+    range: String,
+    reason: Arc<str>,
+    failures: u32,
+    due: Instant,
+}
+
+/// Everything that is wrong, by Node.
+#[derive(Debug, Default)]
+pub struct RouteTroubles {
+    compared: bool,
+    list_failed: Option<(String, Instant)>,
+    failed: BTreeMap<String, Vec<Waiting>>,
+    refused: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl RouteTroubles {
+    /// The routes could not be listed; the next list comes at `due`.
+    pub fn list_failed(&mut self, reason: String, due: Instant) {
+        self.list_failed = Some((reason, due));
+    }
+
+    /// A pass or a retry is over: this is what is left of it.
+    pub fn note(&mut self, plan: &RoutePlan, retries: &RouteRetries) {
+        self.compared = true;
+        self.list_failed = None;
+        self.note_retries(retries);
+        self.refused.clear();
+        for refusal in &plan.refused {
+            let why = (refusal.range.clone(), refusal.reason.clone());
+            self.refused.entry(refusal.node.clone()).or_default().push(why);
+        }
+    }
+
+    /// Some changes were tried again, without a list.
+    pub fn note_retries(&mut self, retries: &RouteRetries) {
+        self.failed.clear();
+        for attempt in retries.attempts() {
+            let mut note = |node: &str, what, range: &str| {
+                let waiting = Waiting {
+                    what,
+                    range: range.to_owned(),
+                    reason: attempt.reason.clone(),
+                    failures: attempt.failures,
+                    due: attempt.due,
+                };
+                self.failed.entry(node.to_owned()).or_default().push(waiting);
+            };
+            for route in &attempt.change.delete {
+                if let Some(node) = &route.node {
+                    note(node, Failed::Delete, &route.destination);
+                }
+            }
+            if let Some(route) = &attempt.change.create {
+                note(&route.node.name, Failed::Create, &route.destination);
+            }
+        }
+    }
+
+    /// What is known about a Node's routes.
+    pub fn of(&self, node: &str, now: Instant) -> NodeRoutes {
+        let failed = self.failed.get(node).into_iter().flatten().map(|waiting| FailedChange {
+            what: waiting.what,
+            range: waiting.range.clone(),
+            reason: waiting.reason.clone(),
+            failures: waiting.failures,
+            next: waiting.due.saturating_duration_since(now),
+        });
+        let list_failed = self.list_failed.as_ref();
+        NodeRoutes {
+            compared: self.compared,
+            list_failed: list_failed.map(|(reason, due)| (reason.clone(), due.saturating_duration_since(now))),
+            failed: failed.collect(),
+            refused: self.refused.get(node).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cloudwit_model::{NewRoute, NodeRef, Retry, Route};
+
+    use super::*;
+    use crate::node_route_plan::{Refusal, RouteChange};
+
+    fn change(deletes_for: Option<&str>, creates_for: Option<&str>) -> RouteChange {
+        RouteChange {
+            network: "10.0.1.0/24".parse().unwrap(),
+            delete: deletes_for
+                .map(|node| Route {
+                    id: "r1".into(),
+                    destination: "10.0.1.0/24".into(),
+                    node: Some(node.into()),
+                    next_hops: Vec::new(),
+                    blackhole: false,
+                })
+                .into_iter()
+                .collect(),
+            create: creates_for.map(|node| NewRoute {
+                name_hint: "u1".into(),
+                destination: "10.0.1.0/24".into(),
+                node: NodeRef {
+                    name: node.into(),
+                    ..NodeRef::default()
+                },
+            }),
+        }
+    }
+
+    #[test]
+    fn each_node_knows_its_own_troubles_and_forgets_them_when_they_are_over() {
+        let (now, mut retries, mut troubles) = (Instant::now(), RouteRetries::default(), RouteTroubles::default());
+        assert_eq!(troubles.of("new", now), NodeRoutes::default());
+        troubles.list_failed("down".into(), now + Duration::from_secs(9));
+        let known = troubles.of("new", now + Duration::from_secs(2));
+        assert_eq!(known.list_failed, Some(("down".into(), Duration::from_secs(7))));
+
+        retries.failed(change(Some("old"), Some("new")), Retry::Backoff, "denied: no", now);
+        let plan = RoutePlan {
+            refused: vec![Refusal {
+                node: "other".into(),
+                uid: String::new(),
+                range: "x".into(),
+                reason: "it is no CIDR".into(),
+            }],
+            ..RoutePlan::default()
+        };
+        troubles.note(&plan, &retries);
+        let of = |node| troubles.of(node, now + Duration::from_secs(1));
+        let failed = |what| FailedChange {
+            what,
+            range: "10.0.1.0/24".into(),
+            reason: "denied: no".into(),
+            failures: 1,
+            next: Duration::from_secs(4),
+        };
+        assert_eq!(of("old").failed, [failed(Failed::Delete)]);
+        assert_eq!(of("new").failed, [failed(Failed::Create)]);
+        assert_eq!(of("other").refused, [("x".to_owned(), "it is no CIDR".to_owned())]);
+        assert!(of("new").compared && of("new").list_failed.is_none());
+
+        retries.succeeded(&"10.0.1.0/24".parse().unwrap());
+        troubles.note_retries(&retries);
+        assert_eq!(troubles.of("new", now).failed, []);
+        assert_eq!(troubles.of("other", now).refused.len(), 1, "a retry looks at no ranges");
+    }
+}
