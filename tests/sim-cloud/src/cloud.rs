@@ -193,6 +193,16 @@ impl Cloud {
         Ok(())
     }
 
+    /// How many there ever were.
+    pub(crate) fn load_balancers_made(&self) -> u64 {
+        self.content().made[1]
+    }
+
+    pub(crate) fn set_address(&self, id: &str, address: &str) -> Result<(), Refusal> {
+        self.content().balancer_mut(id)?.address = address.to_owned();
+        Ok(())
+    }
+
     pub(crate) fn finish_load_balancers(&self) {
         let now = Instant::now();
         for balancer in self.content().load_balancers.values_mut() {
@@ -211,6 +221,11 @@ impl Cloud {
                 spec: route.spec.clone(),
             })
             .collect()
+    }
+
+    /// How many there ever were.
+    pub(crate) fn routes_made(&self) -> u64 {
+        self.content().made[2]
     }
 
     pub(crate) fn delete_route(&self, id: &str) -> Result<(), Refusal> {

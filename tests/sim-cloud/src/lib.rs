@@ -169,6 +169,33 @@ impl SimCloud {
             .map_err(|refusal| refusal.message)
     }
 
+    /// How many load balancers were ever made, those that are gone included.
+    pub fn load_balancers_made(&self) -> u64 {
+        self.shared.cloud.load_balancers_made()
+    }
+
+    /// Deletes a load balancer as an administrator does, past everybody who looks after it.
+    ///
+    /// # Errors
+    /// When there is none with this id.
+    pub fn delete_load_balancer(&self, id: &str) -> Result<(), String> {
+        self.shared
+            .cloud
+            .delete_load_balancer(id)
+            .map_err(|refusal| refusal.message)
+    }
+
+    /// Gives a load balancer another address, as an administrator who moves it does.
+    ///
+    /// # Errors
+    /// When there is none with this id.
+    pub fn set_load_balancer_address(&self, id: &str, address: &str) -> Result<(), String> {
+        self.shared
+            .cloud
+            .set_address(id, address)
+            .map_err(|refusal| refusal.message)
+    }
+
     /// Makes all load balancers active that are still being built.
     pub fn finish_load_balancers(&self) {
         self.shared.cloud.finish_load_balancers();
@@ -182,6 +209,19 @@ impl SimCloud {
     /// All routes, ordered by creation.
     pub fn routes(&self) -> Vec<Route> {
         self.shared.cloud.routes()
+    }
+
+    /// Puts a route into the cloud that no provider made, for instance one to adopt.
+    ///
+    /// # Errors
+    /// When the API would refuse it, with the API's words.
+    pub fn add_route(&self, route: RouteSpec) -> Result<(), String> {
+        self.shared.cloud.create_route(route).map_err(|refusal| refusal.message)
+    }
+
+    /// How many routes were ever made, those that are gone included.
+    pub fn routes_made(&self) -> u64 {
+        self.shared.cloud.routes_made()
     }
 
     /// Sets the faults, replacing those that were.

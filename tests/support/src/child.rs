@@ -116,6 +116,30 @@ impl Child {
             .with_context(|| format!("looking after {}", self.name))
     }
 
+    /// Kills it as the kernel kills a process without memory: with SIGKILL, so that it can finish nothing. Returns when it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such process any more.
+    pub fn kill(mut self) -> Result<()> {
+        let pid = self.pid.to_string();
+        let sent = Command::new("kill")
+            .args(["-KILL", &pid])
+            .status()
+            .context("starting kill")?;
+        if !sent.success() {
+            bail!(
+                "{} (process {pid}) could not be killed; the end of its log:\n{}",
+                self.name,
+                self.log_end()
+            );
+        }
+        self.shell
+            .wait()
+            .with_context(|| format!("waiting for {}", self.name))?;
+        Ok(())
+    }
+
     /// Where its output goes.
     pub fn log(&self) -> &Path {
         &self.log
@@ -180,6 +204,16 @@ mod tests {
         assert!(is_alive(pid));
         drop(child);
         assert!(!is_alive(pid));
+    }
+
+    #[test]
+    fn a_killed_program_finishes_nothing() {
+        let (child, _dir) = start("trap 'echo finished' EXIT TERM; echo READY; while :; do sleep 0.1; done");
+        child.said("READY", Duration::from_secs(5)).unwrap();
+        let (pid, log) = (child.pid(), child.log().to_owned());
+        child.kill().unwrap();
+        assert!(!is_alive(pid));
+        assert_eq!(log_end(&log), "READY");
     }
 
     #[test]

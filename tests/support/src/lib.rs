@@ -6,6 +6,8 @@
 //! | [`kubebuilder`] | the same from the binaries in `KUBEBUILDER_ASSETS` |
 //! | [`child`] | a process that ends when we do, with its output in a log |
 //! | [`deployment`] | Cloudwit with the provider `sim`, and the simulated cloud, as processes |
+//! | [`gate`] | a proxy that stops requests at chosen points |
+//! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`wait`] | waits for a condition and says what was missing |
@@ -14,10 +16,12 @@
 pub mod api_server;
 pub mod child;
 pub mod deployment;
+pub mod gate;
 pub mod guests;
 pub mod kubebuilder;
 pub mod objects;
 pub mod programs;
+pub mod rig;
 pub mod wait;
 
 pub use api_server::ApiServer;

@@ -1,0 +1,272 @@
+//! A proxy that stops requests at points of the test's choice, so that a process can be killed exactly there.
+//!
+//! ```text
+//!   cloudwit --- plain HTTP ---> Gate --- kube's client (TLS, credentials) ---> API server, or a simulated cloud
+//! ```
+//!
+//! A request that is stopped never goes on: whoever sent it is about to be killed. It is stopped before it is passed on, and then
+//! has no effect unless [`Gate::deliver`] lets it arrive late; or it has had its effect and its answer never arrives.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header, request::Parts};
+use axum::response::{IntoResponse, Response};
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::wait::within;
+
+/// How long a process may take to come to a point.
+const REACHED: Duration = Duration::from_secs(60);
+
+/// Requests with this method, this text in their target and all these texts in their body.
+#[derive(Debug, Clone)]
+pub struct Point {
+    method: Method,
+    target: String,
+    body: Vec<String>,
+    answered: bool,
+}
+
+impl Point {
+    /// Before the request arrives. `target` is a part of path and query.
+    pub fn before(method: Method, target: impl Into<String>) -> Self {
+        Self {
+            method,
+            target: target.into(),
+            body: Vec::new(),
+            answered: false,
+        }
+    }
+
+    /// After the request has had its effect, before its answer arrives.
+    pub fn after(method: Method, target: impl Into<String>) -> Self {
+        Self {
+            answered: true,
+            ..Self::before(method, target)
+        }
+    }
+
+    /// Only with this text in the body, beside those named before.
+    pub fn with(mut self, text: impl Into<String>) -> Self {
+        self.body.push(text.into());
+        self
+    }
+
+    fn fits(&self, parts: &Parts, body: &[u8]) -> bool {
+        let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+        self.method == parts.method
+            && target.contains(&self.target)
+            && self.body.iter().all(|text| contains(body, text.as_bytes()))
+    }
+}
+
+fn contains(body: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || body.windows(text.len()).any(|window| window == text)
+}
+
+/// The requests that were stopped at one point.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    point: Point,
+    stopped: watch::Sender<Vec<(Parts, Bytes)>>,
+}
+
+impl Stop {
+    /// Waits until a request was stopped here.
+    ///
+    /// # Panics
+    ///
+    /// When none comes within a minute; the message names the point.
+    pub async fn reached(&self) {
+        let reached = within(REACHED, || async { self.count() > 0 }).await;
+        assert!(reached.is_ok(), "no request came to {:?}", self.point);
+    }
+
+    /// How many requests were stopped here.
+    pub fn count(&self) -> usize {
+        self.stopped.borrow().len()
+    }
+}
+
+struct Shared {
+    upstream: Client,
+    stops: Mutex<Vec<Stop>>,
+}
+
+impl Shared {
+    fn stops(&self) -> MutexGuard<'_, Vec<Stop>> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self, parts: &Parts, body: &Bytes) -> Option<Stop> {
+        self.stops().iter().find(|stop| stop.point.fits(parts, body)).cloned()
+    }
+
+    async fn pass_on(&self, mut parts: Parts, body: Bytes) -> Response {
+        // The client makes its own.
+        parts.headers.remove(header::HOST);
+        let request = axum::http::Request::from_parts(parts, kube::client::Body::from(body));
+        match self.upstream.send(request).await {
+            Ok(response) => response.map(Body::new),
+            Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+        }
+    }
+}
+
+/// The proxy. It ends when this is dropped.
+pub struct Gate {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+impl Gate {
+    /// Starts a proxy to where this client leads.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot listen on loopback.
+    pub async fn to(upstream: Client) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .context("listening on loopback")?;
+        let address = listener.local_addr().context("listening on loopback")?;
+        let shared = Arc::new(Shared {
+            upstream,
+            stops: Mutex::default(),
+        });
+        let app = Router::new().fallback(pass).with_state(Arc::clone(&shared));
+        let server = tokio::spawn(async move {
+            // Ends with the listener only, and that lives as long as the task.
+            let _ = axum::serve(listener, app).await;
+        });
+        Ok(Self {
+            address,
+            shared,
+            server,
+        })
+    }
+
+    /// Its URL, without a slash at its end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on, stops all requests of this kind.
+    pub fn stop_at(&self, point: Point) -> Stop {
+        let stop = Stop {
+            point,
+            stopped: watch::Sender::new(Vec::new()),
+        };
+        self.shared.stops().push(stop.clone());
+        stop
+    }
+
+    /// From now on, passes everything on. What was stopped stays so.
+    pub fn open(&self) {
+        self.shared.stops().clear();
+    }
+
+    /// Lets the requests that were stopped before they arrived arrive now, after their sender has died. Gives the status of each
+    /// answer.
+    pub async fn deliver(&self, stop: &Stop) -> Vec<u16> {
+        let late = stop.stopped.borrow().clone();
+        let mut answers = Vec::new();
+        for (parts, body) in late {
+            answers.push(self.shared.pass_on(parts, body).await.status().as_u16());
+        }
+        answers
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Some(stop) = shared.stop(&parts, &body) else {
+        return shared.pass_on(parts, body).await;
+    };
+    if stop.point.answered {
+        // The whole answer: with its first byte alone the effect may not be complete.
+        let (_, answer) = shared.pass_on(parts.clone(), body.clone()).await.into_parts();
+        drop(to_bytes(answer, usize::MAX).await);
+    }
+    stop.stopped.send_modify(|stopped| stopped.push((parts, body)));
+    std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::routing::post;
+    use kube::Config;
+
+    use super::*;
+
+    /// A server that counts, behind a gate; and a client in front of it.
+    async fn stage() -> (Gate, Client, Arc<AtomicUsize>) {
+        let effects = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&effects);
+        let effect = move |body: String| async move {
+            counter.fetch_add(1, Ordering::SeqCst);
+            format!("did {body}")
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, Router::new().route("/do", post(effect))).await });
+        let client = |url: String| Client::try_from(Config::new(url.parse().unwrap())).unwrap();
+        let gate = Gate::to(client(format!("http://{address}"))).await.unwrap();
+        let front = client(gate.url());
+        (gate, front, effects)
+    }
+
+    fn request(body: &str) -> axum::http::Request<Vec<u8>> {
+        axum::http::Request::post("/do?x=1").body(body.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_passes_and_what_fits_stops_before_its_effect() {
+        let (gate, client, effects) = stage().await;
+        let stop = gate.stop_at(Point::before(Method::POST, "/do").with("b").with("a"));
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
+        let sender = tokio::spawn({
+            let client = client.clone();
+            async move { client.request_text(request("ab")).await }
+        });
+        stop.reached().await;
+        assert_eq!((effects.load(Ordering::SeqCst), stop.count()), (1, 1));
+        sender.abort();
+        gate.open();
+        assert_eq!(client.request_text(request("ab")).await.unwrap(), "did ab");
+        assert_eq!(gate.deliver(&stop).await, [200], "it arrives late");
+        assert_eq!(effects.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_stopped_after_the_effect() {
+        let (gate, client, effects) = stage().await;
+        let stop = gate.stop_at(Point::after(Method::POST, "x=1"));
+        let sender = tokio::spawn(async move { client.request_text(request("a")).await });
+        stop.reached().await;
+        assert_eq!(effects.load(Ordering::SeqCst), 1);
+        assert!(!sender.is_finished());
+        sender.abort();
+    }
+}
