@@ -18,6 +18,7 @@ use tracing::{debug, info};
 
 use crate::dry_run::Said;
 use crate::metrics::Metrics;
+use crate::rights::with_advice;
 use crate::watch::Watched;
 
 /// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker
@@ -75,7 +76,8 @@ impl From<kube::Error> for WriteError {
                 404 => Self::NotFound,
                 409 => Self::Conflict(status.message.clone()),
                 422 if is_another_object(&status) => Self::Conflict(status.message.clone()),
-                400 | 403 | 405 | 413 | 422 => Self::Refused(status.message.clone()),
+                403 => Self::Refused(with_advice(&status.message)),
+                400 | 405 | 413 | 422 => Self::Refused(status.message.clone()),
                 _ => Self::Unreachable(status.message.clone()),
             },
             other => Self::Unreachable(other.to_string()),

@@ -25,9 +25,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::cloud_node_plan::{matters, plan_addresses, plan_labels};
+use crate::cloud_node_plan::{matters, plan_addresses, plan_labels, waits_in_vain};
 use crate::cloud_node_waiting::Waiting;
-use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels};
+use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels, write_waiting};
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_node::initialisation;
@@ -162,9 +162,11 @@ impl CloudNode {
             }
             Err(error) => {
                 warn!(nodes = nodes.len(), %error, "could not look up Nodes that wait to be initialised");
-                for (taken, node) in nodes {
-                    self.not_yet(taken, &node, &error.to_string(), error.retry());
-                }
+                let (reason, retry) = (error.to_string(), error.retry());
+                each(self.at_once, nodes, |(taken, node)| {
+                    self.not_yet(taken, node, reason.clone(), retry)
+                })
+                .await;
             }
         }
     }
@@ -173,16 +175,17 @@ impl CloudNode {
         let instance = match answer {
             Ok(Presence::Running(instance) | Presence::Stopped(instance)) => instance,
             Ok(Presence::Absent(evidence)) => {
-                return self.not_yet(taken, &node, &absent_in_words(&node, evidence), Retry::Backoff);
+                let reason = absent_in_words(&node, evidence);
+                return self.not_yet(taken, node, reason, Retry::Backoff).await;
             }
-            Err(failure) => return self.not_yet(taken, &node, &failure.to_string(), failure.retry()),
+            Err(failure) => return self.not_yet(taken, node, failure.to_string(), failure.retry()).await,
         };
         let _permit = self.writes.acquire().await;
         let Context { apply, nodes, .. } = &self.context;
         match initialise(apply, nodes, &node, &instance).await {
             Ok(Initialised::Yes(dropped)) => self.initialised(&node, &dropped),
             Ok(Initialised::Moot | Initialised::DryRun) => {}
-            Err(error) => return self.not_yet(taken, &node, &error.to_string(), error.retry()),
+            Err(error) => return self.not_yet(taken, node, error.to_string(), error.retry()).await,
         }
         lock(&self.waiting).done(taken.key());
         taken.finish(Outcome::Done);
@@ -220,15 +223,22 @@ impl CloudNode {
         }
     }
 
-    /// The Node keeps its taint and is tried again.
-    fn not_yet(&self, taken: Taken, node: &Node, reason: &str, retry: Retry) {
+    /// The Node keeps its taint and is tried again. From time to time an Event and an annotation say why.
+    async fn not_yet(&self, taken: Taken, node: Arc<Node>, reason: String, retry: Retry) {
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
-        if lock(&self.waiting).failed(taken.key(), reason, Instant::now()) {
+        let due = lock(&self.waiting).failed(taken.key(), &reason, Instant::now());
+        if due {
             let provider = self.context.cloud.identity().name;
             warn!(node = %taken.key(), provider, reason, "still not initialised");
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");
             self.recorder
-                .node(node, EventKind::Warning, "InitializationFailed", message);
+                .node(&node, EventKind::Warning, "InitializationFailed", message);
+            let told = lock(&self.waiting).about(taken.key(), Instant::now());
+            let told = told.map(|told| told.reason).unwrap_or_default();
+            let Context { apply, nodes, .. } = &self.context;
+            if let Err(error) = write_waiting(apply, nodes, &node, &told).await {
+                debug!(node = %taken.key(), %error, "could not note why it waits");
+            }
         }
         taken.finish(Outcome::Retry(retry));
     }
@@ -364,9 +374,9 @@ async fn each<I: IntoIterator, F: Future<Output = ()>>(at_once: usize, items: I,
 /// Whether there is something to do for a Node after this change.
 fn is_work(change: &Change<'_, Node>) -> bool {
     match change {
-        Change::Added(node) => has_taint(node, UNINITIALIZED) || !plan_labels(node).is_empty(),
+        Change::Added(node) => has_taint(node, UNINITIALIZED) || waits_in_vain(node) || !plan_labels(node).is_empty(),
         Change::Updated { old, new } if has_taint(new, UNINITIALIZED) => matters(old, new),
-        Change::Updated { new, .. } => !plan_labels(new).is_empty(),
+        Change::Updated { new, .. } => waits_in_vain(new) || !plan_labels(new).is_empty(),
         Change::Deleted(_) => false,
     }
 }

@@ -24,6 +24,7 @@ use tracing::{debug, warn};
 
 use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
+use crate::cloud_node_waiting::Waiting;
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_node::{self, Watchfulness};
@@ -33,6 +34,7 @@ use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, provider_id};
 use crate::options::{Controller, NodeDeletion};
 use crate::sync::lock;
+use crate::watch::Key;
 
 /// While look-ups fail the pause doubles from the monitor period to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -70,6 +72,8 @@ struct Known {
     brake: Option<Brake>,
     /// The last look-up's failure, until one succeeds, and when the next one is.
     failed: Option<(Instant, String)>,
+    /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
+    unanswered: Waiting,
 }
 
 impl Lifecycle {
@@ -106,9 +110,12 @@ impl Lifecycle {
                     seen.since += now - at;
                     seen.not_before = seen.not_before.map(|pause| pause.saturating_sub(now - at));
                 }
-                let failed = known.failed.as_ref();
+                let outage = known.failed.as_ref();
+                let outage = outage.map(|(next, why)| (next.saturating_duration_since(now), why.clone()));
+                let own = known.unanswered.about(node.metadata.name.as_deref()?, now);
+                let own = own.map(|own| (context.options.lifecycle.monitor_period, own.reason.to_string()));
                 let watchfulness = Watchfulness {
-                    failed: failed.map(|(next, why)| (next.saturating_duration_since(now), why.clone())),
+                    failed: outage.or(own),
                     brake: known.brake,
                     confirm_after: context.options.lifecycle.confirm_after,
                     then: context.options.lifecycle.node_deletion,
@@ -133,6 +140,12 @@ impl Lifecycle {
             &asked
                 .iter()
                 .filter_map(|node| node.metadata.uid.as_deref())
+                .collect::<HashSet<_>>(),
+        );
+        lock(&self.known).unanswered.keep_only(
+            &asked
+                .iter()
+                .filter_map(|node| node.metadata.name.as_deref())
                 .collect::<HashSet<_>>(),
         );
         self.mark(recovered).await;
@@ -216,10 +229,11 @@ impl Lifecycle {
             Ok(presence) => presence,
             Err(failure) => {
                 metrics.lifecycle_call("instance_exists", upstream_failure(&failure));
-                warn!(node = name, %failure, "could not learn whether its machine exists; nothing changes");
+                self.tell_unanswered(node, name, &failure);
                 return None;
             }
         };
+        lock(&self.known).unanswered.done(name);
         match after(node, &presence, provider) {
             After::Running | After::Stopped => {
                 metrics.lifecycle_call("instance_exists", "success");
@@ -241,6 +255,22 @@ impl Lifecycle {
                 metrics.lifecycle_call("instance_exists", "instance_not_found");
                 self.judge_absent(node, uid)
             }
+        }
+    }
+
+    /// Whatever the failure is called, it is no evidence. Who waits for the Node to be cleaned up has to learn why it is not.
+    fn tell_unanswered(&self, node: &Node, name: &str, failure: &Failure) {
+        warn!(node = name, %failure, "could not learn whether its machine exists; nothing changes");
+        let due = lock(&self.known)
+            .unanswered
+            .failed(&Key::from(name), &failure.to_string(), Instant::now());
+        if due {
+            let provider = self.context.cloud.identity().name;
+            let message = format!(
+                "Cloud provider {provider:?} cannot say whether the machine of this Node exists, so the Node stays: {failure}"
+            );
+            self.recorder
+                .node(node, EventKind::Warning, "MachineLookupFailed", message);
         }
     }
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 
 use crate::node_addresses::{self, AddressError};
 use crate::node_labels::{self, Dropped, Labels};
-use crate::node_view::{self, PROVIDED_NODE_IP, UNINITIALIZED};
+use crate::node_view::{self, PROVIDED_NODE_IP, UNINITIALIZED, WAITING};
 
 /// Everything that is written together with the removal of the taint.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,12 +30,7 @@ pub struct Release {
 /// An error means that the address the kubelet was told does not fit: then nothing of the Node may be written.
 pub fn plan_addresses(node: &Node, instance: &Instance) -> Result<Option<Vec<NodeAddress>>, AddressError> {
     let current = node_view::addresses(node);
-    let provided = node
-        .metadata
-        .annotations
-        .as_ref()
-        .and_then(|all| all.get(PROVIDED_NODE_IP))
-        .map(String::as_str);
+    let provided = node_view::annotation(node, PROVIDED_NODE_IP);
     let wanted = node_addresses::wanted(current, &instance.addresses, provided)?;
     Ok(wanted.filter(|wanted| node_addresses::changed(current, wanted)))
 }
@@ -70,12 +65,17 @@ pub fn plan_labels(node: &Node) -> Labels {
         .unwrap_or_default()
 }
 
-/// Whether a change of a Node can matter for its initialisation. Heartbeats and conditions cannot; without this every
-/// one of them would cut a pause after a failure short.
+/// Whether the Node is initialised and still carries the annotation that says why it is not: somebody else took the taint away.
+pub fn waits_in_vain(node: &Node) -> bool {
+    !node_view::has_taint(node, UNINITIALIZED) && node_view::annotation(node, WAITING).is_some()
+}
+
+/// Whether a change of a Node can matter for its initialisation. Heartbeats, conditions and our own annotation cannot; without this
+/// every one of them would cut a pause after a failure short.
 pub fn matters(old: &Node, new: &Node) -> bool {
     old.metadata.uid != new.metadata.uid
         || old.metadata.labels != new.metadata.labels
-        || old.metadata.annotations != new.metadata.annotations
+        || node_view::annotation(old, PROVIDED_NODE_IP) != node_view::annotation(new, PROVIDED_NODE_IP)
         || node_view::taints(old) != node_view::taints(new)
         || node_view::node_ref(old) != node_view::node_ref(new)
 }

@@ -1,7 +1,7 @@
-//! Which Nodes wait for their initialisation, since when, and when to say so in an Event (N7: upstream never does).
-//! Pure; the clock is passed in.
+//! Which Nodes wait for an answer of the cloud that is of use (first contact, or whether their machine still exists), since when, and
+//! when to say so in an Event (N7: upstream never does). Pure; the clock is passed in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,8 +68,13 @@ impl Waiting {
         due
     }
 
-    /// It is initialised or gone.
-    pub fn done(&mut self, key: &Key) {
+    /// Forgets all but these.
+    pub fn keep_only(&mut self, keys: &HashSet<&str>) {
+        self.nodes.retain(|key, _| keys.contains(&**key));
+    }
+
+    /// It has its answer or is gone.
+    pub fn done(&mut self, key: &str) {
         self.nodes.remove(key);
     }
 
@@ -122,6 +127,16 @@ mod tests {
         let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
         assert!(!waiting.failed(&key, "no", start));
         assert!(waiting.failed(&key, "no", start + Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn only_nodes_that_are_still_asked_about_cost_memory() {
+        let (mut waiting, start) = (Waiting::default(), Instant::now());
+        for name in ["a", "b"] {
+            waiting.failed(&Key::from(name), "no", start);
+        }
+        waiting.keep_only(&HashSet::from(["b"]));
+        assert_eq!(waiting.keys(), [Key::from("b")]);
     }
 
     #[test]

@@ -15,10 +15,10 @@ use thiserror::Error;
 use tokio::time::sleep;
 
 use crate::apply::{Apply, Part, Target, WriteError};
-use crate::cloud_node_plan::{Release, plan_addresses, plan_labels, plan_release};
+use crate::cloud_node_plan::{Release, plan_addresses, plan_labels, plan_release, waits_in_vain};
 use crate::node_addresses::AddressError;
 use crate::node_labels::Dropped;
-use crate::node_view::{UNINITIALIZED, has_taint};
+use crate::node_view::{UNINITIALIZED, WAITING, annotation, has_taint};
 use crate::watch::Cache;
 
 /// Attempts against conflicts, and the pause between them, to which up to as much again is added
@@ -126,14 +126,37 @@ pub async fn write_addresses(
         .await
 }
 
-/// Makes the labels with new names equal to those with old names.
-pub async fn write_labels(apply: &Apply, cache: &Cache<Node>, node: &Node) -> Result<(), WriteError> {
-    let labels = plan_labels(node);
-    if labels.is_empty() {
+/// Notes on a Node why it is not initialised yet, unless that stands there.
+pub async fn write_waiting(apply: &Apply, cache: &Cache<Node>, node: &Node, reason: &str) -> Result<(), WriteError> {
+    if annotation(node, WAITING) == Some(reason) {
         return Ok(());
     }
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    let patch = Patch::Merge(json!({ "metadata": { "uid": node.metadata.uid, "labels": labels } }));
+    let metadata = json!({ "uid": node.metadata.uid, "annotations": { WAITING: reason } });
+    let patch = Patch::Merge(json!({ "metadata": metadata }));
+    let written = apply
+        .patch::<Node>(Target::node(name), Part::Object, &patch, "say why it waits")
+        .await?;
+    written.into_iter().for_each(|written| cache.observe(written));
+    Ok(())
+}
+
+/// Makes the labels with new names equal to those with old names, and takes away the note of [`write_waiting`] where it is moot.
+pub async fn write_labels(apply: &Apply, cache: &Cache<Node>, node: &Node) -> Result<(), WriteError> {
+    let labels = plan_labels(node);
+    let moot = waits_in_vain(node);
+    if labels.is_empty() && !moot {
+        return Ok(());
+    }
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let mut metadata = json!({ "uid": node.metadata.uid });
+    if !labels.is_empty() {
+        metadata["labels"] = json!(labels);
+    }
+    if moot {
+        metadata["annotations"] = json!({ WAITING: null });
+    }
+    let patch = Patch::Merge(json!({ "metadata": metadata }));
     if let Some(written) = apply
         .patch::<Node>(Target::node(name), Part::Object, &patch, "correct labels")
         .await?
@@ -147,6 +170,9 @@ fn release_patch(node: &Node, release: &Release) -> Value {
     let mut metadata = json!({ "uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version });
     if !release.labels.is_empty() {
         metadata["labels"] = json!(release.labels);
+    }
+    if annotation(node, WAITING).is_some() {
+        metadata["annotations"] = json!({ WAITING: null });
     }
     let mut spec = json!({ "taints": (!release.taints.is_empty()).then_some(&release.taints) });
     if let Some(provider_id) = &release.provider_id {

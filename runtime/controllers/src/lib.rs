@@ -44,6 +44,7 @@ pub mod node_view;
 pub mod options;
 pub mod queue;
 pub mod queue_metrics;
+pub mod rights;
 mod service_drift;
 mod service_dry_run;
 pub mod service_helpers;

@@ -13,6 +13,8 @@ pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 pub const ABSENT: &str = "cloudwit.dev/absent";
 /// Key of the taint by which the cluster autoscaler announces that it removes a Node's machine.
 pub const AUTOSCALER_DELETES: &str = "ToBeDeletedByClusterAutoscaler";
+/// Annotation on a Node that still waits for its initialisation: why, in words. It goes together with the taint.
+pub const WAITING: &str = "cloudwit.dev/waiting-for-cloud";
 /// Annotation with the address the kubelet was told to use (`cloud-provider api/well_known_annotations.go`).
 pub const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
@@ -44,6 +46,11 @@ pub fn taints(node: &Node) -> &[Taint] {
         .as_ref()
         .and_then(|spec| spec.taints.as_deref())
         .unwrap_or_default()
+}
+
+/// The value of an annotation.
+pub fn annotation<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
 /// Whether it carries a taint with this key.

@@ -22,6 +22,8 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::metrics::Metrics;
+use crate::node_view;
+use crate::rights::with_advice;
 use crate::sync::{read, write};
 
 /// Name of an object in its cache: `name`, or `namespace/name`.
@@ -55,7 +57,7 @@ impl Watched for Node {
     fn trim(&mut self) {
         trim_metadata(&mut self.metadata);
         if let Some(annotations) = &mut self.metadata.annotations {
-            annotations.retain(|key, _| key == crate::node_view::PROVIDED_NODE_IP);
+            annotations.retain(|key, _| matches!(key.as_str(), node_view::PROVIDED_NODE_IP | node_view::WAITING));
         }
         if let Some(status) = &mut self.status {
             status.allocatable = None;
@@ -257,7 +259,8 @@ impl<K: Watched> Cache<K> {
                     }
                     Err(error) => {
                         metrics.watch_errors(K::KIND).inc();
-                        warn!(kind = K::KIND, %error, "watch interrupted, trying again");
+                        let error = with_advice(&error.to_string());
+                        warn!(kind = K::KIND, error, "watch interrupted, trying again");
                     }
                 }
             }
