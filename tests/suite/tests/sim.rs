@@ -2,22 +2,26 @@
 //! natively beside its code; here is what only the whole way shows: exports, `wasi:http`, placeholders, grants, faults of the network.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "common/sim_provider.rs"]
+mod sim_provider;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_host::destination::Scheme;
-use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
-use cloudwit_host::{HostOptions, Provider, ProviderSettings};
+use cloudwit_host::Provider;
+use cloudwit_host::grants::Grants;
 use cloudwit_model::{
     Cloud, CloudError, Endpoint, Evidence, Failure, NewRoute, NodeRef, Presence, Protocol, Service, ServicePort, Target,
 };
 use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation, SimCloud, SimCloudOptions};
-use cloudwit_suite::hosting::{Hosting, node, settings};
+use cloudwit_suite::hosting::node;
+use sim_provider::{LoadedSim, load_sim};
 
 /// The provider, loaded and configured for a cloud of its own.
 struct Sim {
     cloud: SimCloud,
-    provider: Provider,
-    _secrets: tempfile::TempDir,
+    provider: Arc<Provider>,
+    _loaded: LoadedSim,
 }
 
 impl Sim {
@@ -27,40 +31,17 @@ impl Sim {
 
     async fn with(options: SimCloudOptions, token: &str, granted: bool) -> Self {
         let cloud = SimCloud::start(options).await.unwrap();
-        let secrets = tempfile::tempdir().unwrap();
-        let file = secrets.path().join("token");
-        std::fs::write(&file, token).unwrap();
-        let address = cloud.address();
-        let http = HttpGrant {
-            scheme: Scheme::Http,
-            host: address.ip().to_string(),
-            port: Some(address.port()),
-            allow_loopback: true,
-            ..HttpGrant::default()
-        };
-        let secret = SecretGrant {
-            name: "token".into(),
-            file,
-            hosts: vec![address.to_string()],
-            uses: vec![SecretUse::Placeholder],
-        };
-        let grants = Grants {
-            http: vec![http],
-            secrets: vec![secret],
-            ..Grants::default()
-        };
-        let hosting = Hosting::new(HostOptions::default());
-        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::provider("sim"));
-        let settings = ProviderSettings {
-            config_text: format!("{{\"endpoint\": {:?}}}", cloud.url()),
-            grants: if granted { grants } else { Grants::default() },
-            ..settings()
-        };
-        let provider = hosting.load_file(&component.await.unwrap(), settings).await.unwrap();
+        let deny_all = |grants: &mut Grants| *grants = Grants::default();
+        let loaded = load_sim(&cloud, token, |grants| {
+            if !granted {
+                deny_all(grants)
+            }
+        })
+        .await;
         Self {
             cloud,
-            provider,
-            _secrets: secrets,
+            provider: loaded.provider.clone(),
+            _loaded: loaded,
         }
     }
 

@@ -74,6 +74,11 @@ impl Alone {
     /// Runs one controller until it is dropped or stopped.
     pub fn run(&self, controller: Controller, cloud: Arc<dyn Cloud>, mut options: Options) -> Running {
         options.controllers = [controller].into();
+        self.run_all(cloud, options)
+    }
+
+    /// Runs all controllers of these options until they are dropped or stopped.
+    pub fn run_all(&self, cloud: Arc<dyn Cloud>, options: Options) -> Running {
         let mut registry = Registry::default();
         let cluster = Cluster::new(self.client.clone(), &mut registry);
         let shutdown = CancellationToken::new();
