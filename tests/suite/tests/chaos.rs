@@ -1,17 +1,19 @@
 //! Everything at once: a cloud of which every tenth request fails and that is slow at times, an API server that restarts, Nodes and
-//! Services that come and go, and Cloudwit as a process. However it went, in the end everything is as it should be.
+//! Services that come, change and go, and Cloudwit as a process. However it went, in the end everything is as it should be, while the
+//! cloud still fails as before.
 //!
 //! A minute by default; `CLOUDWIT_CHAOS_MINUTES=10` makes it longer.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-use cloudwit_sim_cloud::{Fault, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Fault, FaultKind, SimCloud, SimCloudOptions};
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::{Node, Service, Taint};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -22,6 +24,8 @@ const TURMOIL: Duration = Duration::from_secs(35);
 const SETTLE: Duration = Duration::from_secs(420);
 /// Between two changes.
 const STEP: Duration = Duration::from_millis(400);
+/// A spike of latency: every request takes so long.
+const SPIKE: Duration = Duration::from_secs(2);
 /// An API server that restarts refuses connections for some seconds.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -39,11 +43,13 @@ const FLAGS: [&str; 7] = [
 struct Chaos {
     server: ApiServer,
     cloud: SimCloud,
-    /// uid of every Node that has a machine.
-    nodes: BTreeMap<String, String>,
-    services: Vec<String>,
+    /// uid and Pod range of every Node that has a machine.
+    nodes: BTreeMap<String, (String, String)>,
+    /// Name and port.
+    services: Vec<(String, i32)>,
     made: usize,
     restarts: usize,
+    spikes: usize,
 }
 
 impl Chaos {
@@ -72,7 +78,7 @@ impl Chaos {
             }
         });
         let uid = made.await.uid().unwrap();
-        self.nodes.insert(node, uid);
+        self.nodes.insert(node, (uid, cidr));
         eventually(ANSWER, "the Service is made", || async {
             match ServiceBuilder::new(&service).create(&client).await {
                 Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
@@ -80,7 +86,22 @@ impl Chaos {
             }
         })
         .await;
-        self.services.push(service);
+        self.services.push((service, 80));
+    }
+
+    /// The Service that was made last listens at another port from now on.
+    async fn change(&mut self) {
+        let port = 1000 + i32::try_from(self.made).unwrap();
+        let api = self.services();
+        let Some((name, known)) = self.services.last_mut() else {
+            return;
+        };
+        *known = port;
+        let patch = Patch::Merge(json!({ "spec": { "ports": [{ "name": "http", "port": port }] } }));
+        eventually(ANSWER, "the Service is changed", || async {
+            api.patch(name, &PatchParams::default(), &patch).await
+        })
+        .await;
     }
 
     /// A machine goes away, and its kubelet falls silent; a Service is deleted.
@@ -92,7 +113,7 @@ impl Chaos {
             self.set_ready(&node, None).await;
         }
         if self.services.len() > 3 {
-            let (name, api) = (self.services.remove(0), self.services());
+            let ((name, _), api) = (self.services.remove(0), self.services());
             eventually(ANSWER, "the Service is deleted", || async {
                 match api.delete(&name, &DeleteParams::default()).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -126,15 +147,21 @@ impl Chaos {
     async fn turmoil(&mut self, time: Duration) {
         let (start, mut step) = (Instant::now(), 0_u32);
         while start.elapsed() < time {
-            match step % 8 {
+            match step % 10 {
                 0 | 1 | 4 => self.add().await,
                 2 => self.flap(None).await,
+                3 => self.flap(Some(true)).await,
                 5 => self.remove().await,
-                6 => self.cloud.set_latency(Duration::from_secs(2)),
-                7 => self.cloud.set_latency(Duration::ZERO),
-                _ => self.flap(Some(true)).await,
+                6 => {
+                    self.cloud.set_latency(SPIKE);
+                    self.spikes += 1;
+                }
+                // In the middle of a spike.
+                7 => self.change().await,
+                8 => {}
+                _ => self.cloud.set_latency(Duration::ZERO),
             }
-            if step % 40 == 39 {
+            if step % 40 == 38 {
                 self.server.restart().await.unwrap();
                 self.restarts += 1;
             }
@@ -147,67 +174,105 @@ impl Chaos {
         }
     }
 
-    /// What is not as it should be, if anything.
+    /// What is not as it should be, if anything. A Node that was deleted although its machine is there can never be made good.
     async fn wrong(&self) -> Result<(), String> {
-        let nodes = self
-            .nodes()
-            .list(&ListParams::default())
-            .await
-            .map_err(|error| error.to_string())?;
+        let nodes = self.nodes().list(&ListParams::default()).await.map_err(text)?.items;
         let found: BTreeMap<String, String> = nodes
             .iter()
             .map(|node| (node.name_any(), node.uid().unwrap_or_default()))
             .collect();
-        if let Some(lost) = self.nodes.iter().find(|(name, uid)| found.get(*name) != Some(*uid)) {
-            panic!("Node {} was deleted although its machine is there", lost.0);
+        if let Some((lost, _)) = self.nodes.iter().find(|(name, (uid, _))| found.get(*name) != Some(uid)) {
+            panic!("Node {lost} was deleted although its machine is there");
         }
-        let count = |what: &str, found: usize, wanted: usize| {
-            if found == wanted {
-                Ok(())
-            } else {
-                Err(format!("{found} {what} instead of {wanted}"))
-            }
-        };
-        count("Nodes", found.len(), self.nodes.len())?;
-        count(
-            "Nodes without initialisation",
-            nodes.iter().filter(|node| is_uninitialised(node)).count(),
-            0,
-        )?;
-        let services = self
-            .services()
-            .list(&ListParams::default())
-            .await
-            .map_err(|error| error.to_string())?;
-        let mut balanced = services.items;
-        balanced.retain(|service| service.name_any() != "kubernetes");
-        count("Services", balanced.len(), self.services.len())?;
-        let has_address = |service: &&Service| {
-            let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
-            balancer
-                .and_then(|balancer| balancer.ingress.as_ref())
-                .is_some_and(|points| !points.is_empty())
-        };
-        count(
-            "Services with an address",
-            balanced.iter().filter(has_address).count(),
-            self.services.len(),
-        )?;
-        let balancers = self.cloud.load_balancers();
-        count("load balancers", balancers.len(), self.services.len())?;
-        if let Some(odd) = balancers
-            .iter()
-            .find(|balancer| balancer.spec.targets.len() != self.nodes.len())
-        {
-            return Err(format!(
-                "{} has {} targets instead of {}",
-                odd.spec.name,
-                odd.spec.targets.len(),
-                self.nodes.len()
-            ));
-        }
-        count("routes", self.cloud.routes().len(), self.nodes.len())
+        equal("Nodes", found.len(), self.nodes.len())?;
+        let waiting = nodes.iter().filter(|node| is_uninitialised(node)).count();
+        equal("Nodes without initialisation", waiting, 0)?;
+        let tainted = nodes.iter().filter(|node| !taints(node).is_empty()).count();
+        equal("Nodes with a taint", tainted, 0)?;
+        self.wrong_services().await?;
+        self.wrong_routes()
     }
+
+    /// Each Service has the one load balancer that it owns, with its port and all machines, and the address of it in its status.
+    async fn wrong_services(&self) -> Result<(), String> {
+        let mut services = self.services().list(&ListParams::default()).await.map_err(text)?.items;
+        services.retain(|service| service.name_any() != "kubernetes");
+        equal("Services", services.len(), self.services.len())?;
+        let balancers = self.cloud.load_balancers();
+        equal("load balancers", balancers.len(), services.len())?;
+        let mut machines: Vec<String> = self.cloud.machines().into_iter().map(|machine| machine.id).collect();
+        machines.sort();
+        for service in &services {
+            let (name, uid) = (service.name_any(), service.uid());
+            let balancer = balancers.iter().find(|balancer| balancer.spec.owner == uid);
+            let balancer = balancer.ok_or_else(|| format!("{name} has no load balancer"))?;
+            equal(
+                &format!("address of {name}"),
+                address(service),
+                balancer.address.clone(),
+            )?;
+            let ports: Vec<i32> = balancer.spec.ports.iter().map(|port| port.port.into()).collect();
+            let wanted = self.services.iter().find(|(known, _)| *known == name);
+            equal(
+                &format!("ports of {name}"),
+                ports,
+                wanted.map(|(_, port)| *port).into_iter().collect(),
+            )?;
+            let mut targets = balancer.spec.targets.clone();
+            targets.sort();
+            equal(&format!("targets of {name}"), targets.len(), machines.len())?;
+            equal(&format!("targets of {name}"), &targets, &machines)?;
+        }
+        Ok(())
+    }
+
+    /// Each Node has the one route to its own machine.
+    fn wrong_routes(&self) -> Result<(), String> {
+        let machines: BTreeMap<String, String> = self
+            .cloud
+            .machines()
+            .into_iter()
+            .map(|machine| (machine.id, machine.name))
+            .collect();
+        let routes = self.cloud.routes();
+        equal("routes", routes.len(), self.nodes.len())?;
+        for route in routes {
+            let node = machines.get(&route.spec.machine);
+            let wanted = node
+                .and_then(|node| self.nodes.get(node))
+                .map(|(_, cidr)| cidr.as_str());
+            equal(
+                &format!("route to {node:?}"),
+                Some(route.spec.destination.as_str()),
+                wanted,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn equal<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Result<(), String> {
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what}: {found:?} instead of {wanted:?}"))
+    }
+}
+
+fn text(error: kube::Error) -> String {
+    error.to_string()
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default()
+}
+
+fn address(service: &Service) -> Option<String> {
+    let balancer = service.status.as_ref()?.load_balancer.as_ref()?;
+    balancer.ingress.as_ref()?.first()?.ip.clone()
 }
 
 fn duration() -> Duration {
@@ -228,7 +293,12 @@ async fn after_any_turmoil_everything_is_as_it_should_be() {
         ..SimCloudOptions::default()
     };
     let cloud = SimCloud::start(options).await.unwrap();
-    cloud.set_faults([Fault::status(500).rate(0.05), Fault::slow_down(1).rate(0.05)]);
+    // Of the errors, some come after the work was done: the answer is lost.
+    cloud.set_faults([
+        Fault::status(500).rate(0.04),
+        Fault::new(FaultKind::CutAfter).rate(0.01),
+        Fault::slow_down(1).rate(0.05),
+    ]);
     let folder = tempfile::tempdir().unwrap();
     let deployment = Deployment::new(&folder.path().join("chaos"), program.parent().unwrap(), &provider).unwrap();
     let (mut cloudwit, _) = deployment
@@ -242,6 +312,7 @@ async fn after_any_turmoil_everything_is_as_it_should_be() {
         services: Vec::new(),
         made: 0,
         restarts: 0,
+        spikes: 0,
     };
     chaos.turmoil(duration()).await;
     let calm = Instant::now();
@@ -250,12 +321,18 @@ async fn after_any_turmoil_everything_is_as_it_should_be() {
     let counters = chaos.cloud.counters();
     let injected: u64 = counters.operations.values().map(|count| count.injected_faults).sum();
     println!(
-        "{} Nodes and Services made, {} left, {} restarts of the API server, {injected} of {} requests failed, settled in {:.1?}",
+        "{} Nodes and Services made, {} Nodes and {} Services left, {} restarts of the API server, {} spikes of {SPIKE:?}, \
+         {injected} of {} requests failed, settled in {:.1?}",
         chaos.made,
         chaos.nodes.len(),
+        chaos.services.len(),
         chaos.restarts,
+        chaos.spikes,
         counters.total(),
         calm.elapsed()
     );
-    assert!(injected > 0 && chaos.restarts > 0, "there was no turmoil");
+    assert!(
+        injected > 0 && chaos.restarts > 0 && chaos.spikes > 0,
+        "there was no turmoil"
+    );
 }

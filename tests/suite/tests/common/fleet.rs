@@ -1,0 +1,196 @@
+//! Many Nodes and Services on a real API server, the process `cloudwit`, and the simulated cloud over HTTP.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cloudwit_sim_cloud::{Counters, Operation, SimCloud, SimCloudOptions};
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::objects::is_uninitialised;
+use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+
+/// Objects that are written at the same time; more do not make the API server faster.
+pub const WRITERS: usize = 16;
+
+/// Everything ends long before, also on a machine that is busy with other things.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The requests that are about load balancers.
+pub const BALANCER_OPERATIONS: [Operation; 6] = [
+    Operation::ListLoadBalancers,
+    Operation::GetLoadBalancer,
+    Operation::CreateLoadBalancer,
+    Operation::UpdateLoadBalancer,
+    Operation::UpdateTargets,
+    Operation::DeleteLoadBalancer,
+];
+
+/// A cluster and a cloud, and what is needed to start Cloudwit between them.
+pub struct Fleet {
+    pub client: Client,
+    pub cloud: SimCloud,
+    server: ApiServer,
+    deployment: Deployment,
+    _folder: tempfile::TempDir,
+}
+
+impl Fleet {
+    /// An empty cluster and an empty cloud.
+    pub async fn new() -> Self {
+        let build = || (programs::cloudwit(), guests::provider("sim"));
+        let (program, provider): (PathBuf, PathBuf) = tokio::task::spawn_blocking(build).await.unwrap();
+        let server = ApiServer::start().await.unwrap();
+        let options = SimCloudOptions {
+            token: TOKEN.into(),
+            ..SimCloudOptions::default()
+        };
+        let cloud = SimCloud::start(options).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let deployment = Deployment::new(&folder.path().join("fleet"), program.parent().unwrap(), &provider).unwrap();
+        Self {
+            client: server.client(),
+            cloud,
+            server,
+            deployment,
+            _folder: folder,
+        }
+    }
+
+    /// Starts Cloudwit with these flags beside the usual ones.
+    pub fn start(&self, flags: &[&str]) -> Process {
+        let started = self
+            .deployment
+            .start_cloudwit(self.server.kubeconfig(), &self.cloud.url(), flags);
+        let (child, pages) = started.unwrap();
+        Process { child, pages }
+    }
+
+    pub fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    pub fn services(&self) -> Api<Service> {
+        Api::default_namespaced(self.client.clone())
+    }
+
+    /// Registers these Nodes.
+    pub async fn add_nodes(&self, nodes: impl IntoIterator<Item = NodeBuilder>) {
+        let creations = nodes.into_iter().map(|node| node.create(&self.client));
+        each(creations, |created| drop(created.unwrap())).await;
+    }
+
+    /// Creates Services `web-0`, `web-1` and so on.
+    pub async fn add_services(&self, count: usize) {
+        let creations = (0..count).map(|number| ServiceBuilder::new(&format!("web-{number}")).create(&self.client));
+        each(creations, |created| drop(created.unwrap())).await;
+    }
+
+    /// Waits until so many Nodes are there and each is initialised.
+    pub async fn nodes_initialised(&self, count: usize) {
+        eventually(PATIENCE, "all Nodes are initialised", || async {
+            let nodes = self.nodes().list(&ListParams::default()).await.map_err(text)?.items;
+            let done = nodes.iter().filter(|node| !is_uninitialised(node)).count();
+            if (nodes.len(), done) == (count, count) {
+                Ok(())
+            } else {
+                Err(format!("{done} of {}", nodes.len()))
+            }
+        })
+        .await;
+    }
+
+    /// Waits until so many Services of type `LoadBalancer` are there and each has an address.
+    pub async fn services_ready(&self, count: usize) {
+        eventually(PATIENCE, "all Services have an address", || async {
+            let mut services = self.services().list(&ListParams::default()).await.map_err(text)?.items;
+            services.retain(|service| service.name_any() != "kubernetes");
+            let done = services.iter().filter(|service| has_address(service)).count();
+            if (services.len(), done) == (count, count) {
+                Ok(())
+            } else {
+                Err(format!("{done} of {}", services.len()))
+            }
+        })
+        .await;
+    }
+}
+
+/// The running process.
+pub struct Process {
+    pub child: Child,
+    pages: String,
+}
+
+impl Process {
+    /// All its metrics, as soon as it serves them.
+    pub async fn metrics(&self) -> Metrics {
+        let page = format!("{}/metrics", self.pages);
+        let text = eventually(PATIENCE, "there are metrics", || async {
+            reqwest::get(&page).await?.text().await
+        });
+        Metrics::parse(&text.await)
+    }
+}
+
+/// What `/metrics` showed: each line's name with labels, and its value.
+pub struct Metrics(BTreeMap<String, f64>);
+
+impl Metrics {
+    fn parse(text: &str) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Self(
+            lines
+                .filter_map(|line| line.rsplit_once(' '))
+                .filter_map(|(name, value)| Some((name.into(), value.parse().ok()?)))
+                .collect(),
+        )
+    }
+
+    /// The sum over all lines with this name whose labels contain each of these.
+    pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
+        let fits =
+            |line: &&String| line.split('{').next() == Some(name) && labels.iter().all(|label| line.contains(label));
+        self.0
+            .iter()
+            .filter(|(line, _)| fits(line))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// How many lines there are, that is, how many combinations of labels.
+    pub fn lines(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Requests that are about load balancers.
+pub fn balancer_requests(counters: &Counters) -> u64 {
+    BALANCER_OPERATIONS
+        .iter()
+        .map(|operation| counters.requests(*operation))
+        .sum()
+}
+
+/// Carries out many at a time and hands over each answer.
+pub async fn each<F: Future>(work: impl IntoIterator<Item = F>, mut answered: impl FnMut(F::Output)) {
+    let mut answers = stream::iter(work).buffer_unordered(WRITERS);
+    while let Some(answer) = answers.next().await {
+        answered(answer);
+    }
+}
+
+fn has_address(service: &Service) -> bool {
+    let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    balancer
+        .and_then(|balancer| balancer.ingress.as_ref())
+        .is_some_and(|points| !points.is_empty())
+}
+
+fn text(error: kube::Error) -> String {
+    error.to_string()
+}
