@@ -18,6 +18,16 @@ pub const SCHEME: &str = "sim.cloudwit.dev/scheme";
 /// How long to wait before looking again at what the cloud builds.
 const BUILD_POLL: Duration = Duration::from_secs(1);
 
+/// What a search for a Service's load balancer finds.
+enum Found {
+    /// It, or one to adopt.
+    Ours(LoadBalancer),
+    /// One of its name that belongs to somebody else.
+    Foreign(LoadBalancer),
+    /// Nothing.
+    Nothing,
+}
+
 impl LoadBalancers for Sim {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
         Ok(self
@@ -34,7 +44,11 @@ impl LoadBalancers for Sim {
         };
         let existing = match existing {
             Some(existing) => Some(existing),
-            None => self.find_balancer(service)?,
+            None => match self.search(service)? {
+                Found::Foreign(foreign) => return Err(foreign_name(service, &foreign)),
+                Found::Ours(existing) => Some(existing),
+                Found::Nothing => None,
+            },
         };
         let balancer = match self.bring_about(existing.as_ref(), &wanted) {
             Err(Failure::Invalid(why)) => {
@@ -84,6 +98,13 @@ impl LoadBalancers for Sim {
 impl Sim {
     /// The Service's load balancer: the one it owns, else one of its name that nobody owns.
     fn find_balancer(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
+        Ok(match self.search(service)? {
+            Found::Ours(balancer) => Some(balancer),
+            Found::Foreign(_) | Found::Nothing => None,
+        })
+    }
+
+    fn search(&self, service: &Service) -> Result<Found, Failure> {
         let mut owned = self.api.load_balancers(&self.cluster, "owner", &service.uid)?;
         if owned.len() > 1 {
             let ids: Vec<&str> = owned.iter().map(|balancer| balancer.id.as_str()).collect();
@@ -94,14 +115,19 @@ impl Sim {
             )));
         }
         if let Some(balancer) = owned.pop() {
-            return Ok(Some(balancer));
+            return Ok(Found::Ours(balancer));
         }
-        let named = self.api.load_balancers(
+        let mut named = self.api.load_balancers(
             &self.cluster,
             "name",
             &cloudwit_guest_sdk::provider::default_balancer_name(service),
         )?;
-        Ok(named.into_iter().find(|balancer| balancer.spec.owner.is_none()))
+        // The name is unique in its cluster.
+        Ok(match named.pop() {
+            Some(balancer) if balancer.spec.owner.is_none() => Found::Ours(balancer),
+            Some(balancer) => Found::Foreign(balancer),
+            None => Found::Nothing,
+        })
     }
 
     /// The load balancer as `wanted` says; no request when it is that already.
@@ -151,6 +177,19 @@ impl Sim {
             requested_address: service.load_balancer_ip.clone(),
         })
     }
+}
+
+/// No try helps until a person has decided whose it is.
+fn foreign_name(service: &Service, foreign: &LoadBalancer) -> Failure {
+    let spec = &foreign.spec;
+    Failure::invalid(format!(
+        "load balancer {} has the name {} that Service {} needs, but is owned by {}; rename or delete it in the cloud, or take its \
+         owner off so that it is adopted",
+        foreign.id,
+        spec.name,
+        service.name,
+        spec.owner.as_deref().unwrap_or("nobody")
+    ))
 }
 
 fn scheme(service: &Service) -> Result<Scheme, Failure> {

@@ -189,8 +189,17 @@ fn one_of_the_right_name_that_belongs_to_another_service_is_not_touched() {
     foreign["owner"] = json!("uid-2");
     host.expect("GET", BY_OWNER).answers(200, page(&[]));
     host.expect("GET", BY_NAME)
-        .answers(200, page(&[balancer("active", foreign)]));
+        .answers(200, page(&[balancer("active", foreign.clone())]));
     assert_eq!(host.provider::<Sim>().delete(&service(), None), Ok(vec![]));
+
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
+    host.expect("GET", BY_NAME)
+        .answers(200, page(&[balancer("active", foreign)]));
+    let failure = host.provider::<Sim>().ensure(&service(), &[], None).unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Invalid(why) if why.contains("lb-1") && why.contains("owned by uid-2")),
+        "{failure:?}"
+    );
 }
 
 #[test]

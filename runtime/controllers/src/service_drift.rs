@@ -10,7 +10,7 @@
 //! What `get` shows is all that is compared: that the load balancer exists, and its ingress points. The contract does not
 //! let a provider tell ports or targets, so a change of those alone is not seen before the next `ensure`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,22 +44,24 @@ impl DriftSchedule {
         }
     }
 
-    /// The Service whose turn it is, if there is one among these. Those that are new to the schedule are spread over a period, so that
-    /// a thousand which were ensured at a start are not looked at together.
-    fn pick(&mut self, settled: Vec<Key>, now: Instant) -> Option<Key> {
-        let known: HashSet<&Key> = settled.iter().collect();
-        self.due.retain(|key, _| known.contains(key));
+    /// The Service whose turn it is, if there is one among the settled. Those that are new to the schedule are spread over a period,
+    /// so that a thousand which were ensured at a start are not looked at together.
+    ///
+    /// A Service that is busy keeps its turn for as long as it is `known`: else one whose load balancer gets other nodes more often
+    /// than once in a period would never be looked at.
+    fn pick(&mut self, settled: Vec<Key>, known: impl Fn(&Key) -> bool, now: Instant) -> Option<Key> {
+        self.due.retain(|key, _| known(key));
+        let mut first: Option<(Instant, Key)> = None;
         for key in settled {
-            self.due
-                .entry(key)
+            let at = *self
+                .due
+                .entry(key.clone())
                 .or_insert_with(|| now + self.period.mul_f64(rand::random_range(0.5..1.5)));
+            if at <= now && first.as_ref().is_none_or(|(earlier, _)| at < *earlier) {
+                first = Some((at, key));
+            }
         }
-        let (key, _) = self
-            .due
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .min_by_key(|(_, at)| **at)?;
-        let key = key.clone();
+        let (_, key) = first?;
         self.due
             .insert(key.clone(), now + self.period.mul_f64(rand::random_range(0.9..1.1)));
         Some(key)
@@ -96,7 +98,7 @@ pub(crate) async fn watch_drift(controller: Arc<ServiceLb>) {
     loop {
         sleep(beat).await;
         controller.drift_pause.over().await;
-        if let Some(key) = schedule.pick(controller.settled(), Instant::now()) {
+        if let Some(key) = schedule.pick(controller.settled(), |key| controller.knows(key), Instant::now()) {
             controller.record(&key, Record::want_look);
             controller.queue.add(key);
         }
@@ -164,7 +166,7 @@ mod tests {
         let mut looks: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for second in 0..3600 {
             let now = began + Duration::from_secs(second);
-            while let Some(key) = schedule.pick(keys(100), now) {
+            while let Some(key) = schedule.pick(keys(100), |_| true, now) {
                 looks.entry(key).or_default().push(second);
             }
         }
@@ -183,13 +185,29 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_longest_comes_first_and_who_is_gone_is_forgotten() {
         let mut schedule = DriftSchedule::new(Duration::from_secs(600));
-        let now = Instant::now();
-        assert_eq!(schedule.pick(keys(3), now), None, "nobody's turn yet");
+        let (now, all) = (Instant::now(), |_: &Key| true);
+        assert_eq!(schedule.pick(keys(3), all, now), None, "nobody's turn yet");
         schedule.due.insert(keys(3)[1].clone(), now);
         schedule.due.insert(keys(3)[2].clone(), now + Duration::from_secs(1));
         let later = now + Duration::from_secs(2);
-        assert_eq!(schedule.pick(keys(3), later), Some(keys(3)[1].clone()));
-        assert_eq!(schedule.pick(keys(2), later), None, "the third is gone");
+        assert_eq!(schedule.pick(keys(3), all, later), Some(keys(3)[1].clone()));
+        let gone = |key: &Key| *key != keys(3)[2];
+        assert_eq!(schedule.pick(keys(2), gone, later), None, "the third is gone");
         assert_eq!(schedule.due.len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_busy_most_of_the_time_keeps_its_turn() {
+        let period = Duration::from_secs(600);
+        let mut schedule = DriftSchedule::new(period);
+        let began = Instant::now();
+        let mut looks = 0;
+        for second in 0..6000 {
+            // Nodes come and go: it is idle for a second in each minute.
+            let settled = if second % 60 == 0 { keys(1) } else { Vec::new() };
+            let now = began + Duration::from_secs(second);
+            looks += usize::from(schedule.pick(settled, |_| true, now).is_some());
+        }
+        assert!((8..=11).contains(&looks), "{looks}");
     }
 }

@@ -118,7 +118,7 @@ impl ServiceLb {
 
     fn listen(self: &Arc<Self>) {
         let controller = Arc::downgrade(self);
-        self.context.services.listen(move |key, change| {
+        self.context.services.listen_from_start(move |key, change| {
             if let Some(controller) = controller.upgrade() {
                 controller.service_changed(key, &change);
             }
@@ -257,6 +257,11 @@ impl ServiceLb {
     /// Changes the record of a Service; no effect when there is none.
     pub(crate) fn record<T>(&self, key: &Key, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
         lock(&self.records).get_mut(key).map(change)
+    }
+
+    /// Whether there is a record of this Service.
+    pub(crate) fn knows(&self, key: &Key) -> bool {
+        lock(&self.records).contains_key(key)
     }
 
     /// The Services whose load balancers are finished and that wait for nothing.
