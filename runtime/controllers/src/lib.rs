@@ -26,6 +26,7 @@ pub mod event_folding;
 pub mod events;
 pub mod explain;
 pub mod explain_node;
+pub mod explain_object;
 pub mod explain_route;
 pub mod explain_service;
 pub mod guard;

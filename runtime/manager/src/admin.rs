@@ -4,15 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
-use cloudwit_controllers::{Explain, Explanation};
+use cloudwit_controllers::Explain;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use crate::explain_pages;
 
 /// What the pages show.
 #[derive(Debug, Clone)]
@@ -41,9 +43,8 @@ impl Admin {
             .route("/livez", get(|| async { "ok" }))
             .route("/readyz", get(|| async { "ok" }))
             .route("/metrics", get(metrics))
-            .route("/explain/node/{name}", get(explain_node))
-            .route("/explain/service/{namespace}/{name}", get(explain_service))
-            .with_state(self);
+            .with_state(self.registry)
+            .merge(explain_pages::router(self.explain));
         axum::serve(listener, router)
             .with_graceful_shutdown(shutdown.cancelled_owned())
             .await?;
@@ -51,37 +52,9 @@ impl Admin {
     }
 }
 
-async fn explain_node(State(admin): State<Admin>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    explained(admin.explain.node(&name), &format!("Node {name}"), &headers)
-}
-
-async fn explain_service(
-    State(admin): State<Admin>,
-    Path((namespace, name)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Response {
-    let found = admin.explain.service(&namespace, &name);
-    explained(found, &format!("Service {namespace}/{name}"), &headers)
-}
-
-/// As text, or as JSON for those who ask for it.
-fn explained(found: Option<Explanation>, object: &str, headers: &HeaderMap) -> Response {
-    let mark = [("x-cloudwit", "explain")];
-    let Some(found) = found else {
-        let text = format!("There is no {object} that this process knows of.\n");
-        return (StatusCode::NOT_FOUND, mark, text).into_response();
-    };
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if accepted.is_some_and(|value| value.contains("application/json")) {
-        (mark, Json(found)).into_response()
-    } else {
-        (mark, found.to_string()).into_response()
-    }
-}
-
-async fn metrics(State(admin): State<Admin>) -> Response {
+async fn metrics(State(registry): State<Arc<Registry>>) -> Response {
     let mut text = String::new();
-    match prometheus_client::encoding::text::encode(&mut text, &admin.registry) {
+    match prometheus_client::encoding::text::encode(&mut text, &registry) {
         Ok(()) => (
             [(
                 header::CONTENT_TYPE,

@@ -1,31 +1,40 @@
 //! `cloudwit explain`: asks the running process, and where none answers, the API server what the object itself tells.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Subcommand;
-use kube::Client;
-use kube::core::DynamicObject;
+use clap::{Subcommand, ValueEnum};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::api_server;
+use crate::explain_pages::MARK;
+use crate::{api_server, explain_fallback};
 
 /// The running process is on this machine; it answers at once or not at all.
 const ANSWER: Duration = Duration::from_secs(5);
+
+/// Exit code when there is no such object. (2 is a command line that makes no sense.)
+const NO_SUCH_OBJECT: u8 = 3;
+
+/// Exit code when no Cloudwit was reached and the answer is what the API server alone tells.
+const NO_CLOUDWIT: u8 = 4;
 
 /// What can be done beside running the controllers.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say in plain words what state a Node or Service is in and what Cloudwit waits for.
     ///
-    /// Asks the Cloudwit that runs at --admin-address. Exit code 0: it has answered. 1: there is no such object, or no Cloudwit was
-    /// reached; what the object itself tells is printed then if the API server can be asked.
+    /// Asks the Cloudwit that runs at --admin-address: what is waited for, since when, the provider's last answer, when the next try is. Where
+    /// none answers, the API server is asked what the object itself tells, with its Events.
     #[command(
-        after_help = "Examples:\n  cloudwit explain node node-7\n  cloudwit explain service default/web\n  \
+        after_help = "Exit codes:\n  0  a running Cloudwit has explained it\n  1  nobody could be asked\n  \
+                            2  the command line makes no sense\n  3  there is no such Node or Service\n  \
+                            4  no Cloudwit was reached; the answer is the API server's alone\n\n\
+                            Examples:\n  cloudwit explain node node-7\n  cloudwit explain service default/web -o json\n  \
                             kubectl exec deploy/cloudwit -- cloudwit explain node node-7"
     )]
     Explain(ExplainArgs),
@@ -45,6 +54,19 @@ pub struct ExplainArgs {
     /// Kubeconfig file, for when no Cloudwit answers; without it the service account of the Pod.
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
+
+    /// Words for people, or JSON for programs.
+    #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Sentences.
+    Text,
+    /// One JSON object.
+    Json,
 }
 
 /// The object that is asked about.
@@ -53,6 +75,7 @@ pub enum Object {
     /// A Node.
     Node {
         /// Its name.
+        #[arg(value_parser = name)]
         name: String,
     },
     /// A Service.
@@ -63,10 +86,12 @@ pub enum Object {
     },
 }
 
-fn namespaced(text: &str) -> Result<String, String> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => Ok(text.into()),
-        _ => Err("it has to be NAMESPACE/NAME, such as default/web".into()),
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node { name } => write!(f, "Node {name}"),
+            Self::Service { name } => write!(f, "Service {name}"),
+        }
     }
 }
 
@@ -77,120 +102,82 @@ impl Object {
             Self::Service { name } => format!("/explain/service/{name}"),
         }
     }
+}
 
-    fn api_path(&self) -> String {
-        match self {
-            Self::Node { name } => format!("/api/v1/nodes/{name}"),
-            Self::Service { name } => {
-                let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
-                format!("/api/v1/namespaces/{namespace}/services/{name}")
-            }
-        }
+/// A name that Kubernetes can have given (RFC 1123 subdomain).
+fn name(text: &str) -> Result<String, String> {
+    let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '-' | '.');
+    if !text.is_empty() && text.chars().all(fits) {
+        Ok(text.into())
+    } else {
+        Err("a name has lower-case letters, digits, '-' and '.', such as node-7".into())
+    }
+}
+
+fn namespaced(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((namespace, service)) if name(namespace).is_ok() && name(service).is_ok() => Ok(text.into()),
+        _ => Err("it has to be NAMESPACE/NAME, such as default/web".into()),
     }
 }
 
 /// Prints what is known.
 pub async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let page = args.object.page();
-    match tokio::time::timeout(ANSWER, get(args.admin_address, &page)).await {
-        Ok(Ok((status, text))) => {
+    let asked = tokio::time::timeout(ANSWER, get(args.admin_address, &args.object.page(), args.output)).await;
+    let why = match asked.unwrap_or_else(|_| bail_slow()) {
+        Ok((200, text)) => {
             print!("{text}");
-            Ok(if status == 200 {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            })
+            return Ok(ExitCode::SUCCESS);
         }
-        _ => {
-            println!(
-                "No running Cloudwit was reached at --admin-address={}: start it, or run this where it runs.",
-                args.admin_address
-            );
-            let client = api_server::connect(args.kubeconfig.as_deref()).await?;
-            print!("{}", from_object(&client, &args.object).await?);
-            Ok(ExitCode::FAILURE)
+        Ok((404, text)) => {
+            eprint!("{text}");
+            return Ok(ExitCode::from(NO_SUCH_OBJECT));
         }
+        Ok((_, text)) => text.trim_end().to_owned(),
+        Err(error) => format!(
+            "No running Cloudwit was reached at --admin-address={} ({error:#}): start it, or run this where it runs.",
+            args.admin_address
+        ),
+    };
+    eprintln!("{why}\nThis is what the API server alone tells:");
+    let client = api_server::connect(args.kubeconfig.as_deref()).await?;
+    let Some(answer) = explain_fallback::ask(&client, &args.object).await? else {
+        eprintln!("There is no {}.", args.object);
+        return Ok(ExitCode::from(NO_SUCH_OBJECT));
+    };
+    match args.output {
+        Output::Text => print!("{}", answer.text()),
+        Output::Json => print!("{}", answer.json()?),
     }
+    Ok(ExitCode::from(NO_CLOUDWIT))
+}
+
+fn bail_slow<T>() -> anyhow::Result<T> {
+    bail!("no answer within {} s", ANSWER.as_secs())
 }
 
 /// One request over plain HTTP; status and body.
-async fn get(address: SocketAddr, page: &str) -> anyhow::Result<(u16, String)> {
-    if page
-        .bytes()
-        .any(|byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
-    {
-        bail!("{page:?} is no name");
-    }
+async fn get(address: SocketAddr, page: &str, output: Output) -> anyhow::Result<(u16, String)> {
+    let accept = match output {
+        Output::Text => "text/plain",
+        Output::Json => "application/json",
+    };
     let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET {page} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    let request = format!("GET {page} HTTP/1.0\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
-    parse(&answer).context("that is no Cloudwit")
+    parse(&answer).context("who answers there is no Cloudwit")
 }
 
 fn parse(answer: &str) -> Option<(u16, String)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?.parse().ok()?;
     // An admin page says of what kind it is; any other server's page is not printed as an explanation.
+    let mark = format!("{}: {}", MARK.0, MARK.1);
     head.to_ascii_lowercase()
-        .contains("x-cloudwit: explain")
+        .contains(&mark)
         .then(|| (status, body.to_owned()))
-}
-
-/// What the object tells without Cloudwit's memory.
-async fn from_object(client: &Client, object: &Object) -> anyhow::Result<String> {
-    let request = http::Request::get(object.api_path()).body(Vec::new())?;
-    match client.request::<DynamicObject>(request).await {
-        Ok(found) => Ok(describe(&object.page()["/explain/".len()..], &found)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(format!("There is no {}.\n", &object.page()[9..])),
-        Err(error) => Err(error).context("the API server could not be asked"),
-    }
-}
-
-fn describe(name: &str, object: &DynamicObject) -> String {
-    let list = |items: Vec<String>| {
-        if items.is_empty() {
-            "none".into()
-        } else {
-            items.join(", ")
-        }
-    };
-    let texts = |at: &str, field: &str| -> Vec<String> {
-        let items = object.data.pointer(at).and_then(|items| items.as_array());
-        items
-            .into_iter()
-            .flatten()
-            .filter_map(|item| Some(item.get(field)?.as_str()?.to_owned()))
-            .collect()
-    };
-    let conditions = object
-        .data
-        .pointer("/status/conditions")
-        .and_then(|items| items.as_array());
-    let conditions = conditions.into_iter().flatten().map(|one| {
-        let text = |field: &str| one.get(field).and_then(|text| text.as_str()).unwrap_or_default();
-        format!("{}={} ({})", text("type"), text("status"), text("reason"))
-    });
-    format!(
-        "The API server says of {name}:\n  being deleted: {}\n  finalizers: {}\n  taints: {}\n  conditions: {}\n  \
-         load balancer: {}\n",
-        if object.metadata.deletion_timestamp.is_some() {
-            "yes"
-        } else {
-            "no"
-        },
-        list(object.metadata.finalizers.clone().unwrap_or_default()),
-        list(texts("/spec/taints", "key")),
-        list(conditions.collect()),
-        list(
-            [
-                texts("/status/loadBalancer/ingress", "ip"),
-                texts("/status/loadBalancer/ingress", "hostname")
-            ]
-            .concat()
-        ),
-    )
 }
 
 #[cfg(test)]
@@ -208,23 +195,16 @@ mod tests {
     #[test]
     fn a_service_is_named_with_its_namespace() {
         assert!(namespaced("default/web").is_ok());
-        for wrong in ["web", "/web", "default/", "a/b/c"] {
+        for wrong in ["web", "/web", "default/", "a/b/c", "a/b c"] {
             assert!(namespaced(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn an_object_is_described_by_what_holds_it_up() {
-        let node: DynamicObject = serde_json::from_value(serde_json::json!({
-            "apiVersion": "v1", "kind": "Node", "metadata": { "name": "a", "finalizers": ["x/y"] },
-            "spec": { "taints": [{ "key": "t/u", "effect": "NoSchedule" }] },
-            "status": { "conditions": [{ "type": "Ready", "status": "False", "reason": "Dead" }] },
-        }))
-        .unwrap();
-        assert_eq!(
-            describe("node/a", &node),
-            "The API server says of node/a:\n  being deleted: no\n  finalizers: x/y\n  taints: t/u\n  \
-             conditions: Ready=False (Dead)\n  load balancer: none\n"
-        );
+    fn what_can_be_no_name_is_refused_before_anybody_is_asked() {
+        assert!(name("ip-10-0-0-1.eu-west-1.compute.internal").is_ok());
+        for wrong in ["", "a b", "a\r\nHost: x", "../x", "Node"] {
+            assert!(name(wrong).is_err(), "{wrong}");
+        }
     }
 }

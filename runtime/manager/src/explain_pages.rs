@@ -1,0 +1,55 @@
+//! `/explain/node/NAME` and `/explain/service/NAMESPACE/NAME` of the running process, as text or, with `Accept: application/json`, as JSON.
+//!
+//! Every answer carries a header by which `cloudwit explain` knows that it talks to a Cloudwit and to nobody else.
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use cloudwit_controllers::{Explain, Explanation};
+
+use crate::explain_answer::Answer;
+
+/// Name and value of the header.
+pub const MARK: (&str, &str) = ("x-cloudwit", "explain");
+
+/// The pages.
+pub fn router(explain: Explain) -> Router {
+    Router::new()
+        .route("/explain/node/{name}", get(node))
+        .route("/explain/service/{namespace}/{name}", get(service))
+        .with_state(explain)
+}
+
+async fn node(State(explain): State<Explain>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    explained(&explain, explain.node(&name), &format!("Node {name}"), &headers)
+}
+
+async fn service(
+    State(explain): State<Explain>,
+    Path((namespace, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let found = explain.service(&namespace, &name);
+    explained(&explain, found, &format!("Service {namespace}/{name}"), &headers)
+}
+
+fn explained(explain: &Explain, found: Option<Explanation>, object: &str, headers: &HeaderMap) -> Response {
+    if !explain.is_ready() {
+        let text = "This process does not know the cluster yet: it has just started, or another replica leads.\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [MARK], text).into_response();
+    }
+    let Some(found) = found else {
+        return (StatusCode::NOT_FOUND, [MARK], format!("There is no {object}.\n")).into_response();
+    };
+    let answer = Answer::from(found);
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if !accepted.is_some_and(|value| value.contains("application/json")) {
+        return ([MARK], answer.text()).into_response();
+    }
+    match answer.json() {
+        Ok(json) => ([MARK, ("content-type", "application/json")], json).into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, [MARK]).into_response(),
+    }
+}
