@@ -1,6 +1,7 @@
 //! Reading Nodes: the questions all loops ask, and the words a provider gets.
 
-use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, ProviderId, ProviderIdentity};
+use cloudwit_model::owners::PROVIDER;
+use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, Owners, ProviderId, ProviderIdentity};
 use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 
 /// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by
@@ -94,7 +95,26 @@ pub fn node_ref(node: &Node) -> NodeRef {
             .iter()
             .filter_map(|address| Some(Address::new(AddressKind::parse(&address.type_)?, &address.address)))
             .collect(),
+        provider: provider_label(node).map(str::to_owned),
     }
+}
+
+/// Value of the label by which a Node without a provider id names its provider.
+fn provider_label(node: &Node) -> Option<&str> {
+    let labels = node.metadata.labels.as_ref()?;
+    labels.get(PROVIDER).map(String::as_str)
+}
+
+/// The place in `owners` of the provider that looks after the Node; none for a Node that is nobody's.
+pub fn owner_place(node: &Node, owners: &Owners) -> Option<usize> {
+    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    let place = owners.place(id.filter(|id| !id.is_empty()), provider_label(node))?;
+    belongs_to(node, &owners.providers()[place]).then_some(place)
+}
+
+/// The provider that looks after the Node; none for a Node that is nobody's.
+pub fn owner<'a>(node: &Node, owners: &'a Owners) -> Option<&'a ProviderIdentity> {
+    owner_place(node, owners).map(|place| &owners.providers()[place])
 }
 
 /// The Node in the read-only view for providers.

@@ -63,6 +63,7 @@ fn identity_view(service: &Service) -> model::Service {
         annotations: metadata.annotations.unwrap_or_default(),
         labels: metadata.labels.unwrap_or_default(),
         ports: Vec::new(),
+        load_balancer_class: spec.load_balancer_class.clone(),
         load_balancer_ip: spec.load_balancer_ip.clone().filter(|ip| !ip.is_empty()),
         source_ranges: Vec::new(),
         traffic_policy,

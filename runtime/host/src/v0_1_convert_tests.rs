@@ -24,6 +24,7 @@ fn full_service() -> Service {
             target_port: Some("http".into()),
             app_protocol: None,
         }],
+        load_balancer_class: None,
         load_balancer_ip: Some("192.0.2.1".into()),
         source_ranges: vec!["10.0.0.0/8".into()],
         traffic_policy: TrafficPolicy::Local,

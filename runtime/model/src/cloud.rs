@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
+    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Owners, Presence, Route, RouteOutcome, Service,
+    Target,
 };
 
 /// The answer to a call: what the cloud says, or why there is no answer.
@@ -40,8 +41,24 @@ pub struct ProviderIdentity {
 /// [`NotExported`](crate::FaultKind::NotExported). Every call ends: it waits at most the provider's wall-clock limit for room
 /// to run, and runs at most as long. Dropping the future cancels the call.
 pub trait Cloud: Send + Sync {
-    /// Which provider answers.
+    /// Which provider answers. Of several, all of them together: the digest changes with any of theirs.
     fn identity(&self) -> ProviderIdentity;
+
+    /// Which provider answers for which Node. Whatever passes calls on to another `Cloud` passes this on too.
+    fn owners(&self) -> Owners {
+        Owners::single(self.identity(), self.abilities())
+    }
+
+    /// The name of the provider that shall look after a Service's load balancer; none where there is only one provider, and
+    /// nothing to choose. Calls about the Service go to the provider in its annotation
+    /// [`BALANCER_PROVIDER`](crate::router::BALANCER_PROVIDER) as long as there is one, so that what was made in a cloud is deleted there.
+    /// Whatever passes calls on to another `Cloud` passes this on too.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`] when the Service names a provider that there is not.
+    fn balancer_provider(&self, _service: &Service) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
 
     /// What it can be asked.
     fn abilities(&self) -> Abilities;

@@ -17,17 +17,22 @@
 //! | [`route`] | routes to Pod ranges |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
+//! | [`owners`] | which of several providers looks after which Node |
+//! | [`router`] | several clouds behind one `Cloud` |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
 
 pub mod cloud;
 pub mod failure;
 pub mod instance;
+mod join;
 pub mod load_balancer;
 pub mod node;
 pub mod outside;
+pub mod owners;
 pub mod provider_id;
 pub mod read_only;
 pub mod route;
+pub mod router;
 pub mod service;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
@@ -36,7 +41,9 @@ pub use instance::{Evidence, Instance, Presence};
 pub use load_balancer::{AnnotationChange, Balancer, Target};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
+pub use owners::Owners;
 pub use provider_id::ProviderId;
 pub use read_only::{PlannedWrite, ReadOnly};
 pub use route::{NewRoute, Route, RouteOutcome};
+pub use router::{Member, Router, ServiceRules};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};

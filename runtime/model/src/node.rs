@@ -78,4 +78,6 @@ pub struct NodeRef {
     pub system_uuid: Option<String>,
     /// `status.addresses`; addresses of kinds we do not know are left out.
     pub addresses: Vec<Address>,
+    /// Value of the label [`PROVIDER`](crate::owners::PROVIDER). Only for finding the right provider, which does not see it.
+    pub provider: Option<String>,
 }

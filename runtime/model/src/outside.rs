@@ -45,6 +45,19 @@ pub enum Subject {
         /// `metadata.uid`.
         uid: String,
     },
+    /// Any other object, such as the Pod of this process. For the runtime alone; a guest cannot name one.
+    Other {
+        /// Group and version, as in a manifest.
+        api_version: String,
+        /// Kind.
+        kind: String,
+        /// Namespace; none for what has none.
+        namespace: Option<String>,
+        /// Name.
+        name: String,
+        /// `metadata.uid`, where it is known.
+        uid: Option<String>,
+    },
 }
 
 /// An Event a provider wants written.

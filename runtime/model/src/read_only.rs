@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Presence,
+    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Owners, Presence,
     ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
 
@@ -79,6 +79,14 @@ impl ReadOnly {
 impl Cloud for ReadOnly {
     fn identity(&self) -> ProviderIdentity {
         self.cloud.identity()
+    }
+
+    fn owners(&self) -> Owners {
+        self.cloud.owners()
+    }
+
+    fn balancer_provider(&self, service: &Service) -> Result<Option<String>, Failure> {
+        self.cloud.balancer_provider(service)
     }
 
     fn abilities(&self) -> Abilities {

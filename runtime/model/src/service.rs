@@ -104,6 +104,8 @@ pub struct Service {
     pub labels: BTreeMap<String, String>,
     /// Ports in their order.
     pub ports: Vec<ServicePort>,
+    /// `spec.loadBalancerClass`. Only for finding the right provider, which does not see it.
+    pub load_balancer_class: Option<String>,
     /// `spec.loadBalancerIP`.
     pub load_balancer_ip: Option<String>,
     /// Who may connect, as normalised CIDRs; empty means everybody.
