@@ -218,6 +218,7 @@ fn nobody_gets_a_placeholder_to_the_guest_by_writing_it_into_the_cluster() {
             kind: AddressKind::Hostname,
             value: evil.into(),
         }],
+        provider: None,
     });
     let texts = [
         Some(&seen.annotations[0].value),
