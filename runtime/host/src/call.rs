@@ -20,6 +20,7 @@ use crate::fault;
 use crate::guest_log::GuestLog;
 use crate::instance::{self, CallState, Env, Subjects};
 use crate::metrics::{Metrics, Operation, Outcome};
+use crate::redact::Redactor;
 
 /// What all providers of a host share.
 pub(crate) struct Shared {
@@ -38,10 +39,12 @@ pub(crate) struct Caller {
     name: String,
     /// Name and version as the provider describes itself, once it has.
     described: OnceLock<(String, String)>,
+    redactor: Arc<Redactor>,
 }
 
 impl Caller {
     pub fn new(shared: Arc<Shared>, env: Arc<Env>, name: String) -> Self {
+        let redactor = Arc::new(Redactor::new(env.keyring.contents()));
         let slots = usize::try_from(env.limits.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
         Self {
             shared,
@@ -49,6 +52,20 @@ impl Caller {
             slots: Arc::new(Semaphore::new(slots)),
             name,
             described: OnceLock::new(),
+            redactor,
+        }
+    }
+
+    /// The text without secrets.
+    pub fn redact(&self, text: String) -> String {
+        self.redactor.redact(text)
+    }
+
+    /// The same for the failures of single parts of an answer.
+    pub fn redact_failures<T>(&self, parts: &mut [Result<T, Failure>]) {
+        for failure in parts.iter_mut().filter_map(|part| part.as_mut().err()) {
+            let text = words(failure);
+            *text = self.redact(std::mem::take(text));
         }
     }
 
@@ -84,7 +101,7 @@ impl Caller {
         };
         let version = self.described.get().map_or("", |(_, version)| version);
         let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
-        let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes));
+        let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes, self.redactor.clone()));
         let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
         let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
         self.shared.metrics.instance_begins();
@@ -127,6 +144,21 @@ impl Caller {
     }
 }
 
+/// The text of a failure.
+fn words(failure: &mut Failure) -> &mut String {
+    match failure {
+        Failure::NotFound(text)
+        | Failure::Denied(text)
+        | Failure::Invalid(text)
+        | Failure::Conflict(text)
+        | Failure::Unavailable(text)
+        | Failure::ImplementedElsewhere(text)
+        | Failure::Other(text)
+        | Failure::Pending { message: text, .. }
+        | Failure::RateLimited { message: text, .. } => text,
+    }
+}
+
 /// A request may wait this long for its turn, which leaves a little of the call's time to the guest, to make something of the answer.
 fn turn_limit(wall_time: Duration) -> Duration {
     wall_time - (wall_time / 10).min(Duration::from_secs(1))
@@ -160,7 +192,7 @@ impl Call<'_> {
         let (kind, message) = match timeout(limits.wall_time, measured).await {
             Ok(Ok(answer)) => {
                 self.span.in_scope(|| self.log.finish());
-                return self.end(answer.map_err(|failure| self.with_refusal(failure).into()));
+                return self.end(answer.map_err(|failure| self.for_people(failure).into()));
             }
             Ok(Err(error)) => fault::explain(&error, limits),
             Err(_) => (
@@ -169,29 +201,20 @@ impl Call<'_> {
             ),
         };
         let output = self.span.in_scope(|| self.log.finish());
+        let message = self.caller.redactor.redact(message);
         let fault = self.caller.fault(kind, message, output);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));
         self.end(Err(fault.into()))
     }
 
-    /// A failure of a call in which a request was refused says what would have to be granted: it reaches the Event on
-    /// the object, the log does not.
-    fn with_refusal(&self, mut failure: Failure) -> Failure {
-        let Some(refusal) = self.hooks.last_refusal() else {
-            return failure;
-        };
-        match &mut failure {
-            Failure::NotFound(text)
-            | Failure::Denied(text)
-            | Failure::Invalid(text)
-            | Failure::Conflict(text)
-            | Failure::Unavailable(text)
-            | Failure::ImplementedElsewhere(text)
-            | Failure::Other(text)
-            | Failure::Pending { message: text, .. }
-            | Failure::RateLimited { message: text, .. } => {
-                text.push_str(&format!(" ({refusal})"));
-            }
+    /// The failure for everybody to read: without secrets and, when a request was refused, with what would have to be granted, since it
+    /// reaches the Event on the object and the log does not.
+    fn for_people(&self, mut failure: Failure) -> Failure {
+        let text = words(&mut failure);
+        // A cloud may send a secret back, and a provider quotes what it gets.
+        *text = self.caller.redactor.redact(std::mem::take(text));
+        if let Some(refusal) = self.hooks.last_refusal() {
+            text.push_str(&format!(" ({refusal})"));
         }
         failure
     }

@@ -15,6 +15,8 @@ use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::redact::Redactor;
+
 /// What is kept for a fault, in bytes.
 const TAIL: usize = 4 << 10;
 
@@ -61,6 +63,7 @@ struct Output {
     tail_bytes: usize,
     /// Text of each standard stream that has no line end yet.
     unfinished: [Vec<u8>; 2],
+    redactor: Arc<Redactor>,
 }
 
 /// A standard stream.
@@ -71,14 +74,15 @@ pub(crate) enum Stream {
 }
 
 impl GuestLog {
-    /// Nothing written yet; `budget` bytes may go to `tracing`.
-    pub fn new(budget: u64) -> Self {
+    /// Nothing written yet; `budget` bytes may go to `tracing`, and secrets go nowhere.
+    pub fn new(budget: u64, redactor: Arc<Redactor>) -> Self {
         Self(Arc::new(Mutex::new(Output {
             budget,
             silenced: false,
             tail: VecDeque::new(),
             tail_bytes: 0,
             unfinished: Default::default(),
+            redactor,
         })))
     }
 
@@ -89,13 +93,24 @@ impl GuestLog {
 
     /// A line of the guest's structured log.
     pub fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        let redactor = self.redactor();
+        // Before it is quoted: what is escaped does not look like the secret any more.
         let fields = fields
             .iter()
-            .map(|(key, value)| format!("{key}={value:?}"))
+            .map(|(key, value)| format!("{key}={:?}", redactor.redact(value.clone())))
             .collect::<Vec<_>>()
             .join(" ");
-        let (message, fields) = (printable(message), printable(&fields));
+        let (message, fields) = (printable(&redactor.redact(message.to_owned())), printable(&fields));
         self.with(|output| output.line(level, message, &fields));
+    }
+
+    /// A text without secrets.
+    pub fn redact(&self, text: String) -> String {
+        self.redactor().redact(text)
+    }
+
+    fn redactor(&self) -> Arc<Redactor> {
+        self.with(|output| output.redactor.clone())
     }
 
     /// A piece of a standard stream.
@@ -139,7 +154,8 @@ impl Output {
         let line = std::mem::take(&mut self.unfinished[stream as usize]);
         // The hook of Rust's panics adds this to each; nobody can set a variable for a guest.
         if !line.is_empty() && !line.starts_with(b"note: run with `RUST_BACKTRACE=1`") {
-            self.line(Level::INFO, printable(&String::from_utf8_lossy(&line)), "");
+            let line = self.redactor.redact(String::from_utf8_lossy(&line).into_owned());
+            self.line(Level::INFO, printable(&line), "");
         }
     }
 
@@ -269,6 +285,13 @@ mod tests {
 
     use super::*;
 
+    const SECRET: &str = "canary-7391-secret";
+
+    /// The output of a call of a provider with one secret.
+    fn log(budget: u64) -> GuestLog {
+        GuestLog::new(budget, Arc::new(Redactor::new([("token", SECRET.as_bytes())])))
+    }
+
     /// Collects what `tracing` prints.
     #[derive(Clone, Default)]
     struct Printed(Arc<Mutex<Vec<u8>>>);
@@ -310,7 +333,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_two_streams_do_not_mix() {
-        let log = GuestLog::new(1 << 20);
+        let log = log(1 << 20);
         log.write(Stream::Stderr, b"panicked ");
         log.write(Stream::Stdout, b"hello\nwor");
         log.write(
@@ -322,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_end_is_kept_however_much_was_written() {
-        let log = GuestLog::new(0);
+        let log = log(0);
         for number in 0..100_000 {
             log.write(Stream::Stderr, format!("line {number}\n").as_bytes());
         }
@@ -335,7 +358,7 @@ mod tests {
 
     #[test]
     fn control_characters_cannot_forge_a_line() {
-        let log = GuestLog::new(1 << 20);
+        let log = log(1 << 20);
         log.log(
             Level::WARN,
             "one\n2026 ERROR two\x1b[31m",
@@ -345,9 +368,27 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_in_no_line_and_in_no_field() {
+        let text = printed(|| {
+            let log = log(1 << 20);
+            log.log(Level::WARN, SECRET, &[("header".into(), format!("\"{SECRET}\""))]);
+            log.write(Stream::Stderr, format!("sent {SECRET}\n").as_bytes());
+            assert_eq!(
+                log.finish(),
+                r#"[secret token] header="\"[secret token]\""
+sent [secret token]"#
+            );
+        });
+        assert!(
+            text.contains("sent [secret token]") && !text.contains("canary"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_call_that_writes_too_much_is_silenced_with_one_line() {
         let text = printed(|| {
-            let log = GuestLog::new(1000);
+            let log = log(1000);
             for number in 0..500 {
                 log.log(Level::INFO, &format!("number {number}"), &[]);
             }
@@ -363,7 +404,7 @@ mod tests {
     #[test]
     fn a_level_that_nobody_sees_costs_nothing() {
         let text = printed(|| {
-            let log = GuestLog::new(200);
+            let log = log(200);
             assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
             for _ in 0..100 {
                 log.log(Level::DEBUG, "unseen", &[]);

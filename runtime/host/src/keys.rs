@@ -166,6 +166,11 @@ impl Keyring {
         }
     }
 
+    /// Names and contents of all secrets.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(name, granted)| (name.as_str(), granted.secret.expose()))
+    }
+
     /// A handle to the secret of that name.
     pub fn open(&self, name: &str) -> Result<Key, KeyError> {
         self.granted(name, SecretUse::Hmac)

@@ -57,6 +57,7 @@ mod http_error;
 pub mod keys;
 mod placeholders;
 mod rate_limit;
+mod redact;
 pub mod refusal;
 mod request_body;
 mod request_budget;

@@ -64,11 +64,14 @@ impl Provider {
     /// All mistakes the provider finds in its configuration; empty when there is none. Uses no network.
     pub async fn check(&self) -> Result<Vec<Problem>, ProviderFault> {
         let Inner { caller, adapter, .. } = self.0.as_ref();
-        caller
-            .ask(Operation::Check, adapter.as_ref(), |adapter, store| {
-                adapter.check(store)
-            })
-            .await
+        let asked = caller.ask(Operation::Check, adapter.as_ref(), |adapter, store| {
+            adapter.check(store)
+        });
+        let mut problems = asked.await?;
+        for problem in &mut problems {
+            problem.message = caller.redact(std::mem::take(&mut problem.message));
+        }
+        Ok(problems)
     }
 
     /// One cheap authenticated call to the cloud: are address and credentials right?
@@ -115,7 +118,9 @@ impl Cloud for Provider {
                 return Err(self.too_many(nodes.len()).into());
             }
             let mut session = self.0.caller.begin(Operation::Lookup, Subjects::nodes(nodes)).await?;
-            session.call.run(self.0.adapter.lookup(&mut session.store, nodes)).await
+            let mut answers = session.call.run(self.0.adapter.lookup(&mut session.store, nodes)).await?;
+            self.0.caller.redact_failures(&mut answers);
+            Ok(answers)
         })
     }
 
@@ -207,10 +212,11 @@ impl Cloud for Provider {
         Box::pin(async move {
             let subjects = Subjects::nodes(create.iter().map(|route| &route.node));
             let mut session = self.0.caller.begin(Operation::ApplyRoutes, subjects).await?;
-            session
-                .call
-                .run(self.0.adapter.apply_routes(&mut session.store, create, delete))
-                .await
+            let applied = self.0.adapter.apply_routes(&mut session.store, create, delete);
+            let mut outcome = session.call.run(applied).await?;
+            self.0.caller.redact_failures(&mut outcome.created);
+            self.0.caller.redact_failures(&mut outcome.deleted);
+            Ok(outcome)
         })
     }
 }

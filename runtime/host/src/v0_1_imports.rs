@@ -228,7 +228,7 @@ impl wit::events::Host for CallState {
                     wit::events::Kind::Normal => EventKind::Normal,
                     wit::events::Kind::Warning => EventKind::Warning,
                 };
-                let message = answer::shortened(message, MESSAGE);
+                let message = answer::shortened(self.log.redact(message), MESSAGE);
                 self.env.outside.events.emit(ObjectEvent {
                     subject,
                     kind,
