@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::Node;
 use crate::cloud_node_waiting::StillWaiting;
 use crate::explain::{span, times};
 use crate::guard::{Brake, Seen};
-use crate::node_view::{ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness};
+use crate::node_view::{
+    ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness, taints,
+};
 use crate::options::NodeDeletion;
 use crate::queue::{KeyPlace, KeyState};
 
@@ -36,7 +38,12 @@ pub fn initialisation(
         return format!("is left alone: its provider id {id} is not one of provider {name}.");
     }
     if !has_taint(node, UNINITIALIZED) {
-        return "is initialised.".into();
+        return match taint_of_others(node) {
+            Some(key) => {
+                format!("is initialised. Its taint {key} is another one, which another controller takes away.")
+            }
+            None => "is initialised.".into(),
+        };
     }
     let next = next_try(queued);
     match waiting {
@@ -53,6 +60,12 @@ pub fn initialisation(
         }
         None => format!("waits to be initialised; provider {name} has not answered about it yet. {next}"),
     }
+}
+
+/// A taint that looks like ours and is not: Cluster API has one too.
+fn taint_of_others(node: &Node) -> Option<&str> {
+    let mut keys = taints(node).iter().map(|taint| taint.key.as_str());
+    keys.find(|key| *key != UNINITIALIZED && key.ends_with("/uninitialized"))
 }
 
 /// What the lifecycle controller knows beside the Node.
@@ -150,6 +163,18 @@ mod tests {
             failures: 4,
             unfinished: Duration::from_secs(190),
         })
+    }
+
+    #[test]
+    fn hcloud_611_another_uninitialized_taint_is_named() {
+        let other = "node.cluster.x-k8s.io/uninitialized";
+        let text = |taints: &[&str]| initialisation(&node("a", "True", taints), &provider(), None, None);
+        assert_eq!(
+            text(&[other]),
+            "is initialised. Its taint node.cluster.x-k8s.io/uninitialized is another one, which another controller takes away."
+        );
+        assert!(text(&[other, UNINITIALIZED]).starts_with("waits to be initialised"));
+        assert_eq!(text(&["example.com/other"]), "is initialised.");
     }
 
     #[test]

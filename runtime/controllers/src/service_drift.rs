@@ -7,14 +7,15 @@
 //! ```
 //!
 //! Upstream never looks (weak spot S3). A look costs one `get` and goes through the Service's key, so that it overlaps with no other call.
-//! What `get` shows is all that is compared: that the load balancer exists, and its ingress points. The contract does not
-//! let a provider tell ports or targets, so a change of those alone is not seen before the next `ensure`.
+//! What `get` shows is all that is compared here: that the load balancer exists, and its ingress points. Ports, members and the like are
+//! only known to the provider, so every [`FULL_LOOK_EVERY`]th look that finds nothing goes on with an `ensure`, which costs reads where
+//! all is right (oracle/oci-cloud-controller-manager#196, kubernetes/cloud-provider-openstack#2962).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Retry};
+use cloudwit_model::{CloudError, EventKind, Failure, Retry};
 use k8s_openapi::api::core::v1::Service;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info};
@@ -22,10 +23,13 @@ use tracing::{debug, info};
 use crate::queue::Outcome;
 use crate::service_lb::ServiceLb;
 use crate::service_metrics::DriftResult;
-use crate::service_record::Record;
+use crate::service_record::{Operation, Record};
 use crate::service_view::{ingress_status, lenient_service_view};
 use crate::sync::lock;
 use crate::watch::Key;
+
+/// So many looks make one with `ensure`; with the default period it comes once an hour.
+const FULL_LOOK_EVERY: u32 = 6;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -121,7 +125,12 @@ impl ServiceLb {
             (false, _) => {
                 debug!(service = %key, "the load balancer is as it was");
                 self.context.metrics.service.looked(DriftResult::Matches);
-                return None;
+                let full = self.record(key, |record| record.is_full_look_due(FULL_LOOK_EVERY))?;
+                return if full {
+                    self.look_fully(key, service).await
+                } else {
+                    None
+                };
             }
             (true, true) => (
                 DriftResult::Missing,
@@ -138,6 +147,29 @@ impl ServiceLb {
             .service(service, EventKind::Warning, "LoadBalancerDrifted", message);
         self.record(key, Record::forget_ensured);
         None
+    }
+
+    /// Has the load balancer ensured although nothing is known to be wrong: the provider compares what `get` cannot show. Nobody is told
+    /// unless the cloud has to build again.
+    async fn look_fully(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        let (set, targets) = self.targets_now();
+        match self.call_ensure(service, &targets, None).await {
+            Ok(balancer) => {
+                self.record(key, |record| {
+                    record.note_ensured(set, ingress_status(&balancer.ingress), balancer.annotations);
+                });
+                None
+            }
+            Err(error @ CloudError::Failure(Failure::Pending { .. })) => {
+                self.record(key, Record::forget_ensured);
+                Some(self.call_failed(key, service, Operation::Ensure, set, &error))
+            }
+            Err(CloudError::DryRun) => None,
+            Err(error) => {
+                self.look_failed(key, &error);
+                None
+            }
+        }
     }
 
     fn look_failed(&self, key: &Key, error: &CloudError) {

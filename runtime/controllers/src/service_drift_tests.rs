@@ -37,13 +37,17 @@ fn at(ip: &str) -> Balancer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_balancer_that_is_as_it_was_costs_one_get_in_each_period_and_nothing_else() {
+async fn a_balancer_that_is_as_it_was_costs_a_get_in_each_period_an_ensure_in_six_and_no_write() {
     let stage = ready(10, |_| {}).await;
     let patches = *lock(&stage.api.patches);
     sleep(PERIOD * 10).await;
     let gets = stage.count("get");
     assert!((80..=110).contains(&gets), "{gets}");
-    assert_eq!((stage.count("ensure"), stage.count("update")), (10, 0));
+    assert_eq!(
+        (stage.count("ensure"), stage.count("update")),
+        (20, 0),
+        "the first ones, and one full look each"
+    );
     assert_eq!(
         (*lock(&stage.api.patches), stage.event("LoadBalancerDrifted")),
         (patches, None)
@@ -92,7 +96,29 @@ async fn a_provider_that_shows_something_else_for_ever_is_believed_after_one_ens
     *lock(&stage.cloud.shown) = Some(Some(Balancer::default()));
     sleep(PERIOD * 10).await;
     assert!(stage.count("get") >= 8, "{}", stage.count("get"));
-    assert_eq!(stage.count("ensure"), 2);
+    assert_eq!(stage.count("ensure"), 3, "the first, that of the difference, and a full look");
+}
+
+/// What the provider mends behind an address that is right all the time: the cloud builds, and the Service waits for it as always.
+#[tokio::test(start_paused = true)]
+async fn a_full_look_that_has_to_build_is_waited_for_and_one_that_fails_is_not_told() {
+    let stage = ready(1, |_| {}).await;
+    let waiting = Failure::Pending {
+        after: Duration::from_secs(60),
+        token: "t".into(),
+        message: "a listener is made".into(),
+    };
+    lock(&stage.cloud.failures).push_back(("ensure", Failure::Unavailable("down".into())));
+    lock(&stage.cloud.failures).push_back(("ensure", waiting));
+    stage
+        .until("a full look fails", |stage| stage.count("ensure") == 2)
+        .await;
+    sleep(PERIOD).await;
+    assert_eq!(stage.event("SyncLoadBalancerFailed"), None);
+    sleep(PERIOD * 8).await;
+    let pauses = stage.cloud.pauses("ensure");
+    assert_eq!(pauses.len(), 3, "{pauses:?}");
+    assert!((59.0..=61.0).contains(&pauses[2]), "{pauses:?}");
 }
 
 #[tokio::test(start_paused = true)]

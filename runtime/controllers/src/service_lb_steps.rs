@@ -81,7 +81,7 @@ impl ServiceLb {
         }
     }
 
-    async fn call_ensure(
+    pub(crate) async fn call_ensure(
         &self,
         service: &Service,
         targets: &[Target],

@@ -104,6 +104,8 @@ pub struct Record {
     unseen: Option<String>,
     /// It is time to ask the cloud whether the load balancer is still there.
     look_due: bool,
+    /// Looks that found nothing wrong since the last full one.
+    looks: u32,
     /// What the cloud showed when it was ensured again because of that.
     odd: Option<Vec<LoadBalancerIngress>>,
 }
@@ -124,6 +126,7 @@ impl Record {
             refusal: None,
             unseen: None,
             look_due: false,
+            looks: 0,
             odd: None,
         }
     }
@@ -210,6 +213,12 @@ impl Record {
         let known = self.odd.as_ref().is_some_and(|odd| ingress_equal(odd, &seen));
         self.odd = Some(seen);
         !known
+    }
+
+    /// Counts a look that found nothing wrong. Whether it is the turn of one that asks for more.
+    pub fn is_full_look_due(&mut self, every: u32) -> bool {
+        self.looks = (self.looks + 1) % every.max(1);
+        self.looks == 0
     }
 
     /// Whether the finalizer belongs to the controller of another class.
