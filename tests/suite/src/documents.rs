@@ -48,6 +48,19 @@ pub fn commands(text: &str) -> Vec<String> {
     commands
 }
 
+/// The names of tests in a text: sentences in backticks, their words joined by underscores, at least five of them. Shorter ones are
+/// functions and metrics.
+pub fn test_names(text: &str) -> Vec<&str> {
+    let is_sentence = |name: &&str| {
+        let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+        name.chars().all(plain) && name.matches('_').count() >= 4
+    };
+    text.lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(is_sentence)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +70,12 @@ mod tests {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
         let text = "[a](src/lib.rs#x) [b](https://example.com/x) [c](#x) [d](src/gone.rs)";
         assert_eq!(broken_links(&here, text), ["src/gone.rs"]);
+    }
+
+    #[test]
+    fn tests_are_named_by_sentences() {
+        let text = "`a_test_is_a_sentence` no_backticks_so_no_test `upstream_tests.rs`\n`node_controller_x_total`, `Test_A_B_C_D`";
+        assert_eq!(test_names(text), ["a_test_is_a_sentence"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! What the documents promise exists: links lead somewhere, and the commands they show are commands.
+//! What the documents promise exists: links lead somewhere, the commands they show are commands, and the tests they name are tests.
 
 use std::fs;
 use std::path::Path;
 
 use clap::Parser;
-use cloudwit_suite::documents::{broken_links, commands};
+use cloudwit_suite::documents::{broken_links, commands, test_names};
 use cloudwit_suite::{files_below, root};
 
 #[test]
@@ -38,6 +38,84 @@ fn every_command_of_the_readme_is_understood() {
         "commands of the README that do not exist:\n{}",
         unknown.join("\n")
     );
+}
+
+/// Every issue and pull request that `docs/reference/user-pain.md` has to have a row for.
+const PAINS: [&str; 39] = [
+    "oracle/oci-cloud-controller-manager#57",
+    "kubernetes/cloud-provider-vsphere#479",
+    "kubernetes/cloud-provider-vsphere#501",
+    "kubernetes/cloud-provider-openstack#2062",
+    "kubernetes/kubernetes#58334",
+    "kubernetes/kubernetes#63226",
+    "apache/cloudstack-kubernetes-provider#37",
+    "outscale/cloud-provider-osc#83",
+    "kubernetes/cloud-provider-openstack#3225",
+    "kubernetes/kubernetes#75285",
+    "kubernetes/kubernetes PR #75405",
+    "kubernetes/cloud-provider-openstack#540",
+    "rancher/rke2#7822",
+    "kubernetes-retired/cloud-provider-equinix-metal#531",
+    "kubernetes-sigs/cloud-provider-azure#1700",
+    "hetznercloud/hcloud-cloud-controller-manager#611",
+    "hetznercloud/hcloud-cloud-controller-manager#661",
+    "hetznercloud/hcloud-cloud-controller-manager#308",
+    "kubernetes/kubernetes#25610",
+    "kubernetes/kubernetes#111539",
+    "kubernetes/kubernetes#26119",
+    "kubernetes-sigs/cloud-provider-azure#5904",
+    "syself/cluster-api-provider-hetzner#1331",
+    "deckhouse/deckhouse#12982",
+    "kubernetes/cloud-provider-openstack PR #743",
+    "kubernetes/kubernetes#35056",
+    "kubernetes/kubernetes#53451",
+    "kubernetes/kubernetes#78124",
+    "kubernetes/kubernetes#78954",
+    "kubernetes/cloud-provider-gcp#981",
+    "kubernetes/cloud-provider-openstack#1931",
+    "kubernetes/cloud-provider-openstack#2751",
+    "kubernetes/cloud-provider-openstack#1597",
+    "oracle/oci-cloud-controller-manager#196",
+    "kubernetes/cloud-provider-openstack#2962",
+    "kubernetes/cloud-provider-openstack#1595",
+    "kubernetes/cloud-provider-openstack#2858",
+    "kubernetes/cloud-provider-openstack#1304",
+    "kubernetes-sigs/cloud-provider-azure#1194",
+];
+
+#[test]
+fn every_pain_has_a_row_with_a_test_of_its_name() {
+    let page = fs::read_to_string(root().join("docs/reference/user-pain.md")).unwrap();
+    let tests = |pain: &str| {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {pain} |")));
+        row.map(test_names)
+    };
+    for pain in PAINS {
+        let number = pain.rsplit('#').next().unwrap_or_default();
+        let named = tests(pain).unwrap_or_else(|| panic!("{pain} has no row"));
+        assert!(
+            named.iter().any(|test| test.contains(&format!("_{number}_"))),
+            "no test of {pain} has its number: {named:?}"
+        );
+    }
+}
+
+#[test]
+fn every_test_that_a_page_names_exists() {
+    let sources: String = files_below(&root(), ".rs")
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    for page in ["user-pain.md", "upstream-tests.md"] {
+        let text = fs::read_to_string(root().join("docs/reference").join(page)).unwrap();
+        let named = test_names(&text);
+        assert!(named.len() > 40, "{page} names {} tests only", named.len());
+        let missing: Vec<_> = named
+            .into_iter()
+            .filter(|test| !sources.contains(&format!("fn {test}(")))
+            .collect();
+        assert!(missing.is_empty(), "{page} names tests that do not exist: {missing:#?}");
+    }
 }
 
 /// Whether a command that we own has this subcommand and these flags; commands of others are taken as they are.

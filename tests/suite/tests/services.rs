@@ -204,8 +204,9 @@ async fn a_deleted_service_goes_after_its_balancer_and_foreign_finalizers_stay()
     assert_eq!(cloud.count("delete"), 2, "nothing is deleted twice");
 }
 
+/// kubernetes/cloud-provider-openstack#2751: the id that an annotation still had blocked the next load balancer.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_type_change_to_cluster_ip_takes_everything_back() {
+async fn openstack_2751_a_type_change_takes_everything_back_and_can_be_undone() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
     cloud.annotate("example.com/id", "lb-1");
