@@ -1,10 +1,12 @@
-//! A component file on disk: read with a size limit, recognised, digested. Nothing is compiled here.
+//! A component file on disk: read with a size limit, unpacked if it is compressed with Zstandard, recognised, digested. Nothing is compiled
+//! here.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
+use ruzstd::decoding::StreamingDecoder;
 
 use crate::LoadError;
 
@@ -15,16 +17,22 @@ const CORE: &[u8] = &[1, 0, 0, 0];
 /// Next four bytes of a component: version 13, layer 1.
 const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
 
+/// First four bytes of a Zstandard frame (RFC 8878, 3.1.1).
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// The window that every decoder should take (RFC 8878, 3.1.1.1.2), in bytes.
+const LEAST_WINDOW: u64 = 8 << 20;
+
 /// The bytes of a component and who they are.
 pub(crate) struct Artifact {
-    /// The whole file.
+    /// The whole component, unpacked.
     pub bytes: Vec<u8>,
-    /// SHA-256 of the file, in lower-case hexadecimal.
+    /// SHA-256 of the component, unpacked, in lower-case hexadecimal: the same however it is packed.
     pub digest: String,
 }
 
 impl Artifact {
-    /// Reads a file of at most `limit` bytes that is a component by its first eight bytes.
+    /// Reads a file of at most `limit` bytes, packed and unpacked, that is a component by its first eight bytes.
     pub fn read(file: &Path, limit: u64) -> Result<Self, LoadError> {
         let unreadable = |error: std::io::Error| LoadError::Unreadable {
             file: file.into(),
@@ -52,10 +60,49 @@ impl Artifact {
                 limit,
             });
         }
+        let bytes = if bytes.starts_with(ZSTD) {
+            unpack(file, &bytes, limit)?
+        } else {
+            bytes
+        };
         recognise(file, &bytes)?;
         let digest = hex(digest(&SHA256, &bytes).as_ref());
         Ok(Self { bytes, digest })
     }
+}
+
+/// Unpacks one Zstandard frame, of which at most `limit` bytes are ever in memory, whatever it promises.
+fn unpack(file: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, LoadError> {
+    let invalid = |problem: String| LoadError::Packed {
+        file: file.into(),
+        problem,
+    };
+    let mut rest = packed;
+    let mut frame = StreamingDecoder::new_with_max_window_size(&mut rest, limit.max(LEAST_WINDOW))
+        .map_err(|error| invalid(error.to_string()))?;
+    let mut bytes = Vec::new();
+    frame
+        .by_ref()
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| invalid(error.to_string()))?;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if size > limit {
+        return Err(LoadError::TooLarge {
+            file: file.into(),
+            size,
+            limit,
+        });
+    }
+    let decoder = frame.into_frame_decoder();
+    let (promised, found) = (decoder.get_checksum_from_data(), decoder.get_calculated_checksum());
+    if promised.is_some() && promised != found {
+        return Err(invalid("its checksum does not fit its content".into()));
+    }
+    if !rest.is_empty() {
+        return Err(invalid("something follows after its first frame".into()));
+    }
+    Ok(bytes)
 }
 
 fn recognise(file: &Path, bytes: &[u8]) -> Result<(), LoadError> {
@@ -108,6 +155,53 @@ mod tests {
             artifact.digest,
             "24eaf3439a60c96764c4f2c92a0a81b52bd4fe5d5b91f090184a0f6486b1bf29".to_owned()
         );
+    }
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    #[test]
+    fn a_packed_component_is_the_same_component() {
+        let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+        component.resize(100_000, 7);
+        let packed = packed(&component);
+        assert!(packed.len() < 1000);
+        let (plain, unpacked) = (read(&component, 1 << 20).unwrap(), read(&packed, 1 << 20).unwrap());
+        assert_eq!((plain.bytes, plain.digest), (unpacked.bytes, unpacked.digest));
+    }
+
+    #[test]
+    fn what_unpacks_to_more_than_is_allowed_is_not_unpacked() {
+        let bomb = packed(&vec![0; 10_000_000]);
+        assert!(bomb.len() < 100_000);
+        let error = read(&bomb, 100_000);
+        assert!(matches!(
+            error,
+            Err(LoadError::TooLarge {
+                limit: 100_000,
+                size: 100_001,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn a_damaged_packed_component_is_refused() {
+        let component: Vec<u8> = b"\0asm\x0d\0\x01\0"
+            .iter()
+            .copied()
+            .chain((0..=255).cycle().take(5000))
+            .collect();
+        let good = packed(&component);
+        let mut longer = good.clone();
+        longer.extend_from_slice(b"more");
+        let mut changed = good.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        for bad in [&good[..good.len() / 2], &good[..5], &longer, &changed] {
+            assert!(matches!(read(bad, 1 << 20), Err(LoadError::Packed { .. })));
+        }
+        assert!(read(&good, 1 << 20).is_ok());
     }
 
     #[test]

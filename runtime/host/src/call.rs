@@ -4,10 +4,11 @@
 //! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the
 //! timeout one that waits for something and so executes nothing the epoch could interrupt.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, Failure, FaultKind, ProviderFault};
+use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
@@ -39,7 +40,17 @@ pub(crate) struct Caller {
     name: String,
     /// Name and version as the provider describes itself, once it has.
     described: OnceLock<(String, String)>,
+    last_fault: Mutex<Option<LastFault>>,
     redactor: Arc<Redactor>,
+}
+
+/// The last time a provider misbehaved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastFault {
+    /// When.
+    pub at: Timestamp,
+    /// What it did, with its last lines of output.
+    pub fault: ProviderFault,
 }
 
 impl Caller {
@@ -52,8 +63,24 @@ impl Caller {
             slots: Arc::new(Semaphore::new(slots)),
             name,
             described: OnceLock::new(),
+            last_fault: Mutex::default(),
             redactor,
         }
+    }
+
+    /// What all its calls share.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The last call in which the provider misbehaved.
+    pub fn last_fault(&self) -> Option<LastFault> {
+        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember(&self, fault: &ProviderFault) {
+        let (at, fault) = (Timestamp::now(), fault.clone());
+        *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastFault { at, fault });
     }
 
     /// The text without secrets.
@@ -97,11 +124,16 @@ impl Caller {
                 "no instance was free for {wall_time:?} ({} calls at a time by limits.concurrency)",
                 self.env.limits.concurrency
             );
-            return Err(self.fault(FaultKind::Host, text, String::new()));
+            let fault = self.fault(FaultKind::Host, text, String::new());
+            self.remember(&fault);
+            return Err(fault);
         };
         let version = self.described.get().map_or("", |(_, version)| version);
         let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
-        let (cpu, log) = (CpuMeter::default(), GuestLog::new(self.env.limits.output_bytes, self.redactor.clone()));
+        let (cpu, log) = (
+            CpuMeter::default(),
+            GuestLog::new(self.env.limits.output_bytes, self.redactor.clone()),
+        );
         let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
         let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
         self.shared.metrics.instance_begins();
@@ -203,6 +235,7 @@ impl Call<'_> {
         let output = self.span.in_scope(|| self.log.finish());
         let message = self.caller.redactor.redact(message);
         let fault = self.caller.fault(kind, message, output);
+        self.caller.remember(&fault);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));
         self.end(Err(fault.into()))
     }

@@ -141,6 +141,15 @@ impl HostPattern {
         }
     }
 
+    /// Whether it means every host that the other one means.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (pattern, Self::Exact(host)) => pattern.matches(host),
+            (Self::Below(ours), Self::Below(theirs)) => theirs.ends_with(ours.as_str()),
+            (Self::Exact(_), Self::Below(_)) => false,
+        }
+    }
+
     /// Whether some host is meant by both.
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {

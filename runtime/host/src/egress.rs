@@ -42,7 +42,7 @@ pub struct Egress {
     /// One for each entry of the grants, in their order.
     clients: Vec<Arc<HttpClient>>,
     keyring: Arc<Keyring>,
-    budgets: RequestBudgets,
+    budgets: Arc<RequestBudgets>,
     metrics: EgressMetrics,
     log: RefusalLog,
 }
@@ -55,16 +55,17 @@ impl Egress {
         keyring: Arc<Keyring>,
         metrics: EgressMetrics,
     ) -> Result<Arc<Self>, GrantError> {
-        Self::with_clients(provider, grants, keyring, metrics, &HttpClients::default())
+        Self::with_clients(provider, grants, keyring, metrics, &HttpClients::default(), None)
     }
 
-    /// The same, with clients that are shared with other providers and with the predecessor of a swapped one.
+    /// The same, with clients that are shared with other providers, and with the budgets and pauses of the one whose place it may take.
     pub fn with_clients(
         provider: &str,
         grants: &Grants,
         keyring: Arc<Keyring>,
         metrics: EgressMetrics,
         shared: &HttpClients,
+        before: Option<&Self>,
     ) -> Result<Arc<Self>, GrantError> {
         grants.validate().map_err(GrantError)?;
         let (mut rules, mut clients, mut problems) = (Vec::new(), Vec::new(), Vec::new());
@@ -81,12 +82,13 @@ impl Egress {
             return Err(GrantError(problems));
         }
         let (provider, log) = (provider.to_owned(), RefusalLog::default());
+        let budgets = before.map_or_else(Arc::default, |before| before.budgets_for(&rules));
         Ok(Arc::new(Self {
             provider,
             rules,
             clients,
             keyring,
-            budgets: RequestBudgets::default(),
+            budgets,
             metrics,
             log,
         }))
@@ -127,7 +129,7 @@ impl Egress {
             connect: capped(options.connect_timeout, rule.grant.connect_timeout()),
             first_byte: capped(options.first_byte_timeout, response),
         };
-        let budget = self.budgets.of(&to, || self.rate(&to));
+        let budget = self.budgets.of(&to, || rate(&self.rules, &to));
         let admitted = match budget.turn(latest, &self.provider, &self.metrics).await {
             Ok(admitted) => admitted,
             Err(too_late) => return Ok(too_late),
@@ -147,10 +149,22 @@ impl Egress {
         Ok(Response::from_parts(head, body.boxed_unsync()))
     }
 
-    /// The budget for an API host: the smallest of all entries that fit it, whatever their methods.
-    fn rate(&self, to: &Destination) -> Option<Rate> {
-        let fitting = self.rules.iter().filter(|rule| rule.is_for(to));
-        fitting.filter_map(|rule| Rate::of(&rule.grant)).reduce(Rate::smaller)
+    /// Whether requests leave by the same clients: the same authorities, proxies and addresses, by content and not by file name.
+    pub(crate) fn has_clients_of(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.clients, &other.clients);
+        ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
+    }
+
+    /// The budgets for a successor with these rules: the very same ones when nothing about them changes.
+    fn budgets_for(&self, rules: &[Rule]) -> Arc<RequestBudgets> {
+        if rules
+            .iter()
+            .map(|rule| &rule.grant)
+            .eq(self.rules.iter().map(|rule| &rule.grant))
+        {
+            return Arc::clone(&self.budgets);
+        }
+        Arc::new(self.budgets.successor(|to| rate(rules, to)))
     }
 
     /// Counts, logs and remembers a refusal.
@@ -167,6 +181,12 @@ impl Egress {
         *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
         reason.error()
     }
+}
+
+/// The budget for an API host: the smallest of all entries that fit it, whatever their methods.
+fn rate(rules: &[Rule], to: &Destination) -> Option<Rate> {
+    let fitting = rules.iter().filter(|rule| rule.is_for(to));
+    fitting.filter_map(|rule| Rate::of(&rule.grant)).reduce(Rate::smaller)
 }
 
 /// Why there is no response.

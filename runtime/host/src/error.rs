@@ -59,6 +59,17 @@ pub enum LoadError {
         /// [`HostOptions::max_component_bytes`](crate::HostOptions::max_component_bytes).
         limit: u64,
     },
+    /// It is compressed, and damaged.
+    #[error(
+        "{}: cannot be unpacked: {problem}; compress the component again with `zstd -19`",
+        file.display()
+    )]
+    Packed {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        problem: String,
+    },
     /// The file is something else.
     #[error(
         "{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, made with \

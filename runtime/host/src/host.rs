@@ -12,9 +12,9 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use crate::adapter::{Adapter, Description, Mismatch};
-use crate::artifact::Artifact;
 use crate::cache::CodeCache;
 use crate::call::{Caller, LoadFacts, Shared};
+use crate::code::Code;
 use crate::egress::Egress;
 use crate::egress_metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
@@ -24,6 +24,7 @@ use crate::keys::Keyring;
 use crate::limits::Limits;
 use crate::metrics::{Metrics, Operation};
 use crate::provider::Provider;
+use crate::settings_digest::DigestKey;
 use crate::state::StateStore;
 use crate::v0_1::{self, V0_1};
 use crate::version::{self, Contract};
@@ -114,6 +115,7 @@ pub struct Host {
     cache: Arc<CodeCache>,
     clients: HttpClients,
     egress_metrics: EgressMetrics,
+    digest_key: DigestKey,
     options: HostOptions,
 }
 
@@ -132,6 +134,8 @@ impl Host {
         let cache = Arc::new(CodeCache::open(options.cache_dir.as_deref())?);
         let engine = engine::start(&options)?;
         let linker = linker(&engine).map_err(|error| HostError::Engine(format!("{error:#}")))?;
+        let no_random = || HostError::Engine("the system gives no random numbers".into());
+        let digest_key = DigestKey::generate().ok_or_else(no_random)?;
         let egress_metrics = EgressMetrics::default();
         egress_metrics.register(registry);
         let pool_size = usize::try_from(options.pool_size).unwrap_or(Semaphore::MAX_PERMITS);
@@ -143,8 +147,13 @@ impl Host {
             cache,
             clients: HttpClients::default(),
             egress_metrics,
+            digest_key,
             options,
         })
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
     }
 
     /// Uses these HTTP clients for the providers that are loaded from now on: tests bring names of their own with them.
@@ -155,10 +164,22 @@ impl Host {
     /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own
     /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens on a thread for blocking work.
     pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
+        self.load_after(file, settings, outside, None).await
+    }
+
+    /// Loads a component that may take the place of `before`, beside it: with the same code where the component is the same, the same locks,
+    /// and the same budgets and pauses of API hosts, but with a state of its own until it is switched to.
+    pub(crate) async fn load_after(
+        &self,
+        file: &Path,
+        settings: ProviderSettings,
+        outside: Outside,
+        before: Option<&Provider>,
+    ) -> Result<Provider, LoadError> {
         let started = Instant::now();
         let name = settings.name.clone();
-        let env = Arc::new(self.env(file, settings, outside)?);
-        let code = self.code(file).await?;
+        let env = Arc::new(self.env(file, settings, outside, before.map(Provider::env))?);
+        let code = self.code(file, before.map(|before| before.code().clone())).await?;
         self.shared.metrics.loaded(code.from_cache, started.elapsed());
         let code_time = started.elapsed();
 
@@ -166,7 +187,7 @@ impl Host {
         let caller = Caller::new(Arc::clone(&self.shared), env, name);
         let description = first_questions(file, &caller, adapter.as_ref()).await?;
         let facts = LoadFacts {
-            component_bytes: code.component_bytes,
+            component_bytes: code.bytes,
             from_cache: code.from_cache,
             code_time,
             load_time: started.elapsed(),
@@ -180,45 +201,51 @@ impl Host {
             load_time = ?facts.load_time,
             "provider loaded"
         );
-        Ok(Provider::new(caller, adapter, description, code.digest, facts))
+        Ok(Provider::new(caller, adapter, description, code, facts))
     }
 
     /// Puts settings into force, or finds all that is wrong with them.
-    fn env(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Env, LoadError> {
+    fn env(
+        &self,
+        file: &Path,
+        settings: ProviderSettings,
+        outside: Outside,
+        before: Option<&Env>,
+    ) -> Result<Env, LoadError> {
         let ProviderSettings {
-            name,
-            config_text,
-            values,
-            cluster_name,
-            cluster_cidrs,
-            grants,
-            limits,
-        } = settings;
+            name, grants, limits, ..
+        } = &settings;
         let mut problems = limits.problems(self.options.max_memory_bytes);
         let mut keep = |error: GrantError| problems.extend(error.0.iter().map(|problem| format!("grants.{problem}")));
         let keyring = Arc::new(Keyring::load(&grants.secrets).map_err(&mut keep).unwrap_or_default());
         let egress = Egress::with_clients(
-            &name,
-            &grants,
+            name,
+            grants,
             Arc::clone(&keyring),
             self.egress_metrics.clone(),
             &self.clients,
+            before.map(|before| before.egress.as_ref()),
         )
         .map_err(&mut keep)
         .ok();
         match egress {
-            Some(egress) if problems.is_empty() => Ok(Env {
-                config_text,
-                values,
-                cluster_name,
-                cluster_cidrs,
-                cluster_grant: grants.cluster,
-                limits,
-                keyring,
-                state: Arc::new(StateStore::new(grants.state.max_bytes)),
-                egress,
-                outside,
-            }),
+            Some(egress) if problems.is_empty() => {
+                let room = grants.state.max_bytes;
+                let state = before.map_or_else(|| StateStore::new(room), |before| before.state.successor(room));
+                Ok(Env {
+                    settings_digest: self.digest_key.digest(&settings, &keyring),
+                    config_text: settings.config_text,
+                    values: settings.values,
+                    cluster_name: settings.cluster_name,
+                    cluster_cidrs: settings.cluster_cidrs,
+                    grants: settings.grants,
+                    limits: settings.limits,
+                    keyring,
+                    state: Arc::new(state),
+                    egress,
+                    outside,
+                })
+            }
             _ => Err(LoadError::Settings {
                 file: file.into(),
                 problems,
@@ -227,14 +254,14 @@ impl Host {
     }
 
     /// Reads the file and gets its code, from the cache or by compiling.
-    async fn code(&self, file: &Path) -> Result<Code, LoadError> {
+    async fn code(&self, file: &Path, before: Option<Code>) -> Result<Code, LoadError> {
         let (engine, cache, limit) = (
             self.shared.engine.clone(),
             Arc::clone(&self.cache),
             self.options.max_component_bytes,
         );
         let path = file.to_owned();
-        let work = move || compile(&path, &engine, &cache, limit);
+        let work = move || Code::load(&path, &engine, &cache, limit, before);
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
             Err(LoadError::Invalid {
                 file: file.into(),
@@ -263,34 +290,6 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     v0_1::add_to_linker(&mut linker)?;
     Ok(linker)
-}
-
-struct Code {
-    component: Component,
-    component_bytes: usize,
-    digest: String,
-    from_cache: bool,
-}
-
-fn compile(file: &Path, engine: &Engine, cache: &CodeCache, limit: u64) -> Result<Code, LoadError> {
-    let artifact = Artifact::read(file, limit)?;
-    let (component, from_cache) = match cache.load(engine, &artifact) {
-        Some(component) => (component, true),
-        None => {
-            let component = Component::from_binary(engine, &artifact.bytes).map_err(|error| LoadError::Invalid {
-                file: file.into(),
-                problem: format!("{error:#}"),
-            })?;
-            cache.store(engine, &artifact, &component);
-            (component, false)
-        }
-    };
-    Ok(Code {
-        component,
-        component_bytes: artifact.bytes.len(),
-        digest: artifact.digest,
-        from_cache,
-    })
 }
 
 /// Compares the types of all exported functions and lets the provider describe itself.

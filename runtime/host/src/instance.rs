@@ -15,7 +15,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::cpu::CpuMeter;
 use crate::egress::{Egress, EgressHooks};
 use crate::engine::TABLE_ELEMENTS;
-use crate::grants::ClusterGrant;
+use crate::grants::Grants;
 use crate::guest_log::{GuestLog, Stream};
 use crate::keys::Keyring;
 use crate::limits::Limits;
@@ -42,12 +42,14 @@ pub(crate) struct Env {
     pub values: Vec<(String, String)>,
     pub cluster_name: String,
     pub cluster_cidrs: Vec<String>,
-    pub cluster_grant: ClusterGrant,
+    pub grants: Grants,
     pub limits: Limits,
     pub keyring: Arc<Keyring>,
     pub state: Arc<StateStore>,
     pub egress: Arc<Egress>,
     pub outside: Outside,
+    /// Stands for everything above that the operator set, secrets included; see `settings_digest`.
+    pub settings_digest: [u8; 32],
 }
 
 /// The objects a call is about: the only ones it may send Events for.

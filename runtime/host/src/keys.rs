@@ -166,9 +166,11 @@ impl Keyring {
         }
     }
 
-    /// Names and contents of all secrets.
+    /// Names and contents of all secrets, for the digest by which a changed one is noticed.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0.iter().map(|(name, granted)| (name.as_str(), granted.secret.expose()))
+        self.0
+            .iter()
+            .map(|(name, granted)| (name.as_str(), granted.secret.expose()))
     }
 
     /// A handle to the secret of that name.

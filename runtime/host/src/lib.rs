@@ -4,6 +4,7 @@
 //!   Host::load   artifact -> cache -> version -> v0_1 (link, types) -> provider
 //!   a call       provider -> call (slots, deadlines) -> instance (store, limits) -> adapter = v0_1 -> the guest
 //!   its imports  v0_1_imports -> keys, state, guest_log, Outside;  wasi:http -> egress -> http_client -> the cloud
+//!   a change     swap -> Host::load beside the running one -> grants, check, probe -> switch, or the last good one stays
 //!   its answer   v0_1_convert + answer -> the model's words;  or fault -> ProviderFault
 //! ```
 //!
@@ -28,6 +29,7 @@ mod answer;
 mod artifact;
 mod cache;
 mod call;
+mod code;
 mod cpu;
 mod engine;
 mod error;
@@ -38,10 +40,14 @@ mod instance;
 mod limits;
 mod metrics;
 mod provider;
+mod settings_digest;
+mod swap;
+mod swap_status;
 mod v0_1;
 mod v0_1_convert;
 mod v0_1_imports;
 mod version;
+mod wishes;
 
 // The egress, and what an operator grants.
 mod connect_deadline;
@@ -70,10 +76,13 @@ pub mod state;
 mod test_server;
 
 pub use adapter::{Description, HttpWish, Problem, SecretWish};
-pub use call::LoadFacts;
+pub use call::{LastFault, LoadFacts};
 pub use error::{HostError, LoadError};
 pub use grants::Grants;
 pub use host::{Host, HostOptions, ProviderSettings};
 pub use instance::Outside;
 pub use limits::Limits;
 pub use provider::Provider;
+pub use swap::SwappableProvider;
+pub use swap_status::{ProviderStatus, Swap, SwapResult};
+pub use wishes::Lack;

@@ -12,6 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::swap_status::SwapResult;
+
 /// What a provider is asked; the label `operation` and the name of the span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
@@ -80,6 +82,12 @@ struct ProviderLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SwapLabels {
+    provider: String,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LoadLabels {
     code: &'static str,
 }
@@ -93,6 +101,8 @@ pub(crate) struct Metrics {
     faults: Family<FaultLabels, Counter>,
     instances: Gauge,
     loads: Family<LoadLabels, Histogram, fn() -> Histogram>,
+    swaps: Family<SwapLabels, Counter>,
+    refused: Family<ProviderLabels, Gauge>,
 }
 
 impl Metrics {
@@ -109,6 +119,8 @@ impl Metrics {
             faults: Family::default(),
             instances: Gauge::default(),
             loads: Family::new_with_constructor(loads),
+            swaps: Family::default(),
+            refused: Family::default(),
         };
         let registry = registry.sub_registry_with_prefix("cloudwit_provider");
         registry.register(
@@ -138,6 +150,16 @@ impl Metrics {
             "Time it took to get a component's code, compiled now or found in the cache",
             Unit::Seconds,
             metrics.loads.clone(),
+        );
+        registry.register(
+            "swaps",
+            "Times that a change of a component, configuration or secret was looked at, by what came of it",
+            metrics.swaps.clone(),
+        );
+        registry.register(
+            "refused",
+            "1 while the files of a provider are not what runs, since they were refused",
+            metrics.refused.clone(),
         );
         metrics
     }
@@ -212,6 +234,24 @@ impl Metrics {
         self.loads
             .get_or_create(&LoadLabels { code })
             .observe(took.as_secs_f64());
+    }
+}
+
+impl Metrics {
+    /// A provider runs; its gauge is there from the start, so that an alert has something to compare.
+    pub fn runs(&self, provider: &str) {
+        let provider = provider.to_owned();
+        self.refused.get_or_create(&ProviderLabels { provider }).set(0);
+    }
+
+    /// A change of a provider's files was looked at.
+    pub fn swap(&self, provider: &str, result: SwapResult) {
+        let labels = ProviderLabels {
+            provider: provider.to_owned(),
+        };
+        self.refused.get_or_create(&labels).set(i64::from(result.is_refusal()));
+        let (provider, result) = (labels.provider, result.label());
+        self.swaps.get_or_create(&SwapLabels { provider, result }).inc();
     }
 }
 

@@ -7,10 +7,15 @@ use cloudwit_model::{
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
 
+use ring::digest::{Context, SHA256};
+
 use crate::adapter::{Adapter, Description, Problem};
-use crate::call::{Caller, LoadFacts};
-use crate::instance::Subjects;
+use crate::artifact::hex;
+use crate::call::{Caller, LastFault, LoadFacts};
+use crate::code::Code;
+use crate::instance::{Env, Subjects};
 use crate::metrics::Operation;
+use crate::wishes::{self, Lack};
 
 /// A provider that was loaded. Clones share everything; calls may run at the same time.
 #[derive(Clone)]
@@ -20,6 +25,8 @@ struct Inner {
     caller: Caller,
     adapter: Box<dyn Adapter>,
     description: Description,
+    code: Code,
+    /// Of the component and of all that was set for it.
     digest: String,
     facts: LoadFacts,
 }
@@ -28,7 +35,7 @@ impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Provider")
             .field("description", &self.0.description)
-            .field("digest", &self.0.digest)
+            .field("component", &self.0.code.digest)
             .finish()
     }
 }
@@ -38,15 +45,19 @@ impl Provider {
         caller: Caller,
         adapter: Box<dyn Adapter>,
         description: Description,
-        digest: String,
+        code: Code,
         facts: LoadFacts,
     ) -> Self {
+        let mut digest = Context::new(&SHA256);
+        digest.update(code.digest.as_bytes());
+        digest.update(&caller.env().settings_digest);
         caller.described_as(&description.name, &description.version);
         Self(Arc::new(Inner {
             caller,
             adapter,
             description,
-            digest,
+            code,
+            digest: hex(digest.finish().as_ref()),
             facts,
         }))
     }
@@ -59,6 +70,34 @@ impl Provider {
     /// How it was loaded.
     pub fn load_facts(&self) -> LoadFacts {
         self.0.facts
+    }
+
+    /// SHA-256 of the component, unpacked, in hexadecimal. [`Cloud::identity`] has another digest, into which its settings and secrets go too.
+    pub fn component_digest(&self) -> &str {
+        &self.0.code.digest
+    }
+
+    /// What it would like to be granted, with the configuration it has, and is not.
+    pub fn lacking(&self) -> Vec<Lack> {
+        wishes::lacking(&self.0.description, &self.env().grants)
+    }
+
+    /// The last call in which it misbehaved.
+    pub fn last_fault(&self) -> Option<LastFault> {
+        self.0.caller.last_fault()
+    }
+
+    pub(crate) fn env(&self) -> &Env {
+        self.0.caller.env()
+    }
+
+    pub(crate) fn code(&self) -> &Code {
+        &self.0.code
+    }
+
+    /// Whether nothing would be different if it took the other one's place: component, settings, secrets, authorities.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.0.digest == other.0.digest && self.env().egress.has_clients_of(&other.env().egress)
     }
 
     /// All mistakes the provider finds in its configuration; empty when there is none. Uses no network.
@@ -118,7 +157,10 @@ impl Cloud for Provider {
                 return Err(self.too_many(nodes.len()).into());
             }
             let mut session = self.0.caller.begin(Operation::Lookup, Subjects::nodes(nodes)).await?;
-            let mut answers = session.call.run(self.0.adapter.lookup(&mut session.store, nodes)).await?;
+            let mut answers = session
+                .call
+                .run(self.0.adapter.lookup(&mut session.store, nodes))
+                .await?;
             self.0.caller.redact_failures(&mut answers);
             Ok(answers)
         })

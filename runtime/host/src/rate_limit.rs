@@ -189,6 +189,20 @@ impl RateLimit {
         begins
     }
 
+    /// The same API host under another rate: the bucket is full again, the pause stays.
+    pub fn with_rate(&self, rate: Option<Rate>, now: Instant) -> Self {
+        let mut new = Self::new(rate, now);
+        if self.paused_until > now {
+            new.pause(self.paused_until - now, now);
+        }
+        new
+    }
+
+    /// The rate it keeps.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
     /// Whether forgetting it would change nothing.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.queue.is_empty() && self.trial == Trial::None && self.full_at <= now && self.paused_until <= now

@@ -27,6 +27,23 @@ const REMEMBERED: usize = 256;
 pub struct RequestBudgets(Mutex<HashMap<Destination, Arc<RequestBudget>>>);
 
 impl RequestBudgets {
+    /// The budgets of a provider with other grants that may take this one's place. An API host whose rate stays the same shares its budget,
+    /// so that a swap gives nobody a second burst; one with another rate keeps its pause.
+    pub fn successor(&self, rate: impl Fn(&Destination) -> Option<Rate>) -> Self {
+        let now = Instant::now();
+        let kept = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
+            let limit = lock(&budget.limit);
+            let rate = rate(to);
+            let budget = if limit.rate() == rate {
+                Arc::clone(budget)
+            } else {
+                Arc::new(RequestBudget::new(to, limit.with_rate(rate, now)))
+            };
+            (to.clone(), budget)
+        };
+        Self(Mutex::new(lock(&self.0).iter().map(kept).collect()))
+    }
+
     /// The budget for this API host, new with this rate if it is not known.
     pub fn of(&self, to: &Destination, rate: impl FnOnce() -> Option<Rate>) -> Arc<RequestBudget> {
         let mut known = lock(&self.0);
@@ -37,11 +54,7 @@ impl RequestBudgets {
         if known.len() >= REMEMBERED {
             known.retain(|_, budget| Arc::strong_count(budget) > 1 || !lock(&budget.limit).is_idle(now));
         }
-        let budget = Arc::new(RequestBudget {
-            to: to.clone(),
-            limit: Mutex::new(RateLimit::new(rate(), now)),
-            changed: Notify::new(),
-        });
+        let budget = Arc::new(RequestBudget::new(to, RateLimit::new(rate(), now)));
         known.insert(to.clone(), Arc::clone(&budget));
         budget
     }
@@ -56,6 +69,14 @@ pub struct RequestBudget {
 }
 
 impl RequestBudget {
+    fn new(to: &Destination, limit: RateLimit) -> Self {
+        Self {
+            to: to.clone(),
+            limit: Mutex::new(limit),
+            changed: Notify::new(),
+        }
+    }
+
     /// Waits for a turn that comes until `latest`. The error is the answer for who has none.
     pub async fn turn(
         self: &Arc<Self>,

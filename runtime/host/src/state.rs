@@ -68,6 +68,14 @@ impl Stored {
     fn rank(&self) -> Rank {
         (self.expires.is_none(), self.expires, self.version)
     }
+
+    /// How long it is still kept.
+    fn keep(&self, now: Instant) -> Keep {
+        Keep {
+            for_time: self.expires.map(|expires| expires.saturating_duration_since(now)),
+            over_swap: self.over_swap,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -186,16 +194,37 @@ impl StateStore {
         self.entries().remove(key);
     }
 
-    /// Forgets every entry that was not marked to stay over a swap. Locks stay with those who hold them.
-    pub fn drop_for_swap(&self) {
+    /// The empty store of the provider that may take this one's place, for at most this many bytes. They share their locks, since calls
+    /// of both run at the same time for a while, and nothing else: what the candidate is checked with must be its own.
+    pub fn successor(&self, max_bytes: u64) -> Self {
+        Self {
+            max_bytes,
+            entries: Mutex::default(),
+            locks: Arc::clone(&self.locks),
+        }
+    }
+
+    /// Takes over every entry that was marked to stay over a swap, unless it has one of that key itself or there is no room. The entries get
+    /// new versions, in their old order.
+    pub fn take_over(&self, predecessor: &Self) {
+        let mut kept: Vec<(u64, String, Vec<u8>, Keep)> = {
+            let (entries, now) = (predecessor.entries(), Instant::now());
+            let stays = entries.by_key.iter().filter(|(_, stored)| stored.over_swap);
+            stays
+                .map(|(key, stored)| (stored.version, key.clone(), stored.value.to_vec(), stored.keep(now)))
+                .collect()
+        };
+        kept.sort_unstable_by_key(|(version, ..)| *version);
         let mut entries = self.entries();
-        let gone: Vec<String> = entries
-            .by_key
-            .iter()
-            .filter(|(_, stored)| !stored.over_swap)
-            .map(|(key, _)| key.clone())
-            .collect();
-        gone.iter().for_each(|key| entries.remove(key));
+        for (version, key, value, keep) in kept {
+            let fits = entries.bytes + cost(&key, &value) <= self.max_bytes;
+            if fits && !entries.by_key.contains_key(&key) {
+                // What fits is stored without putting anything else out.
+                entries.version = entries.version.max(version);
+                let stored = entries.insert(&key, value, keep, Instant::now(), self.max_bytes);
+                debug_assert!(stored.is_ok(), "an entry that fits is stored");
+            }
+        }
     }
 
     /// Bytes in use and number of entries, for metrics.

@@ -140,10 +140,51 @@ async fn a_swap_keeps_only_what_was_marked() {
             },
         )
         .unwrap();
+    let successor = store.successor(store.max_bytes);
+    assert_eq!(keys(&successor), "", "it is checked with nothing but its own");
+    successor.take_over(&store);
+    assert_eq!(keys(&successor), "b");
+    assert_eq!(keys(&store), "ab", "calls that still run there keep all");
+    tokio::time::advance(Duration::from_secs(11)).await;
+    assert_eq!(keys(&successor), "", "the expiry stays the same");
+}
+
+const OVER_SWAP: Keep = Keep {
+    for_time: None,
+    over_swap: true,
+};
+
+#[tokio::test(start_paused = true)]
+async fn what_the_successor_wrote_itself_stays_and_versions_go_on() {
+    let (store, successor) = (room_for(3), room_for(3));
+    store.put("a", b"old".to_vec(), OVER_SWAP).unwrap();
+    let last = store.put("b", b"old".to_vec(), OVER_SWAP).unwrap();
+    successor.put("a", b"new".to_vec(), OVER_SWAP).unwrap();
+    successor.take_over(&store);
+    assert_eq!(successor.get("a").unwrap().value, b"new");
+    assert_eq!(successor.get("b").unwrap().value, b"old");
+    assert!(successor.get("b").unwrap().version > last);
+    assert!(successor.put("c", value(), FOR_EVER).unwrap() > successor.get("b").unwrap().version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_room_in_a_smaller_successor_is_left_behind() {
+    let (store, successor) = (room_for(3), room_for(1));
+    for key in ["a", "b", "c"] {
+        store.put(key, value(), OVER_SWAP).unwrap();
+    }
+    successor.take_over(&store);
+    assert_eq!(keys(&successor), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_held_by_a_call_of_the_old_one_is_respected_by_the_new_one() {
+    let store = room_for(1);
     let held = store.lock("lock", Duration::ZERO).await;
-    store.drop_for_swap();
-    assert_eq!(keys(&store), "b");
-    assert!(held.is_some() && store.lock("lock", Duration::ZERO).await.is_none());
+    let successor = store.successor(1000);
+    assert!(held.is_some() && successor.lock("lock", Duration::ZERO).await.is_none());
+    drop(held);
+    assert!(successor.lock("lock", Duration::ZERO).await.is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -253,7 +253,7 @@ fn not_granted(view: &str, line: &str) -> wit::cluster::NotGranted {
 
 impl wit::cluster::Host for CallState {
     fn nodes(&mut self) -> Result<Result<Vec<wit::cluster::Node>, wit::cluster::NotGranted>> {
-        if !self.env.cluster_grant.nodes {
+        if !self.env.grants.cluster.nodes {
             return Ok(Err(not_granted("all Nodes", "nodes")));
         }
         let nodes = self.env.outside.cluster.nodes();
@@ -266,7 +266,7 @@ impl wit::cluster::Host for CallState {
     }
 
     fn services(&mut self) -> Result<Result<Vec<wit::services::Service>, wit::cluster::NotGranted>> {
-        if !self.env.cluster_grant.services {
+        if !self.env.grants.cluster.services {
             return Ok(Err(not_granted("all Services", "services")));
         }
         Ok(Ok(self
