@@ -93,6 +93,8 @@ pub enum FaultKind {
     Hang,
     /// 200 with a body that is no JSON.
     Garbage,
+    /// 403 with what the request had as `Authorization` in its body, as careless services have it.
+    Echo,
 }
 
 /// Which requests fail, and how. Made with [`Fault::new`].

@@ -123,6 +123,10 @@ pub(crate) async fn pass(
         Some(FaultKind::Cut) => return cut(),
         Some(FaultKind::Hang) => std::future::pending().await,
         Some(FaultKind::Garbage) => return "<html>not what you expected".into_response(),
+        Some(FaultKind::Echo) => {
+            let sent = request.headers().get(header::AUTHORIZATION).cloned();
+            return refusal(403, &format!("nobody may come with {sent:?}"));
+        }
         Some(FaultKind::CutAfter) => {
             // The work is done before the connection goes.
             drop(answer(&shared, operation, request, next).await);
