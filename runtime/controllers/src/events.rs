@@ -87,6 +87,17 @@ impl EventSink for Events {
                 namespace: Some(namespace),
                 ..reference("Service", Some(name), Some(uid))
             },
+            Subject::Other {
+                api_version,
+                kind,
+                namespace,
+                name,
+                uid,
+            } => ObjectReference {
+                api_version: Some(api_version),
+                namespace,
+                ..reference(&kind, Some(name), uid)
+            },
         };
         let ObjectEvent {
             kind, reason, message, ..
