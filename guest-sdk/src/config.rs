@@ -16,7 +16,7 @@ use crate::json_reader;
 use crate::types::{Failure, Pair, Problem};
 
 /// Where a problem of the whole text is reported.
-const WHOLE: &str = "cloud-config";
+pub(crate) const WHOLE: &str = "cloud-config";
 
 /// For providers with nothing to configure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -72,6 +72,24 @@ pub fn parse_json(text: &str) -> Result<Json<'_>, Problem> {
     Json::parse(text).map_err(|mistake| Problem::new(WHOLE, ["this is no valid JSON: ", &mistake].concat()))
 }
 
+/// Reads whatever the text is: JSON when it starts with a brace, git-config syntax ([`gcfg`](crate::gcfg)) when with a section, else, with
+/// the feature `yaml`, YAML. For providers whose operators come from upstream with either.
+///
+/// # Errors
+/// Line and what was expected.
+pub fn parse_any(text: &str) -> Result<Json<'_>, Problem> {
+    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    match first.and_then(|line| line.bytes().next()) {
+        Some(b'{') => parse_json(text),
+        Some(b'[') => crate::gcfg::parse(text),
+        #[cfg(feature = "yaml")]
+        _ => crate::yaml::parse(text),
+        #[cfg(not(feature = "yaml"))]
+        _ => crate::gcfg::parse(text),
+    }
+}
+
 /// Reads and checks what the operator configured for this provider.
 pub(crate) fn read<P: Provider>() -> Result<P::Config, Problems> {
     let text = host::config_text();
@@ -98,9 +116,9 @@ fn merged<'a>(parsed: Option<Result<Json<'a>, Problem>>, values: Vec<Pair>, prob
     let mut tree = Json::Object(Vec::new());
     match parsed {
         Some(Ok(value @ Json::Object(_))) => tree = value,
+        Some(Ok(Json::Null)) | None => {}
         Some(Ok(_)) => problems.add(WHOLE, "the outermost value must be an object with keys"),
         Some(Err(problem)) => problems.add(problem.at, problem.message),
-        None => {}
     }
     for Pair { key, value } in values {
         if !put(&mut tree, &key, value) {
@@ -168,6 +186,21 @@ mod tests {
             "{problems:?}"
         );
         assert!(merge("[]", &[]).is_err());
+    }
+
+    #[test]
+    fn the_format_of_a_text_is_seen_from_its_beginning() {
+        let expected = Json::parse(r#"{"global": {"url": "a"}}"#).unwrap();
+        for text in [
+            r#" {"global": {"url": "a"}}"#,
+            "# from upstream\nglobal:\n  url: a\n",
+            "---\nglobal: {url: a}\n",
+        ] {
+            assert_eq!(parse_any(text), Ok(expected.clone()), "{text:?}");
+        }
+        let gcfg = parse_any("\u{feff}; from upstream\n# too\n\n  [Global]\nurl = a\n").unwrap();
+        let url = gcfg.get("global").and_then(|global| global.get("url"));
+        assert_eq!(url.and_then(Json::as_text), Some("a"));
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum Json<'a> {
     Text(Cow<'a, str>),
     /// A list.
     List(Vec<Json<'a>>),
+    /// A variable of a git-config text (`gcfg.rs`) with its values: the last one, or all where a list is wanted.
+    Repeated(Vec<Json<'a>>),
     /// Keys and values in their order; the last of equal keys counts.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
@@ -66,6 +68,7 @@ impl<'a> Json<'a> {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
+            Self::Repeated(values) => values.last().and_then(Self::as_text),
             _ => None,
         }
     }

@@ -161,6 +161,7 @@ pub(crate) fn name(value: &Json<'_>) -> String {
             ["the text \"", &short, "\""].concat()
         }
         Json::List(_) => "a list".into(),
+        Json::Repeated(values) => values.last().map_or_else(String::new, name),
         Json::Object(_) => "an object".into(),
     }
 }

@@ -61,8 +61,16 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// The value, or none if a stand-in is wanted here.
-    #[inline(never)]
     pub(crate) fn value(&self) -> Option<&'a Json<'a>> {
+        match self.written() {
+            Some(Json::Repeated(values)) => values.last(),
+            other => other,
+        }
+    }
+
+    /// The same with all values of a repeated variable.
+    #[inline(never)]
+    fn written(&self) -> Option<&'a Json<'a>> {
         let value = self.value?;
         let stand_ins = self.notes.stand_ins.borrow();
         (stand_ins.is_empty() || !stand_ins.contains(&self.path.text())).then_some(value)
@@ -108,8 +116,9 @@ impl<'a> Reader<'a> {
         let Some(value) = self.value() else { return false };
         match value {
             Json::Bool(flag) => return *flag,
-            Json::Text(text) if text == "true" => return true,
-            Json::Text(text) if text == "false" => return false,
+            // Values from the provider list are always text, and git-config has these words.
+            Json::Text(text) if is_one_of(text, ["true", "yes", "on", "1"]) => return true,
+            Json::Text(text) if is_one_of(text, ["false", "no", "off", "0"]) => return false,
             _ => self.wrong("true or false", value),
         }
         false
@@ -129,8 +138,8 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     pub(crate) fn items(&self) -> Items<'a> {
-        let items = match self.value() {
-            Some(Json::List(items)) => items.as_slice(),
+        let items = match self.written() {
+            Some(Json::List(items) | Json::Repeated(items)) => items.as_slice(),
             Some(other) => {
                 self.wrong("a list", other);
                 &[]
@@ -246,6 +255,10 @@ pub(crate) struct Entries<'a> {
 pub(crate) struct Variant<'a> {
     pub(crate) name: &'static str,
     pub(crate) content: Reader<'a>,
+}
+
+fn is_one_of(text: &str, words: [&str; 4]) -> bool {
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// What a number may be read from.

@@ -40,7 +40,7 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
             Some(Json::Number(text)) if text.starts_with('-') => self.deserialize_i64(visitor),
             Some(Json::Number(_)) => self.deserialize_u64(visitor),
             Some(Json::Text(text)) => visitor.visit_str(text),
-            Some(Json::List(_)) => visitor.visit_seq(self.items()),
+            Some(Json::List(_) | Json::Repeated(_)) => visitor.visit_seq(self.items()),
             Some(Json::Object(_)) => visitor.visit_map(self.entries()),
         }
     }

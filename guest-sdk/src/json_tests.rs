@@ -9,7 +9,7 @@ fn by_serde(value: &Json<'_>) -> serde_json::Value {
         Json::Bool(flag) => (*flag).into(),
         Json::Number(text) => serde_json::from_str(text).unwrap(),
         Json::Text(text) => text.as_ref().into(),
-        Json::List(items) => items.iter().map(by_serde).collect::<Vec<_>>().into(),
+        Json::List(items) | Json::Repeated(items) => items.iter().map(by_serde).collect::<Vec<_>>().into(),
         Json::Object(entries) => serde_json::Value::Object(
             entries
                 .iter()

@@ -40,6 +40,7 @@ pub mod bindings;
 pub mod config;
 pub mod context;
 pub mod failure;
+pub mod gcfg;
 #[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
 #[cfg(target_family = "wasm")]
@@ -59,6 +60,8 @@ pub mod state;
 pub mod testing;
 pub mod types;
 pub mod url;
+#[cfg(feature = "yaml")]
+pub mod yaml;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
