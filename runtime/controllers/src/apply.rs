@@ -17,6 +17,7 @@ use thiserror::Error;
 use tracing::{debug, info};
 
 use crate::dry_run::Said;
+use crate::leadership::{Leadership, NotLeading};
 use crate::metrics::Metrics;
 use crate::rights::with_advice;
 use crate::watch::Watched;
@@ -24,9 +25,6 @@ use crate::watch::Watched;
 /// A request that takes longer is given up and tried again later; otherwise one lost connection would hold a worker
 /// for ever.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-
-/// Whether this process may write right now.
-pub type Leadership = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Why a write did not happen.
 #[derive(Debug, Error)]
@@ -40,7 +38,7 @@ pub enum WriteError {
     /// The API server refuses it as it stands (invalid, forbidden, too large). Trying again soon does not help.
     #[error("the API server refuses it: {0}")]
     Refused(String),
-    /// Another replica leads now; nothing was written.
+    /// Another replica leads now; nothing was written, or it is unknown whether it was.
     #[error("this process does not lead any more")]
     NotLeading,
     /// The API server was not reached or failed. Retried with backoff.
@@ -66,6 +64,12 @@ impl WriteError {
             Self::NotLeading => "not_leading",
             Self::Unreachable(_) => "unreachable",
         }
+    }
+}
+
+impl From<NotLeading> for WriteError {
+    fn from(_: NotLeading) -> Self {
+        Self::NotLeading
     }
 }
 
@@ -148,7 +152,7 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// A writer that writes only while `leading` says so, and in a dry run never.
+    /// A writer that writes only while `leading` lasts, and in a dry run never.
     pub fn new(client: Client, metrics: Arc<Metrics>, leading: Leadership, dry_run: bool) -> Self {
         Self {
             client,
@@ -167,7 +171,7 @@ impl Apply {
     /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are
     /// checked here.
     pub fn is_leading(&self) -> bool {
-        (self.leading)()
+        self.leading.is_leading()
     }
 
     /// Whether nothing is written.
@@ -204,8 +208,8 @@ impl Apply {
         let api = K::api(self.client.clone(), target.namespace);
         let params = PatchParams::default();
         let result = match part {
-            Part::Object => within_limit(api.patch(target.name, &params, patch)).await,
-            Part::Status => within_limit(api.patch_status(target.name, &params, patch)).await,
+            Part::Object => self.send(api.patch(target.name, &params, patch)).await,
+            Part::Status => self.send(api.patch_status(target.name, &params, patch)).await,
         };
         self.count(resource, "patch", &result);
         result.map(Some)
@@ -228,9 +232,16 @@ impl Apply {
             uid: Some(unchanged.uid.clone()),
             resource_version: Some(unchanged.resource_version.clone()),
         });
-        let result = within_limit(async { api.delete(target.name, &params).await.map(|_| ()) }).await;
+        let result = self
+            .send(async { api.delete(target.name, &params).await.map(|_| ()) })
+            .await;
         self.count(K::RESOURCE, "delete", &result);
         result.map(|()| true)
+    }
+
+    /// Sends a write, unless the term ends first.
+    async fn send<T>(&self, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, WriteError> {
+        self.leading.write(within_limit(request)).await?
     }
 
     /// Whether to go on; false in a dry run, after saying what would have been done.
@@ -242,7 +253,7 @@ impl Apply {
         purpose: &str,
         patch: Option<&Patch<Value>>,
     ) -> Result<bool, WriteError> {
-        if !(self.leading)() {
+        if !self.leading.is_leading() {
             debug!(kind = K::KIND, %target, purpose, "dropped a write: another replica leads");
             self.metrics.wrote(resource, verb, WriteError::NotLeading.label());
             return Err(WriteError::NotLeading);

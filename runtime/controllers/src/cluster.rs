@@ -1,9 +1,10 @@
 //! Puts the crate together: caches, writer, Events, and the loops that are enabled and that the provider can serve.
 //!
 //! [`Cluster::new`] needs no network; the view and the Event sink it hands out work from then on (empty and queueing
-//! until [`Cluster::run`]). `run` lasts until shutdown; a loop that ends or panics ends it with an error that names
-//! the loop.
+//! until [`Cluster::run`]). `run` fills the caches at once, starts each loop as soon as this process leads, and lasts until shutdown; a
+//! loop that ends or panics ends it with an error that names the loop.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cloudwit_model::{Cloud, ClusterNode, ClusterView, EventSink};
@@ -15,10 +16,13 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::apply::{Apply, Leadership};
+use crate::apply::Apply;
+use crate::clients::Clients;
 use crate::dry_run::guarded;
 use crate::events::{EventWriter, Events};
 use crate::explain::Explain;
+use crate::leadership::Leadership;
+use crate::leading_cloud::LeadingCloud;
 use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::service_helpers::service_type;
@@ -44,10 +48,10 @@ pub enum ControllersError {
     },
 }
 
-/// What every loop has at hand; clones share it.
+/// What a loop has at hand; clones share it.
 #[derive(Clone)]
 pub struct Context {
-    /// The cloud.
+    /// The cloud, which refuses to be changed when the process does not lead.
     pub cloud: Arc<dyn Cloud>,
     /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
@@ -69,7 +73,7 @@ pub struct Context {
 
 /// The Kubernetes side of one process.
 pub struct Cluster {
-    client: Client,
+    clients: Clients,
     nodes: Arc<Cache<Node>>,
     services: Arc<Cache<Service>>,
     metrics: Arc<Metrics>,
@@ -77,31 +81,41 @@ pub struct Cluster {
     explain: Explain,
     event_writer: EventWriter,
     leading: Leadership,
+    led_apart: BTreeMap<Controller, Leadership>,
 }
 
 impl Cluster {
-    /// Prepares everything and registers the metrics.
-    pub fn new(client: Client, registry: &mut Registry) -> Self {
+    /// Prepares everything and registers the metrics. Leads at once unless told otherwise.
+    pub fn new(clients: impl Into<Clients>, registry: &mut Registry) -> Self {
+        let clients = clients.into();
         let metrics = Metrics::new(registry);
         let nodes = Arc::<Cache<Node>>::default();
-        let (events, event_writer) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+        let (events, event_writer) = Events::new(clients.events.clone(), metrics.clone(), nodes.clone());
         let services = Arc::<Cache<Service>>::default();
         Self {
-            client,
+            clients,
             explain: Explain::new(nodes.clone(), services.clone()),
             nodes,
             services,
             metrics,
             events,
             event_writer,
-            leading: Arc::new(|| true),
+            leading: Leadership::always(),
+            led_apart: BTreeMap::new(),
         }
     }
 
-    /// Writes only while `leading` answers true; other writes are dropped and counted.
+    /// Starts the loops when `leading` begins, and writes only while it lasts; other writes are dropped and counted.
     #[must_use]
-    pub fn while_leading(mut self, leading: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.leading = Arc::new(leading);
+    pub fn led_by(mut self, leading: Leadership) -> Self {
+        self.leading = leading;
+        self
+    }
+
+    /// The same for one controller that is led apart from the others, as in a migration from another manager.
+    #[must_use]
+    pub fn controller_led_by(mut self, controller: Controller, leading: Leadership) -> Self {
+        self.led_apart.insert(controller, leading);
         self
     }
 
@@ -123,7 +137,7 @@ impl Cluster {
         self.explain.clone()
     }
 
-    /// Runs the enabled controllers until `shutdown`.
+    /// Fills the caches, waits for leadership, and runs the enabled controllers until `shutdown`.
     ///
     /// A controller whose interface the provider does not export is left out with a warning, as upstream does.
     pub async fn run(
@@ -136,34 +150,24 @@ impl Cluster {
         if !mistakes.is_empty() {
             return Err(ControllersError::Options(mistakes));
         }
-        let apply = Apply::new(
-            self.client.clone(),
-            self.metrics.clone(),
-            self.leading.clone(),
-            options.dry_run,
-        );
-        let context = Context {
-            cloud: guarded(cloud, &apply),
-            nodes: self.nodes,
-            services: self.services,
-            apply,
-            events: self.events,
-            explain: self.explain,
-            metrics: self.metrics,
-            options: Arc::new(options),
-            shutdown: shutdown.clone(),
-        };
         let mut tasks = Tasks::default();
-        start_controllers(&mut tasks, &context);
-        let dry_run = context.options.dry_run;
-        tasks.start("the writer of Events", self.event_writer.run(self.leading, dry_run));
+        // The caches come first, so that a replica that waits can take over at once.
+        let caches = &self.clients.caches;
         tasks.start(
             "the watch of Nodes",
-            watch(context.nodes.clone(), self.client.clone(), context.metrics.clone()),
+            watch(self.nodes.clone(), caches.clone(), self.metrics.clone()),
         );
         tasks.start(
             "the watch of Services",
-            watch(context.services.clone(), self.client, context.metrics.clone()),
+            watch(self.services.clone(), caches.clone(), self.metrics.clone()),
+        );
+        let options = Arc::new(options);
+        for controller in options.controllers.iter().copied() {
+            self.start(&mut tasks, controller, &cloud, &options, &shutdown);
+        }
+        tasks.start(
+            "the writer of Events",
+            self.event_writer.run(self.leading, options.dry_run),
         );
         tokio::select! {
             // First, since loops end by themselves then.
@@ -175,40 +179,66 @@ impl Cluster {
             error = tasks.first_end() => Err(error),
         }
     }
+
+    /// Starts a controller, unless the provider or the options leave nothing for it to do.
+    fn start(
+        &self,
+        tasks: &mut Tasks,
+        controller: Controller,
+        cloud: &Arc<dyn Cloud>,
+        options: &Arc<Options>,
+        shutdown: &CancellationToken,
+    ) {
+        if let Some(reason) = not_started_because(controller, cloud.as_ref(), options) {
+            warn!(controller = controller.name(), "not started: {reason}");
+            return;
+        }
+        let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
+        let apply = Apply::new(
+            self.clients.of(controller).clone(),
+            self.metrics.clone(),
+            leading.clone(),
+            options.dry_run,
+        );
+        let context = Context {
+            cloud: guarded(Arc::new(LeadingCloud::new(cloud.clone(), leading.clone())), &apply),
+            nodes: self.nodes.clone(),
+            services: self.services.clone(),
+            apply,
+            events: self.events.clone(),
+            explain: self.explain.clone(),
+            metrics: self.metrics.clone(),
+            options: options.clone(),
+            shutdown: shutdown.clone(),
+        };
+        tasks.start(controller.name(), async move {
+            leading.begun().await;
+            info!(controller = controller.name(), "starting");
+            match controller {
+                Controller::CloudNode => crate::cloud_node::prepare(context).await,
+                Controller::CloudNodeLifecycle => crate::cloud_node_lifecycle::prepare(context).await,
+                Controller::ServiceLb => crate::service_lb::prepare(context).await,
+                Controller::NodeRoute => crate::node_route::prepare(context).await,
+            }
+        });
+    }
 }
 
-fn start_controllers(tasks: &mut Tasks, context: &Context) {
-    let abilities = context.cloud.abilities();
-    for controller in context.options.controllers.iter().copied() {
-        let supported = match controller {
-            Controller::CloudNode | Controller::CloudNodeLifecycle => abilities.instances,
-            Controller::ServiceLb => abilities.load_balancers,
-            Controller::NodeRoute => abilities.routes,
-        };
-        if !supported {
-            let provider = context.cloud.identity().name;
-            warn!(
-                controller = controller.name(),
-                provider, "not started: the provider does not export the interface it needs"
-            );
-            continue;
-        }
-        if controller == Controller::NodeRoute
-            && let Some(reason) = crate::node_route::not_started_because(&context.options.route)
-        {
-            warn!(controller = controller.name(), "not started: {reason}");
-            continue;
-        }
-        info!(controller = controller.name(), "starting");
-        // Each `prepare` registers its listeners before it returns the loop, so nothing that a watch brings is missed.
-        match controller {
-            Controller::CloudNode => tasks.start(controller.name(), crate::cloud_node::prepare(context.clone())),
-            Controller::CloudNodeLifecycle => {
-                tasks.start(controller.name(), crate::cloud_node_lifecycle::prepare(context.clone()));
-            }
-            Controller::ServiceLb => tasks.start(controller.name(), crate::service_lb::prepare(context.clone())),
-            Controller::NodeRoute => tasks.start(controller.name(), crate::node_route::prepare(context.clone())),
-        }
+/// Why there is nothing for this controller to do; none when there is.
+fn not_started_because(controller: Controller, cloud: &dyn Cloud, options: &Options) -> Option<String> {
+    let abilities = cloud.abilities();
+    let supported = match controller {
+        Controller::CloudNode | Controller::CloudNodeLifecycle => abilities.instances,
+        Controller::ServiceLb => abilities.load_balancers,
+        Controller::NodeRoute => abilities.routes,
+    };
+    match controller {
+        _ if !supported => Some(format!(
+            "the provider {} does not export the interface it needs",
+            cloud.identity().name
+        )),
+        Controller::NodeRoute => crate::node_route::not_started_because(&options.route),
+        _ => None,
     }
 }
 

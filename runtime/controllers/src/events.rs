@@ -18,8 +18,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-use crate::apply::{Leadership, WriteError};
+use crate::apply::WriteError;
 use crate::event_folding::{Folded, Folding, NewEvent};
+use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::options::Controller;
 use crate::watch::Cache;
@@ -53,6 +54,7 @@ impl Events {
             receiver,
             metrics: metrics.clone(),
             folding: Folding::default(),
+            leading: Leadership::always(),
         };
         (Self { sender, metrics, nodes }, writer)
     }
@@ -175,14 +177,16 @@ pub struct EventWriter {
     receiver: mpsc::Receiver<NewEvent>,
     metrics: Arc<Metrics>,
     folding: Folding,
+    leading: Leadership,
 }
 
 impl EventWriter {
-    /// Writes Events, one after the other, for as long as somebody can hand some over.
+    /// Writes Events while `leading` lasts, one after the other, for as long as somebody can hand some over.
     pub async fn run(mut self, leading: Leadership, dry_run: bool) {
+        self.leading = leading;
         while let Some(mut event) = self.receiver.recv().await {
             cut(&mut event.message, MESSAGE_BYTES);
-            if !leading() {
+            if !self.leading.is_leading() {
                 self.metrics.wrote("events", "create", "not_leading");
             } else if dry_run {
                 self.tell(&event);
@@ -297,12 +301,13 @@ impl EventWriter {
     {
         let mut attempt = 1;
         loop {
-            let error = match write().await {
-                Ok(()) => {
+            let error = match self.leading.write(write()).await {
+                Ok(Ok(())) => {
                     self.metrics.wrote("events", verb, "ok");
                     return Ok(());
                 }
-                Err(error) => WriteError::from(error),
+                Ok(Err(error)) => WriteError::from(error),
+                Err(not_leading) => not_leading.into(),
             };
             self.metrics.wrote("events", verb, error.label());
             match error {
@@ -311,6 +316,7 @@ impl EventWriter {
                     sleep(ATTEMPT_PAUSE).await;
                 }
                 WriteError::NotFound if verb == "patch" => return Err(error),
+                WriteError::NotLeading => return Err(error),
                 error => {
                     self.metrics.events_dropped.inc();
                     warn!(%error, "an Event could not be written");

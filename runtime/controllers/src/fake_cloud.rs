@@ -115,7 +115,7 @@ pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
         explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),
         nodes,
         services: Arc::default(),
-        apply: Apply::new(client, metrics.clone(), Arc::new(|| true), options.dry_run),
+        apply: Apply::new(client, metrics.clone(), crate::leadership::Leadership::always(), options.dry_run),
         events,
         metrics,
         options: Arc::new(options),

@@ -13,8 +13,10 @@
 
 pub mod apply;
 pub mod backoff;
+pub mod clients;
 pub mod cloud_node;
 pub mod cloud_node_deletion;
+mod cloud_node_lanes;
 pub mod cloud_node_lifecycle;
 pub mod cloud_node_lifecycle_plan;
 pub mod cloud_node_plan;
@@ -30,6 +32,8 @@ pub mod explain_object;
 pub mod explain_route;
 pub mod explain_service;
 pub mod guard;
+pub mod leadership;
+pub mod leading_cloud;
 pub mod metrics;
 pub mod node_addresses;
 pub mod node_labels;
@@ -64,8 +68,10 @@ pub mod watch;
 mod fake_cloud;
 mod sync;
 
+pub use clients::Clients;
 pub use cluster::{Cluster, ControllersError};
 pub use explain::{Explain, Explanation};
+pub use leadership::{Leadership, Term};
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
 };

@@ -48,6 +48,16 @@ impl Controller {
         }
     }
 
+    /// The name of its client: the end of its user agent and, with service accounts, the name of its account, for which the API server
+    /// brings a role `system:controller:NAME` along.
+    pub fn client_name(self) -> &'static str {
+        match self {
+            Self::CloudNode | Self::CloudNodeLifecycle => "node-controller",
+            Self::ServiceLb => "service-controller",
+            Self::NodeRoute => "route-controller",
+        }
+    }
+
     /// `source.component` of its Events. The underscore in the last one is upstream's.
     pub fn event_component(self) -> &'static str {
         match self {

@@ -307,7 +307,11 @@ impl Stage {
         let metrics = crate::metrics::Metrics::new(&mut prometheus_client::registry::Registry::default());
         let nodes_cache = Arc::default();
         let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));
-        let leads: crate::apply::Leadership = Arc::new(move || leading);
+        let leads = if leading {
+            crate::leadership::Leadership::always()
+        } else {
+            crate::leadership::Leadership::elected(Arc::new(|| std::time::Duration::ZERO)).1
+        };
         let apply = Apply::new(client, metrics.clone(), leads, dry_run);
         let controller = Arc::new(ServiceLb::new(Context {
             cloud: crate::dry_run::guarded(cloud.clone(), &apply),
@@ -322,7 +326,7 @@ impl Stage {
         }));
         controller.listen();
         let tasks = vec![
-            tokio::spawn(writer.run(Arc::new(|| true), dry_run)),
+            tokio::spawn(writer.run(crate::leadership::Leadership::always(), dry_run)),
             tokio::spawn(run(controller.clone())),
         ];
         let stage = Self {

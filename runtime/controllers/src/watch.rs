@@ -204,6 +204,19 @@ impl<K: Watched> Cache<K> {
         write(&self.listeners).push(Box::new(listener));
     }
 
+    /// As [`listen`](Self::listen), and brings what is there already as [`Change::Added`]. A change that comes at the same moment may be
+    /// told twice.
+    pub fn listen_from_start(&self, listener: impl Fn(&Key, Change<'_, K>) + Send + Sync + 'static) {
+        // Changes are told after the objects are stored, so what is not told because of this lock is found in the objects.
+        let mut listeners = write(&self.listeners);
+        let known: Vec<(Key, Arc<K>)> = read(&self.objects)
+            .iter()
+            .map(|(key, entry)| (key.clone(), entry.object.clone()))
+            .collect();
+        known.iter().for_each(|(key, object)| listener(key, Change::Added(object)));
+        listeners.push(Box::new(listener));
+    }
+
     /// Waits until the first list is complete.
     pub async fn synced(&self) {
         let mut synced = self.synced.subscribe();

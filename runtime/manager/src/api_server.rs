@@ -1,37 +1,240 @@
-//! The client of the API server, or one sentence why there is none.
+//! How the API server is reached, and one client for each part of the process.
+//!
+//! ```text
+//!   controller -> request_budget  waits for its turn          (--kube-api-qps, --kube-api-burst)
+//!              -> credentials     its own service account     (--use-service-account-credentials)
+//!              -> Leadership      writes only while it leads, and the API server is told to give up by the deadline
+//!              -> kube's client
+//! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use cloudwit_controllers::Leadership;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use kube::client::Body;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tower::BoxError;
+
+use crate::credentials::Account;
+use crate::request_budget::RequestBudget;
 
 /// How long a first answer of the API server may take; upstream waits as long (`app/controllermanager.go`).
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// A client for that kubeconfig, or for the service account of the Pod, whose API server has answered.
+/// The terms of the deadline are told to the API server only up to this; beyond it the API server has a limit of its own.
+const LONGEST_WRITE: Duration = Duration::from_secs(60);
+
+/// Flags about reaching the API server.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "API server")]
+pub struct ApiServerArgs {
+    /// Kubeconfig file; without it the service account of the Pod.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// URL of the API server; wins over the one in the kubeconfig.
+    #[arg(long, value_name = "URL")]
+    pub master: Option<Uri>,
+
+    /// Requests a second that each client (one for each controller) may make; 0 or less for no limit, since API servers since 1.20 limit
+    /// clients themselves (API priority and fairness) and what is written at a time is bounded by --concurrent-*-syncs.
+    #[arg(long, value_name = "N", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub kube_api_qps: f32,
+
+    /// Requests that each client may make at once after a rest, where --kube-api-qps limits it.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub kube_api_burst: u32,
+
+    /// Accepted for compatibility: application/json or application/vnd.kubernetes.protobuf. Cloudwit speaks JSON in both cases.
+    #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
+    pub kube_api_content_type: String,
+
+    /// Let each controller act as a service account of its own in kube-system (node-controller, service-controller, route-controller),
+    /// made if it is missing.
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub use_service_account_credentials: bool,
+}
+
+impl ApiServerArgs {
+    /// What is wrong with them.
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        if self.kube_api_qps.is_nan() || (self.kube_api_qps > 0.0 && self.kube_api_burst == 0) {
+            mistakes.push(format!(
+                "--kube-api-burst={}: with --kube-api-qps={} nothing could ever be asked; give at least 1",
+                self.kube_api_burst, self.kube_api_qps
+            ));
+        }
+        if !["application/json", "application/vnd.kubernetes.protobuf", ""]
+            .contains(&self.kube_api_content_type.as_str())
+        {
+            mistakes.push(format!(
+                "--kube-api-content-type={}: unknown; leave it away, or give application/json",
+                self.kube_api_content_type
+            ));
+        }
+        mistakes
+    }
+}
+
+/// A client for that kubeconfig, or for the service account of the Pod, whose API server has answered; for commands that only read.
 pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    let (config, origin) = match kubeconfig {
-        Some(file) => (from_file(file).await?, format!("--kubeconfig={}", file.display())),
-        None => (
+    let args = ApiServerArgs {
+        kubeconfig: kubeconfig.map(Path::to_owned),
+        ..ApiServerArgs::default()
+    };
+    Ok(ApiServer::connect(&args, "").await?.client("command")?)
+}
+
+/// An API server that has answered, and the way to it.
+pub struct ApiServer {
+    config: Config,
+    identity: String,
+    args: ApiServerArgs,
+}
+
+impl ApiServer {
+    /// Finds the API server of these flags and asks for its version. `identity` tells replicas apart in the audit log.
+    pub async fn connect(args: &ApiServerArgs, identity: &str) -> anyhow::Result<Self> {
+        let (config, origin) = config(args).await?;
+        let url = config.cluster_url.to_string();
+        let server = Self {
+            config,
+            identity: identity.to_owned(),
+            args: args.clone(),
+        };
+        let client = server
+            .client("start")
+            .with_context(|| format!("{origin}: no usable client"))?;
+        let answer = tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await;
+        let version = answer
+            .map_err(|_| anyhow!("no answer within {} s", FIRST_ANSWER.as_secs()))
+            .and_then(|answer| answer.map_err(|error| anyhow!(root_cause(&error))))
+            .map_err(|why| {
+                anyhow!(
+                    "the API server at {url} ({origin}) cannot be used: {why}; check address, certificate and network"
+                )
+            })?;
+        tracing::info!(%url, version = %version.git_version, "connected to the API server");
+        Ok(server)
+    }
+
+    /// A client with the credentials of the process, for what is done whether it leads or not. `name` ends its user agent.
+    pub fn client(&self, name: &'static str) -> Result<Client, kube::Error> {
+        self.bare_client(name, self.config.clone())
+    }
+
+    /// The client of a part of the process that writes only while it leads.
+    pub fn leading_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
+        self.behind(self.client(name)?, leading, None)
+    }
+
+    /// The same for a controller, which may have an account of its own.
+    pub fn controller_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
+        if !self.args.use_service_account_credentials {
+            return self.leading_client(name, leading);
+        }
+        let account = Account::new(name, self.leading_client("service-account-credentials", leading)?);
+        let mut config = self.config.clone();
+        config.auth_info = AuthInfo::default();
+        self.behind(self.bare_client(name, config)?, leading, Some(Arc::new(account)))
+    }
+
+    fn bare_client(&self, name: &'static str, mut config: Config) -> Result<Client, kube::Error> {
+        let agent = format!(
+            "cloudwit/{} ({}/{}) {name} {}",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            self.identity
+        );
+        let agent = HeaderValue::try_from(agent).map_err(|error| kube::Error::Service(error.into()))?;
+        config.headers.push((header::USER_AGENT, agent));
+        Client::try_from(config)
+    }
+
+    /// Puts a client behind its budget, its account and its leadership.
+    fn behind(
+        &self,
+        inner: Client,
+        leading: &Leadership,
+        account: Option<Arc<Account>>,
+    ) -> Result<Client, kube::Error> {
+        let budget = RequestBudget::new(self.args.kube_api_qps, self.args.kube_api_burst).map(Arc::new);
+        let leading = leading.clone();
+        let namespace = self.config.default_namespace.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (inner, leading) = (inner.clone(), leading.clone());
+            let (budget, account) = (budget.clone(), account.clone());
+            async move {
+                if let Some(budget) = budget {
+                    budget.turn().await;
+                }
+                match account {
+                    None => send(&inner, &leading, request).await,
+                    Some(account) => send_as(&account, &inner, &leading, request).await,
+                }
+            }
+        });
+        Ok(Client::new(service, namespace))
+    }
+}
+
+async fn send_as(
+    account: &Account,
+    inner: &Client,
+    leading: &Leadership,
+    mut request: Request<Body>,
+) -> Result<Response<Body>, BoxError> {
+    let bearer = account.bearer().await?;
+    request.headers_mut().insert(header::AUTHORIZATION, bearer.clone());
+    let response = send(inner, leading, request).await?;
+    if response.status() == StatusCode::UNAUTHORIZED {
+        account.refused(&bearer).await;
+    }
+    Ok(response)
+}
+
+/// Sends a request; one that changes something only while we lead, and with a limit for the API server too.
+async fn send(inner: &Client, leading: &Leadership, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+        return Ok(inner.send(request).await?);
+    }
+    let rest = leading.rest();
+    if rest < LONGEST_WRITE && !rest.is_zero() {
+        *request.uri_mut() = with_timeout(request.uri(), rest)?;
+    }
+    Ok(leading.write(inner.send(request)).await??)
+}
+
+/// The API server gives a request up after `timeout`, so that it does not carry out what we have given up ourselves.
+fn with_timeout(uri: &Uri, timeout: Duration) -> Result<Uri, http::uri::InvalidUri> {
+    let text = uri.to_string();
+    let text = text.trim_end_matches(['?', '&']);
+    let joint = if text.contains('?') { '&' } else { '?' };
+    format!("{text}{joint}timeout={}ms", timeout.as_millis().max(1)).parse()
+}
+
+/// The way to the API server, and where it was found.
+async fn config(args: &ApiServerArgs) -> anyhow::Result<(Config, String)> {
+    let (mut config, origin) = match (&args.kubeconfig, &args.master) {
+        (Some(file), _) => (from_file(file).await?, format!("--kubeconfig={}", file.display())),
+        (None, Some(url)) => (Config::new(url.clone()), format!("--master={url}")),
+        (None, None) => (
             Config::incluster().context(
                 "no kubeconfig and no service account: give --kubeconfig=FILE, or run in a Pod with a service account",
             )?,
             "the service account of this Pod".to_owned(),
         ),
     };
-    let url = config.cluster_url.to_string();
-    let client = Client::try_from(config).with_context(|| format!("{origin}: no usable client"))?;
-    let answer = tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await;
-    let version = answer
-        .map_err(|_| anyhow!("no answer within {} s", FIRST_ANSWER.as_secs()))
-        .and_then(|answer| answer.map_err(|error| anyhow!(root_cause(&error))))
-        .map_err(|why| {
-            anyhow!("the API server at {url} ({origin}) cannot be used: {why}; check address, certificate and network")
-        })?;
-    tracing::info!(%url, version = %version.git_version, "connected to the API server");
-    Ok(client)
+    if let Some(url) = &args.master {
+        config.cluster_url = url.clone();
+    }
+    Ok((config, origin))
 }
 
 async fn from_file(file: &Path) -> anyhow::Result<Config> {

@@ -31,6 +31,12 @@ pub struct Args {
     /// Flags about the provider.
     #[command(flatten)]
     pub provider: ProviderArgs,
+    /// Flags about reaching the API server.
+    #[command(flatten)]
+    pub api_server: crate::api_server::ApiServerArgs,
+    /// Flags about leader election.
+    #[command(flatten)]
+    pub leader_election: crate::leadership::LeaderElectionArgs,
     /// Flags about the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -78,10 +84,6 @@ pub struct ProviderArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
-    /// Kubeconfig file; without it the service account of the Pod.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-
     /// Marks in the cloud what belongs to this cluster.
     #[arg(long, value_name = "NAME", default_value = "kubernetes")]
     pub cluster_name: String,
@@ -89,10 +91,6 @@ pub struct ClusterArgs {
     /// Pod ranges: one CIDR, or two of different families joined by a comma. Needed for routes.
     #[arg(long, value_name = "CIDRS", default_value = "")]
     pub cluster_cidr: String,
-
-    /// Elect a leader among replicas. Not built in yet: run one replica.
-    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub leader_elect: bool,
 }
 
 /// Flags about the controllers.
@@ -237,7 +235,7 @@ mod tests {
             "--controllers=*,-service",
             "-v=2",
         ]);
-        assert!(!args.controllers.configure_cloud_routes && !args.cluster.leader_elect);
+        assert!(!args.controllers.configure_cloud_routes && !args.leader_election.leader_elect);
         assert_eq!(args.controllers.controllers, ["*", "-service"]);
         assert_eq!(args.logging.verbosity, 2);
     }

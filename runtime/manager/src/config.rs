@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::args::Args;
+use crate::leadership::Election;
 use crate::{provider_dir, selection};
 
 /// All mistakes of a configuration.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub controllers: Vec<Controller>,
     /// Pod ranges of the cluster.
     pub cluster_cidrs: Vec<IpNet>,
+    /// How replicas find out who works; none for a process that is alone.
+    pub election: Option<Election>,
 }
 
 /// The file of `--provider-settings`.
@@ -65,12 +68,11 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
     });
     let cluster_cidrs = cluster_cidrs(&args.cluster.cluster_cidr, &mut problems);
     check_periods(args, &mut problems);
-    if args.cluster.leader_elect {
-        problems.push(
-            "--leader-elect=true: leader election is not built in yet; run one replica with --leader-elect=false"
-                .into(),
-        );
-    }
+    problems.extend(args.api_server.mistakes());
+    let election = args.leader_election.election().unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        None
+    });
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
@@ -87,6 +89,7 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
         },
         controllers,
         cluster_cidrs,
+        election,
     })
 }
 
@@ -205,7 +208,7 @@ mod tests {
                 "--controllers=nope",
                 "--cluster-cidr=10.0.0.0/33",
                 "--node-monitor-period=0s",
-                "--leader-elect",
+                "--leader-elect-lease-duration=1s",
             ],
         )
         .unwrap_err()

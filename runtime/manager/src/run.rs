@@ -1,82 +1,130 @@
 //! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use cloudwit_controllers::Cluster;
-use cloudwit_host::{Host, HostOptions, Outside, Provider};
+use cloudwit_controllers::{Clients, Cluster, Controller, Leadership};
+use cloudwit_host::{Host, HostOptions, Outside, SwappableProvider};
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::args::Args;
-use crate::{api_server, config, options};
+use crate::api_server::ApiServer;
+use crate::leadership::Candidates;
+use crate::swap::{Reload, Source};
+use crate::{clock, config, options, providers, swap};
+
+/// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
+const LAST_WRITES: Duration = Duration::from_secs(10);
 
 /// Runs until told to stop. Nothing is written to the cluster before everything that can be checked has been checked.
 pub async fn run(args: Args) -> anyhow::Result<()> {
+    let args = Arc::new(args);
     let settings = config::resolve(&args)?;
     // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let client = api_server::connect(args.cluster.kubeconfig.as_deref()).await?;
+    let identity = clock::identity();
+    let server = ApiServer::connect(&args.api_server, &identity).await?;
+    let candidates = Candidates::new(identity, settings.election.clone());
     let mut registry = Registry::default();
-    let cluster = Cluster::new(client, &mut registry);
-    let options = options::controllers(&args, &settings);
+    let cluster = candidates.lead(Cluster::new(clients(&server, &candidates)?, &mut registry));
+    let mut options = options::controllers(&args, &settings);
+    options.controllers.retain(|controller| candidates.leadership_of(*controller).is_some());
     let provider = load(&args, settings, &cluster, &mut registry).await?;
+    tokio::spawn(probe(provider.clone(), candidates.leadership().clone()));
 
     let shutdown = CancellationToken::new();
+    let mut candidacy = candidates.run(&server, &mut registry)?;
     let admin = Admin::new(registry, cluster.explain());
     let mut pages = tokio::spawn(admin.serve(args.serving.admin_address, shutdown.clone()));
-    let mut loops = tokio::spawn(cluster.run(Arc::new(provider), options, shutdown.clone()));
+    let mut loops = tokio::spawn(cluster.run(provider, options, shutdown.clone()));
     tokio::select! {
         ended = &mut pages => ended.context("the admin pages crashed")?.context("the admin pages ended")?,
         ended = &mut loops => ended.context("the controllers crashed")?.context("the controllers ended")?,
+        lost = candidacy.lost() => return Err(lost),
         () = stop_signal()? => {
             tracing::info!("stopping");
+            let all_ended = candidacy.resign(LAST_WRITES).await;
             shutdown.cancel();
             loops.await.context("the controllers crashed")?.context("the controllers ended")?;
+            candidacy.release(all_ended).await;
         }
     }
     Ok(())
 }
 
-/// Loads the provider and lets it check its configuration; a cloud that does not answer now is no reason not to start.
+/// One client for each controller, with the rights and the leadership that it has.
+fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients, kube::Error> {
+    let main = candidates.leadership();
+    let of = |controller: Controller| {
+        let leading = candidates.leadership_of(controller).unwrap_or(main);
+        server.controller_client(controller.client_name(), leading)
+    };
+    Ok(Clients {
+        caches: server.client("shared-informers")?,
+        events: server.leading_client("events", main)?,
+        cloud_node: of(Controller::CloudNode)?,
+        cloud_node_lifecycle: of(Controller::CloudNodeLifecycle)?,
+        service_lb: of(Controller::ServiceLb)?,
+        node_route: of(Controller::NodeRoute)?,
+    })
+}
+
+/// The host, and the provider in it.
 async fn load(
-    args: &Args,
+    args: &Arc<Args>,
     settings: config::Settings,
     cluster: &Cluster,
     registry: &mut Registry,
-) -> anyhow::Result<Provider> {
+) -> anyhow::Result<Arc<SwappableProvider>> {
     let options = HostOptions {
         cache_dir: args.provider.cache_dir.clone(),
         ..HostOptions::default()
     };
-    let host = Host::new(options, registry)?;
+    let host = Arc::new(Host::new(options, registry)?);
     let outside = Outside {
         events: cluster.event_sink(),
         cluster: cluster.view(),
     };
-    let provider = host.load(&settings.component, settings.provider, outside).await?;
-    let problems = provider.check().await?;
-    if !problems.is_empty() {
-        let list: String = problems
-            .iter()
-            .map(|problem| format!("\n  - {}: {}", problem.at, problem.message))
-            .collect();
-        let file = args
-            .provider
-            .cloud_config
-            .as_ref()
-            .map_or("(none)".into(), |file| file.display().to_string());
-        bail!("the provider does not accept its configuration, --cloud-config={file}:{list}");
+    let reload: Reload = {
+        let args = args.clone();
+        Arc::new(move || match config::resolve(&args) {
+            Ok(settings) => Ok(source(&args, settings)),
+            Err(problems) => Err(problems.to_string()),
+        })
+    };
+    let election = &args.leader_election;
+    let subject = swap::subject(
+        &election.leader_elect_resource_namespace,
+        &election.leader_elect_resource_name,
+    );
+    providers::start(&host, source(args, settings), reload, outside, subject).await
+}
+
+/// What the provider is loaded from.
+fn source(args: &Args, settings: config::Settings) -> Source {
+    let config = args.provider.cloud_config.as_ref();
+    let file = config.map_or("(none)".into(), |file| file.display().to_string());
+    Source {
+        component: settings.component,
+        settings: settings.provider,
+        config_origin: format!("--cloud-config={file}"),
+        files: config.into_iter().chain(&args.provider.provider_settings).cloned().collect(),
     }
-    match provider.probe().await {
+}
+
+/// Says whether the cloud answers, once this process leads; one that waits leaves the cloud alone.
+async fn probe(provider: Arc<SwappableProvider>, leadership: Leadership) {
+    leadership.begun().await;
+    match provider.current().probe().await {
         Ok(()) => tracing::info!("the cloud answers"),
         Err(error) => tracing::warn!(%error, "the cloud cannot be used yet; trying on"),
     }
-    Ok(provider)
 }
 
 /// Ends when the process is asked to stop.

@@ -89,8 +89,11 @@ impl Deployment {
             format!("--cluster-name={CLUSTER_NAME}"),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--admin-address={admin}"),
-            "--leader-elect=false".to_owned(),
         ];
+        // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
+        if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
+            arguments.push("--leader-elect=false".to_owned());
+        }
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Ok((self.start("cloudwit", &arguments)?, format!("http://{admin}")))
     }

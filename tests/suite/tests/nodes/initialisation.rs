@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cloudwit_controllers::{Controller, ControllersError, Options};
+use cloudwit_controllers::{Controller, ControllersError, Leadership, Options};
 use cloudwit_model::{Address, AddressKind, Failure, Instance};
 use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder, eventually};
@@ -425,7 +425,10 @@ async fn a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> Result<()
     .await;
     running.stop().await;
     let running = Running::start_with(client.clone(), cloud.clone(), quick(), |cluster| {
-        cluster.while_leading(|| false)
+        // Its term has begun, and is over.
+        let (term, leading) = Leadership::elected(Arc::new(|| Duration::from_secs(10)));
+        term.renew(Duration::from_secs(9));
+        cluster.led_by(leading)
     });
     eventually(LONG, "dropped writes", || async {
         running.writes_with("nodes/status", "patch", "not_leading") >= 1.0

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
+use cloudwit_controllers::Leadership;
 use cloudwit_controllers::apply::{Apply, Part, Target, Unchanged, WriteError};
 use cloudwit_controllers::metrics::Metrics;
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Retry, Subject};
@@ -22,7 +23,7 @@ async fn the_writer_says_what_a_refusal_means() -> Result<()> {
     let apply = Apply::new(
         client.clone(),
         Metrics::new(&mut Registry::default()),
-        Arc::new(|| true),
+        Leadership::always(),
         false,
     );
     let node = NodeBuilder::new("writer-1").initialised().create(&client).await?;

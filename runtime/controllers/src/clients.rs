@@ -1,0 +1,49 @@
+//! One client of the API server for each part of the process, so that each has its own user agent, request budget, leadership and, where
+//! the process is told to use service accounts, its own rights.
+
+use kube::Client;
+
+use crate::options::Controller;
+
+/// The clients of the controllers.
+#[derive(Clone)]
+pub struct Clients {
+    /// Watches Nodes and Services; upstream's `shared-informers`.
+    pub caches: Client,
+    /// Writes Events.
+    pub events: Client,
+    /// Writes Nodes that join.
+    pub cloud_node: Client,
+    /// Taints and deletes Nodes.
+    pub cloud_node_lifecycle: Client,
+    /// Writes Services.
+    pub service_lb: Client,
+    /// Writes the condition of Nodes about routes.
+    pub node_route: Client,
+}
+
+impl Clients {
+    /// The client that a controller writes with.
+    pub fn of(&self, controller: Controller) -> &Client {
+        match controller {
+            Controller::CloudNode => &self.cloud_node,
+            Controller::CloudNodeLifecycle => &self.cloud_node_lifecycle,
+            Controller::ServiceLb => &self.service_lb,
+            Controller::NodeRoute => &self.node_route,
+        }
+    }
+}
+
+impl From<Client> for Clients {
+    /// The same client for everything.
+    fn from(client: Client) -> Self {
+        Self {
+            caches: client.clone(),
+            events: client.clone(),
+            cloud_node: client.clone(),
+            cloud_node_lifecycle: client.clone(),
+            service_lb: client.clone(),
+            node_route: client,
+        }
+    }
+}
