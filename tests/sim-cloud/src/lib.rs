@@ -11,6 +11,7 @@
 //! A cloud of its own with its own API, not a mock of one: tests change it as an administrator would (machines vanish, requests fail)
 //! and read what was asked of it. Ids are counted, so that two runs give the same ones. Nothing is kept on disk.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,17 +25,20 @@ mod control;
 mod counters;
 mod faults;
 mod page;
+mod tokens;
 mod traffic;
 mod wire;
 
 pub use counters::{Counters, OperationCount};
 pub use faults::{Fault, FaultKind, Operation};
+pub use tokens::TokenUse;
 pub use wire::{
     BalancerPort, BalancerSpec, BalancerState, LoadBalancer, Machine, MachineAddress, MachineState, Network,
     NewMachine, PortProtocol, Route, RouteSpec, Scheme, Zone,
 };
 
 use cloud::Cloud;
+use tokens::Tokens;
 use traffic::Traffic;
 
 /// How the cloud begins.
@@ -66,7 +70,7 @@ impl Default for SimCloudOptions {
 
 /// What handlers and [`SimCloud`] share.
 struct Shared {
-    token: String,
+    tokens: Tokens,
     cloud: Cloud,
     traffic: Traffic,
 }
@@ -74,6 +78,7 @@ struct Shared {
 /// A running cloud. It stops when this is dropped.
 pub struct SimCloud {
     address: SocketAddr,
+    token: String,
     shared: Arc<Shared>,
     server: JoinHandle<()>,
 }
@@ -94,7 +99,7 @@ impl SimCloud {
         let listener = TcpListener::bind(listen).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
-            token,
+            tokens: Tokens::new(token.clone()),
             cloud: Cloud::new(balancer_build_time),
             traffic: Traffic::new(latency, seed),
         });
@@ -108,6 +113,7 @@ impl SimCloud {
         });
         Ok(Self {
             address,
+            token,
             shared,
             server,
         })
@@ -123,9 +129,19 @@ impl SimCloud {
         self.address
     }
 
-    /// The bearer token.
+    /// The bearer token that was taken at the start.
     pub fn token(&self) -> &str {
-        &self.shared.token
+        &self.token
+    }
+
+    /// From now on takes these bearer tokens and no others.
+    pub fn set_tokens<S: Into<String>>(&self, tokens: impl IntoIterator<Item = S>) {
+        self.shared.tokens.set(tokens.into_iter().map(Into::into).collect());
+    }
+
+    /// How often and when each bearer token was sent, taken or not.
+    pub fn token_uses(&self) -> BTreeMap<String, TokenUse> {
+        self.shared.tokens.uses()
     }
 
     /// Adds machines. The answer has their order.
