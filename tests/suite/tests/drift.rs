@@ -1,0 +1,148 @@
+//! Load balancers that are deleted or changed outside: on a real API server, with the real process and the simulated cloud.
+//!
+//! When looks come, and in which order, is proven with a moved clock in `runtime/controllers/src/service_drift*.rs`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::time::{Duration, Instant};
+
+use cloudwit_sim_cloud::Operation;
+use cloudwit_test_support::rig::{Rig, SOON, ingress};
+use cloudwit_test_support::{ServiceBuilder, eventually};
+use k8s_openapi::api::core::v1::{Event, Service};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+
+const NAMES: [&str; 5] = ["deleted", "moved", "a", "b", "c"];
+
+/// Makes the Services and waits until all have addresses.
+async fn ready(rig: &mut Rig) -> Vec<Service> {
+    rig.start().unwrap();
+    for name in NAMES {
+        ServiceBuilder::new(name).create(&rig.client).await.unwrap();
+    }
+    let rig = &*rig;
+    eventually(SOON, "all have addresses", || async {
+        let services = rig.services().list(&ListParams::default()).await.unwrap().items;
+        let ready: Vec<Service> = services.into_iter().filter(|one| !ingress(one).is_empty()).collect();
+        (ready.len() == NAMES.len()).then_some(ready)
+    })
+    .await
+}
+
+fn id_of(rig: &Rig, services: &[Service], name: &str) -> String {
+    let service = services.iter().find(|service| service.name_any() == name).unwrap();
+    let balancers = rig.cloud.load_balancers();
+    balancers
+        .into_iter()
+        .find(|one| one.spec.owner == service.uid())
+        .unwrap()
+        .id
+}
+
+async fn drift_events(rig: &Rig, services: &[Service]) -> Vec<(String, String)> {
+    let events: Api<Event> = Api::default_namespaced(rig.client.clone());
+    let drifted = ListParams::default().fields("reason=LoadBalancerDrifted");
+    let mut found: Vec<(String, String)> = events
+        .list(&drifted)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|event| {
+            services
+                .iter()
+                .any(|service| service.uid() == event.involved_object.uid)
+        })
+        .map(|event| (event.involved_object.name.unwrap(), event.message.unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_balancer_deleted_or_moved_outside_is_made_right_and_the_others_are_left_alone() {
+    let mut rig = Rig::new(&["--service-drift-period=2s"]).await.unwrap();
+    let services = ready(&mut rig).await;
+    rig.cloud.reset_counters();
+    let (deleted, moved) = (id_of(&rig, &services, "deleted"), id_of(&rig, &services, "moved"));
+    rig.cloud.delete_load_balancer(&deleted).unwrap();
+    rig.cloud.set_load_balancer_address(&moved, "203.0.113.50").unwrap();
+    rig.settled("both have their new addresses", async || {
+        let deleted = ingress(&rig.services().get("deleted").await.unwrap());
+        let moved = ingress(&rig.services().get("moved").await.unwrap());
+        // The cloud counts its addresses up.
+        match (deleted.as_slice(), moved.as_slice()) {
+            ([new], [other]) if new == "198.51.100.6" && other == "203.0.113.50" => Ok(()),
+            found => Err(format!("{found:?}")),
+        }
+    })
+    .await;
+    rig.settled("Events say so", async || {
+        let events = drift_events(&rig, &services).await;
+        match events.as_slice() {
+            [(first, gone), (second, other)]
+                if first == "deleted"
+                    && gone.contains("gone from the cloud")
+                    && second == "moved"
+                    && other.contains("another address") =>
+            {
+                Ok(())
+            }
+            _ => Err(format!("{events:?}")),
+        }
+    })
+    .await;
+    assert_eq!(id_of(&rig, &services, "moved"), moved, "it is kept");
+    let counters = rig.cloud.counters();
+    assert_eq!(counters.requests(Operation::CreateLoadBalancer), 1);
+    for never in [
+        Operation::UpdateLoadBalancer,
+        Operation::UpdateTargets,
+        Operation::DeleteLoadBalancer,
+    ] {
+        assert_eq!(counters.requests(never), 0, "{never}");
+    }
+    for service in services
+        .iter()
+        .filter(|service| ["a", "b", "c"].contains(&service.name_any().as_str()))
+    {
+        let now = rig.services().get(&service.name_any()).await.unwrap();
+        assert_eq!(now.resource_version(), service.resource_version());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looks_never_cost_more_than_their_budget() {
+    // Everything is due all the time, but one look in a second is all there is.
+    let mut rig = Rig::new(&["--service-drift-period=100ms", "--service-drift-per-minute=60"])
+        .await
+        .unwrap();
+    ready(&mut rig).await;
+    let looks = || rig.cloud.counters().requests(Operation::ListLoadBalancers);
+    rig.cloud.reset_counters();
+    let began = Instant::now();
+    eventually(SOON, "there are looks", || async { looks() >= 6 }).await;
+    // Five pauses of a second between them; the first may have been late.
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(3_500), "{} looks in {took:?}", looks());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_period_of_nought_never_looks() {
+    let mut rig = Rig::new(&["--service-drift-period=0", "--route-reconciliation-period=1s"])
+        .await
+        .unwrap();
+    let services = ready(&mut rig).await;
+    rig.cloud
+        .delete_load_balancer(&id_of(&rig, &services, "deleted"))
+        .unwrap();
+    rig.cloud.reset_counters();
+    // A clock that the process itself ticks: with looks switched on there were many by then.
+    eventually(SOON, "other loops have come round", || async {
+        rig.cloud.counters().requests(Operation::ListRoutes) >= 4
+    })
+    .await;
+    let counters = rig.cloud.counters();
+    assert_eq!(counters.requests(Operation::ListLoadBalancers), 0, "{counters:?}");
+    assert_eq!(counters.requests(Operation::GetLoadBalancer), 0, "{counters:?}");
+    assert_eq!(drift_events(&rig, &services).await, []);
+}
