@@ -100,6 +100,7 @@ async fn load(
     };
     let election = &args.leader_election;
     let subject = swap::subject(
+        |variable| std::env::var(variable).ok(),
         &election.leader_elect_resource_namespace,
         &election.leader_elect_resource_name,
     );

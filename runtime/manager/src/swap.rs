@@ -103,10 +103,10 @@ fn event(before: Option<&Swap>, swap: &Swap) -> Option<(EventKind, &'static str)
     }
 }
 
-/// What Events about this process are about: its Pod, if the downward API tells which; else the Lease that its leader holds, which is there
+/// What Events about this process are about: its Pod, if the downward API tells which in these variables of the environment; else the Lease that its leader holds, which is there
 /// in every cluster and is where upstream writes about leadership.
-pub fn subject(lease_namespace: &str, lease: &str) -> Subject {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+pub fn subject(variable: impl Fn(&str) -> Option<String>, lease_namespace: &str, lease: &str) -> Subject {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     match (variable("POD_NAME"), variable("POD_NAMESPACE")) {
         (Some(name), Some(namespace)) => Subject::Other {
             api_version: "v1".into(),
@@ -144,6 +144,34 @@ mod tests {
             message: message.into(),
             took: Duration::ZERO,
             may_pass_later: false,
+        }
+    }
+
+    #[test]
+    fn events_are_about_the_pod_where_it_is_known_and_else_about_the_lease() {
+        let pod = |name: &str| Some(name.to_lowercase()).filter(|_| name.starts_with("POD_"));
+        let on = |subject| match subject {
+            Subject::Other {
+                kind,
+                namespace,
+                name,
+                uid,
+                ..
+            } => (kind, namespace.unwrap(), name, uid),
+            other => panic!("{other:?}"),
+        };
+        let (kind, namespace, name, uid) = on(subject(pod, "kube-system", "ccm"));
+        assert_eq!(
+            (kind.as_str(), namespace.as_str(), name.as_str()),
+            ("Pod", "pod_namespace", "pod_name")
+        );
+        assert_eq!(uid.as_deref(), Some("pod_uid"));
+        for variables in [|_: &str| None, |_: &str| Some(String::new())] {
+            let (kind, namespace, name, _) = on(subject(variables, "kube-system", "ccm"));
+            assert_eq!(
+                (kind.as_str(), namespace.as_str(), name.as_str()),
+                ("Lease", "kube-system", "ccm")
+            );
         }
     }
 
