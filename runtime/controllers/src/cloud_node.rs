@@ -223,11 +223,18 @@ impl CloudNode {
         }
     }
 
+    /// Notes that an attempt failed, and answers whether it is time to say so.
+    fn is_to_be_told(&self, taken: &Taken, reason: &str, retry: Retry) -> bool {
+        let (mut waiting, now) = (lock(&self.waiting), Instant::now());
+        let due = waiting.failed(taken.key(), reason, now);
+        // Nobody should have to wait for the next attempt to learn that the credentials are wrong.
+        due || (retry == Retry::Slowly && waiting.tell_now(taken.key(), now))
+    }
+
     /// The Node keeps its taint and is tried again. From time to time an Event and an annotation say why.
     async fn not_yet(&self, taken: Taken, node: Arc<Node>, reason: String, retry: Retry) {
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
-        let due = lock(&self.waiting).failed(taken.key(), &reason, Instant::now());
-        if due {
+        if self.is_to_be_told(&taken, &reason, retry) {
             let provider = self.context.cloud.identity().name;
             warn!(node = %taken.key(), provider, reason, "still not initialised");
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");

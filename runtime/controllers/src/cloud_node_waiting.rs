@@ -68,6 +68,15 @@ impl Waiting {
         due
     }
 
+    /// The next attempt is far away, so it has to be told now. Answers whether it was not told before.
+    pub fn tell_now(&mut self, key: &str, now: Instant) -> bool {
+        let Some(wait) = self.nodes.get_mut(key).filter(|wait| wait.told.is_none()) else {
+            return false;
+        };
+        wait.told = Some(now);
+        true
+    }
+
     /// Forgets all but these.
     pub fn keep_only(&mut self, keys: &HashSet<&str>) {
         self.nodes.retain(|key, _| keys.contains(&**key));
@@ -105,6 +114,18 @@ mod tests {
             [0, 1, 2, 3, 301, 302, 303, 602].map(|seconds| waiting.failed(&key, "no", at(seconds))),
             [false, false, true, false, false, true, false, true]
         );
+    }
+
+    #[test]
+    fn what_is_not_tried_again_soon_is_told_at_once_and_once() {
+        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
+        assert!(!waiting.tell_now("a", start), "nothing has failed");
+        assert!(!waiting.failed(&key, "denied", start));
+        assert!(waiting.tell_now("a", start));
+        assert!(!waiting.tell_now("a", start));
+        let soon = start + Duration::from_secs(20);
+        assert!(!waiting.failed(&key, "denied", soon), "it was told");
+        assert!(waiting.failed(&key, "denied", start + AGAIN));
     }
 
     #[test]

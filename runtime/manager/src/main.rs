@@ -4,40 +4,56 @@ mod admin;
 mod api_server;
 mod args;
 mod clock;
+mod cluster_args;
+mod command_line;
 mod config;
+mod controller_args;
 mod credentials;
+mod delegation_args;
 mod duration;
 mod explain;
 mod explain_answer;
 mod explain_fallback;
 mod explain_pages;
+mod feature_gates;
+mod flag_checks;
+mod go_values;
 mod leader_migration;
 mod leadership;
 mod lease;
 mod lease_metrics;
 mod lease_plan;
+mod logging_args;
+mod no_effect_args;
+mod node_deletion_args;
 mod options;
+mod provider_args;
 mod provider_dir;
 mod providers;
 mod request_budget;
 mod run;
+mod secure_serving_args;
 mod selection;
 mod swap;
 mod swap_files;
 mod swap_plan;
 mod telemetry;
+mod tls_options;
+mod version;
+mod webhook_args;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = args::Args::parse();
-    telemetry::init(&args.logging);
     let ended = match args.command {
+        // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
-        None => run::run(args).await.map(|()| ExitCode::SUCCESS),
+        None => {
+            telemetry::init(&args.logging);
+            run::run(args).await.map(|()| ExitCode::SUCCESS)
+        }
     };
     match ended {
         Ok(code) => code,

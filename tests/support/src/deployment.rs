@@ -27,6 +27,7 @@ const START: Duration = Duration::from_secs(60);
 pub struct Deployment {
     folder: PathBuf,
     programs: PathBuf,
+    bare: bool,
 }
 
 impl Deployment {
@@ -47,7 +48,14 @@ impl Deployment {
         Ok(Self {
             folder: folder.to_owned(),
             programs: programs.to_owned(),
+            bare: false,
         })
+    }
+
+    /// For a component that takes no configuration and needs no grants.
+    #[must_use]
+    pub fn bare(self) -> Self {
+        Self { bare: true, ..self }
     }
 
     /// The folder with all files and logs.
@@ -83,8 +91,6 @@ impl Deployment {
             format!("--kubeconfig={}", kubeconfig.display()),
             "--cloud-provider=sim".to_owned(),
             format!("--provider-dir={}", self.folder.join("providers").display()),
-            format!("--cloud-config={}", config.display()),
-            format!("--provider-settings={}", settings.display()),
             format!("--cache-dir={}", self.folder.join("cache").display()),
             format!("--cluster-name={CLUSTER_NAME}"),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
@@ -93,6 +99,10 @@ impl Deployment {
         // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
         if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
             arguments.push("--leader-elect=false".to_owned());
+        }
+        if !self.bare {
+            arguments.push(format!("--cloud-config={}", config.display()));
+            arguments.push(format!("--provider-settings={}", settings.display()));
         }
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Ok((self.start("cloudwit", &arguments)?, format!("http://{admin}")))
