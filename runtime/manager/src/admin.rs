@@ -33,7 +33,11 @@ impl Admin {
     }
 
     /// Serves until shutdown.
-    pub async fn serve(self, address: SocketAddr, shutdown: CancellationToken) -> anyhow::Result<()> {
+    pub async fn serve(self, address: Option<SocketAddr>, shutdown: CancellationToken) -> anyhow::Result<()> {
+        let Some(address) = address else {
+            shutdown.cancelled().await;
+            return Ok(());
+        };
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("--admin-address={address}: cannot listen there; give a free address"))?;

@@ -55,7 +55,7 @@ pub struct ApiServerArgs {
 
     /// Let each controller act as a service account of its own in kube-system (node-controller, service-controller, route-controller),
     /// made if it is missing.
-    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = crate::go_values::boolean)]
     pub use_service_account_credentials: bool,
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::args::Args;
 use crate::leadership::Election;
-use crate::{provider_dir, selection};
+use crate::{flag_checks, provider_dir, selection};
 
 /// All mistakes of a configuration.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct SettingsFile {
 
 /// Checks all flags and reads the files they name.
 pub fn resolve(args: &Args) -> Result<Settings, Problems> {
-    let mut problems = Vec::new();
+    let mut problems = flag_checks::mistakes(args);
     let component = component(args, &mut problems);
     let config_text = cloud_config(args.provider.cloud_config.as_deref(), &mut problems);
     let file = settings_file(args.provider.provider_settings.as_deref(), &mut problems);

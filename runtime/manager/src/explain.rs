@@ -48,7 +48,7 @@ pub struct ExplainArgs {
     pub object: Object,
 
     /// Where the running Cloudwit serves its admin pages.
-    #[arg(long, global = true, value_name = "IP:PORT", default_value = "127.0.0.1:10258")]
+    #[arg(long, global = true, value_name = "IP:PORT", default_value = crate::secure_serving_args::DEFAULT_ADMIN_ADDRESS)]
     pub admin_address: SocketAddr,
 
     /// Kubeconfig file, for when no Cloudwit answers; without it the service account of the Pod.

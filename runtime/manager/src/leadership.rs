@@ -37,7 +37,7 @@ const UNHEALTHY_AFTER: Duration = Duration::from_secs(20);
 #[command(next_help_heading = "Leader election")]
 pub struct LeaderElectionArgs {
     /// Work only while holding a Lease, so that of several replicas one works and the others wait.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = crate::go_values::boolean)]
     pub leader_elect: bool,
 
     /// How long a Lease is left to a leader that has gone silent. Longer than --leader-elect-renew-deadline.
@@ -65,7 +65,7 @@ pub struct LeaderElectionArgs {
     pub leader_elect_resource_namespace: String,
 
     /// Lead the controllers of --leader-migration-config under a Lease of their own, while they move from another manager to this one.
-    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = crate::go_values::boolean)]
     pub enable_leader_migration: bool,
 
     /// Which controllers move, as a LeaderMigrationConfiguration; without it routes, services and cloud-node-lifecycle.

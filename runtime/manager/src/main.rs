@@ -46,12 +46,22 @@ use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let command_line::Parsed { args, matches } = match command_line::parse(std::env::args()) {
+        Ok(parsed) => parsed,
+        Err(ended) => ended.exit(),
+    };
+    if let Ok(Some(text)) = args.version.text() {
+        print!("{text}");
+        return ExitCode::SUCCESS;
+    }
     let ended = match args.command {
         // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
         None => {
             telemetry::init(&args.logging);
+            for note in flag_checks::without_effect(&matches).into_iter().chain(args.features.notes()) {
+                tracing::warn!("{note}");
+            }
             run::run(args).await.map(|()| ExitCode::SUCCESS)
         }
     };

@@ -2,8 +2,9 @@
 
 use cloudwit_controllers::{LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share};
 
-use crate::args::{Args, NodeDeletionChoice};
+use crate::args::Args;
 use crate::config::Settings;
+use crate::node_deletion_args::NodeDeletionChoice;
 
 /// What the controllers work with.
 pub fn controllers(args: &Args, settings: &Settings) -> Options {

@@ -41,7 +41,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let mut candidacy = candidates.run(&server, &mut registry)?;
     let admin = Admin::new(registry, cluster.explain());
-    let mut pages = tokio::spawn(admin.serve(args.serving.admin_address, shutdown.clone()));
+    let mut pages = tokio::spawn(admin.serve(args.admin.admin_address.0, shutdown.clone()));
     let mut loops = tokio::spawn(cluster.run(provider, options, shutdown.clone()));
     tokio::select! {
         ended = &mut pages => ended.context("the admin pages crashed")?.context("the admin pages ended")?,

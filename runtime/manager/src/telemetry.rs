@@ -2,30 +2,9 @@
 
 use std::io::IsTerminal;
 
-use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-/// Flags about logging.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Logging")]
-pub struct LoggingArgs {
-    /// How much to log, as klog counts: 0 and 1 inform, 2 to 4 debug, 5 and more trace. `RUST_LOG` overrides it.
-    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
-    pub verbosity: u8,
-
-    /// `text` for people, `json` for machines.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub logging_format: LogFormat,
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// One readable line.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
+use crate::logging_args::{LogFormat, LoggingArgs};
 
 /// Directives for our crates at this verbosity; what we import stays quiet unless asked for by `RUST_LOG`.
 fn directives(verbosity: u8) -> String {

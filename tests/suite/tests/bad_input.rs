@@ -79,7 +79,12 @@ impl Scene {
         let before = self.written().await;
         let kubeconfig = format!("--kubeconfig={}", self.server.kubeconfig().display());
         let folder = format!("--provider-dir={}", self.folder.path().display());
-        let mut all = vec![kubeconfig, folder, "--admin-address=127.0.0.1:0".to_owned()];
+        let mut all = vec![
+            kubeconfig,
+            folder,
+            "--admin-address=127.0.0.1:0".to_owned(),
+            "--secure-port=0".to_owned(),
+        ];
         all.extend_from_slice(flags);
         let output = run(all).await;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -95,6 +95,7 @@ impl Deployment {
             format!("--cluster-name={CLUSTER_NAME}"),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--admin-address={admin}"),
+            "--secure-port=0".to_owned(),
         ];
         // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
         if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
@@ -124,7 +125,7 @@ impl Deployment {
 }
 
 /// The grants that `sim` needs: its API on loopback, and the token for it.
-fn settings(port: &str, token: &Path) -> String {
+pub fn settings(port: &str, token: &Path) -> String {
     format!(
         "grants:\n  http:\n    \
          - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, DELETE], allowLoopback: true}}\n  \

@@ -1,0 +1,44 @@
+//! Values of flags as Go's flag library reads them, so that a manifest written for upstream parses here.
+
+/// Go's `strconv.ParseBool`.
+pub fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        other => Err(format!("{other:?} is neither true nor false")),
+    }
+}
+
+/// A list without its empty entries: `--flag=` clears the default, as upstream's empty value does.
+pub fn entries(list: &[String]) -> Vec<String> {
+    list.iter()
+        .map(|entry| entry.trim().to_owned())
+        .filter(|entry| !entry.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn booleans_are_read_as_go_reads_them() {
+        for text in ["1", "t", "T", "true", "TRUE", "True"] {
+            assert_eq!(boolean(text), Ok(true));
+        }
+        for text in ["0", "f", "F", "false", "FALSE", "False"] {
+            assert_eq!(boolean(text), Ok(false));
+        }
+        assert!(
+            boolean("yes")
+                .unwrap_err()
+                .contains("\"yes\" is neither true nor false")
+        );
+    }
+
+    #[test]
+    fn an_empty_value_clears_a_list() {
+        assert!(entries(&[String::new()]).is_empty());
+        assert_eq!(entries(&["/healthz ".into(), String::new()]), ["/healthz"]);
+    }
+}
