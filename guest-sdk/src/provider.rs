@@ -50,7 +50,8 @@ pub trait Provider: Sized {
 pub trait Instances: Provider {
     /// Looks many machines up, in the order and number of `nodes` (at most 1,000). List pages of machines instead of asking for each.
     ///
-    /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud said does not exist; when in doubt, fail.
+    /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud said does not exist; when in doubt, fail. But a
+    /// 404 for exactly this machine is no failure, it is `Absent`: as a failure it would keep the Node for ever.
     ///
     /// # Errors
     /// What prevents every look-up: the cloud cannot be reached, the token is refused.
@@ -75,6 +76,9 @@ pub trait LoadBalancers: Provider {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure>;
 
     /// Creates it or brings it to what the Service asks for. `token` is the one of the `pending` answer that this call continues.
+    ///
+    /// It succeeds as soon as there is an address: targets that are not healthy yet are no reason to wait. It is also called from time
+    /// to time although nothing changed, to undo changes by hand; where all is right it should only read.
     ///
     /// # Errors
     /// `pending` while the cloud works on it; else what the cloud said.
