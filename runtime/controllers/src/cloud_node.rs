@@ -70,7 +70,13 @@ impl CloudNode {
         let waiting = Arc::<Mutex<Waiting>>::default();
         let (adds, forgets) = (queue.clone(), waiting.clone());
         context.nodes.listen(move |key, change| match change {
-            Change::Deleted(_) => lock(&forgets).done(key),
+            Change::Deleted(_) => {
+                lock(&forgets).done(key);
+                // Looked at once more, which ends a pause or follows work in progress, and forgets it for good.
+                if adds.look(key).is_some() {
+                    adds.add(key.clone());
+                }
+            }
             change if is_work(&change) => adds.add(key.clone()),
             _ => {}
         });

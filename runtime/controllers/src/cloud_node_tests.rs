@@ -106,3 +106,50 @@ async fn nodes_of_other_providers_are_not_asked_about() {
     let story = Story::start(Ok(absent()), foreign, Options::default());
     assert_eq!(story.calls_within(1000).await, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_remembered_about_nodes_that_are_gone() {
+    let cloud = FakeCloud::new(Ok(absent()));
+    let (context, _registry) = context(cloud.clone(), Options::default());
+    let controller = Arc::new(CloudNode::new(context.clone()));
+    let running = controller.clone();
+    tokio::spawn(async move { running.run().await });
+    context.nodes.fill(tainted(1000));
+    // By now they pause for minutes.
+    sleep(Duration::from_secs(900)).await;
+    let remembered = || (lock(&controller.waiting).keys().len(), controller.queue.len());
+    assert_eq!(remembered(), (1000, 1000));
+    let calls = cloud.count();
+    context.nodes.fill(tainted(1));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(remembered(), (1, 1), "only about the one that is left");
+    assert_eq!(cloud.count(), calls, "and nobody was asked about the others");
+}
+
+/// The Node is deleted while the cloud is asked about it: what the attempt notes afterwards is forgotten as well.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_goes_during_its_attempt_is_forgotten() {
+    let cloud = FakeCloud::new(Ok(absent()));
+    let (context, _registry) = context(cloud, Options::default());
+    let controller = CloudNode::new(context.clone());
+    context.nodes.fill(tainted(1));
+    let batch = controller.queue.take_batch(10, Duration::ZERO).await.unwrap();
+    let nodes = batch.into_iter().map(|taken| {
+        let node = context.nodes.get(taken.key()).unwrap();
+        (taken, node)
+    });
+    let nodes: Vec<_> = nodes.collect();
+    context.nodes.fill(Vec::new());
+    controller.initialise_nodes(nodes).await;
+    assert_eq!(
+        (lock(&controller.waiting).keys().len(), controller.queue.len()),
+        (1, 1),
+        "noted too late"
+    );
+    let batch = controller.queue.take_batch(10, Duration::ZERO);
+    let batch = tokio::time::timeout(Duration::ZERO, batch)
+        .await
+        .expect("it comes at once");
+    controller.sort(batch.unwrap(), &mut Lanes::new(1));
+    assert_eq!((lock(&controller.waiting).keys().len(), controller.queue.len()), (0, 0));
+}

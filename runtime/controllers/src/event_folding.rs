@@ -22,6 +22,10 @@ const BURST: f64 = 25.0;
 const REFILL: Duration = Duration::from_secs(300);
 /// Memory of each kind is bounded; the longest unused goes first. client-go keeps as many.
 const REMEMBERED: usize = 4096;
+/// An Event lives for an hour on an API server with default flags; then there is none to be counted up.
+const EVENT_LIFE: Duration = Duration::from_secs(3600);
+/// How often to look for memories that make no difference any more, those of deleted objects above all.
+const SWEEP: Duration = Duration::from_secs(60);
 /// How a folded Event begins.
 const FOLDED: &str = "(combined from similar events): ";
 
@@ -102,11 +106,13 @@ pub struct Folding {
     buckets: HashMap<Memory, Bucket>,
     similar: HashMap<Memory, Similar>,
     written: HashMap<Memory, Written>,
+    swept: Option<Instant>,
 }
 
 impl Folding {
     /// Decides about an Event.
     pub fn fold(&mut self, event: &NewEvent, now: Instant) -> Folded {
+        self.sweep(now);
         let object = &event.object;
         let speaker = Memory::of((
             event.component,
@@ -143,6 +149,17 @@ impl Folding {
     pub fn written(&mut self, memory: Memory, name: String, count: i32, now: Instant) {
         forget_oldest(&mut self.written, |written| written.at);
         self.written.insert(memory, Written { name, count, at: now });
+    }
+
+    /// Forgets what would be as new.
+    fn sweep(&mut self, now: Instant) {
+        if self.swept.is_some_and(|last| now - last < SWEEP) {
+            return;
+        }
+        self.swept = Some(now);
+        self.buckets.retain(|_, bucket| now - bucket.at < REFILL.mul_f64(BURST));
+        self.similar.retain(|_, similar| now - similar.at <= SIMILAR_WINDOW);
+        self.written.retain(|_, written| now - written.at < EVENT_LIFE);
     }
 
     fn may_speak(&mut self, speaker: Memory, now: Instant) -> bool {
@@ -273,6 +290,22 @@ mod tests {
         assert_eq!(write(&mut folding, &event("a", "x"), now + REFILL / 2), Folded::Limited);
         assert_ne!(write(&mut folding, &event("a", "x"), now + REFILL), Folded::Limited);
         assert_eq!(write(&mut folding, &event("a", "x"), now + REFILL), Folded::Limited);
+    }
+
+    #[test]
+    fn what_makes_no_difference_any_more_is_forgotten() {
+        let (mut folding, start) = (Folding::default(), Instant::now());
+        for number in 0..1000 {
+            write(&mut folding, &event(&format!("node-{number}"), "x"), start);
+        }
+        let mut sizes_after = |time: Duration| {
+            write(&mut folding, &event("last", "x"), start + time);
+            (folding.similar.len(), folding.written.len(), folding.buckets.len())
+        };
+        assert_eq!(sizes_after(SIMILAR_WINDOW), (1001, 1001, 1001));
+        assert_eq!(sizes_after(SIMILAR_WINDOW + SWEEP), (1, 1001, 1001));
+        assert_eq!(sizes_after(EVENT_LIFE), (1, 1, 1001));
+        assert_eq!(sizes_after(REFILL.mul_f64(BURST)), (1, 1, 1));
     }
 
     #[test]

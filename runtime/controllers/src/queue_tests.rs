@@ -204,6 +204,24 @@ async fn work_that_is_dropped_counts_as_a_failure_and_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_is_wanted_all_the_time_waits_its_turn() {
+    let queue = queue();
+    let keys = ["busy", "a", "b", "c"];
+    keys.iter().for_each(|key| queue.add(*key));
+    let mut order = Vec::new();
+    for _ in 0..3 * keys.len() {
+        let taken = next(&queue).await;
+        order.push(taken.key().to_string());
+        // One is changed while it is worked on, every time; so are the others, after it.
+        queue.add(taken.key().clone());
+        taken.finish(Outcome::Done);
+        queue.add("busy");
+    }
+    let expected: Vec<&str> = keys.iter().copied().cycle().take(order.len()).collect();
+    assert_eq!(order, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_workers_share_a_queue_without_losing_a_key() {
     let queue = queue();
     let workers: Vec<_> = (0..4)

@@ -317,3 +317,7 @@ mod dry_run_tests;
 #[cfg(test)]
 #[path = "service_lb_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "service_lb_scale_tests.rs"]
+mod scale_tests;

@@ -5,12 +5,13 @@
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cloudwit_model::Target;
 use k8s_openapi::api::core::v1::Node;
 
-use crate::node_view::{AUTOSCALER_DELETES, Readiness, has_taint, node_ref, provider_id, readiness};
+use crate::node_view::{AUTOSCALER_DELETES, Readiness, has_taint, node_ref, readiness};
 
 /// Takes a Node out of all load balancers (`api core/v1:LabelNodeExcludeBalancers`).
 pub const EXCLUSION_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -44,8 +45,11 @@ fn untainted(node: &Node) -> bool {
     !has_taint(node, AUTOSCALER_DELETES)
 }
 
-fn id(node: &Node) -> String {
-    provider_id(node).map(|id| id.as_str().to_owned()).unwrap_or_default()
+fn id(node: &Node) -> &str {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref())
+        .unwrap_or_default()
 }
 
 /// What an update of a Node has to change before load balancers are looked at (`shouldSyncUpdatedNode`). A Node that appears or
@@ -66,55 +70,69 @@ impl NodeFacts {
         Self {
             included: included(node),
             untainted: untainted(node),
-            provider_id: id(node),
+            provider_id: id(node).to_owned(),
         }
     }
 }
 
-/// The nodes a load balancer sends traffic to: name to provider id. Cheap to clone and to compare with itself.
-#[derive(Debug, Clone, Default)]
-pub struct TargetSet(Arc<BTreeMap<String, String>>);
+/// The nodes a load balancer sends traffic to, as much of them as it takes to tell whether they are the same: their names and
+/// provider ids as a digest, and the names that Events show.
+///
+/// Each load balancer's set is remembered, and while Nodes join they are all different: a thousand sets of five thousand names would
+/// be half a gigabyte.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TargetSet {
+    len: usize,
+    digest: u128,
+    first: Arc<[String]>,
+}
 
 impl TargetSet {
     /// The eligible ones among these Nodes.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
         let eligible = nodes.into_iter().filter(|node| eligible(node));
-        let names = eligible.filter_map(|node| Some((node.metadata.name.clone()?, id(node))));
-        Self(Arc::new(names.collect()))
+        let targets: BTreeMap<&str, &str> = eligible
+            .filter_map(|node| Some((node.metadata.name.as_deref()?, id(node))))
+            .collect();
+        if targets.is_empty() {
+            return Self::default();
+        }
+        Self {
+            len: targets.len(),
+            digest: digest(&targets),
+            first: targets.keys().take(MAX_NODE_NAMES).map(ToString::to_string).collect(),
+        }
     }
 
     /// Number of nodes.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.len
     }
 
     /// Whether no node is there.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Names in their order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.len == 0
     }
 
     /// The first [`MAX_NODE_NAMES`] names as upstream's Events print them: `[a b c <7 more>]`.
     pub fn short_list(&self) -> String {
-        let mut names: Vec<String> = self.names().take(MAX_NODE_NAMES).map(str::to_owned).collect();
-        if self.len() > MAX_NODE_NAMES {
-            names.push(format!("<{} more>", self.len() - MAX_NODE_NAMES));
+        let names = self.first.join(" ");
+        match self.len - self.first.len() {
+            0 => format!("[{names}]"),
+            more => format!("[{names} <{more} more>]"),
         }
-        format!("[{}]", names.join(" "))
     }
 }
 
-impl PartialEq for TargetSet {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
+/// 128 bits, so that two sets are not taken for one by chance.
+fn digest(targets: &BTreeMap<&str, &str>) -> u128 {
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        (seed, targets).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }
-
-impl Eq for TargetSet {}
 
 /// The eligible Nodes as a provider gets them, by name.
 pub fn targets<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Vec<Target> {

@@ -306,11 +306,7 @@ fn only_eligible_nodes_are_picked_whatever_their_order() {
         .collect();
     assert_eq!(names, [("a", true), ("c", false), ("e", false)]);
     assert_eq!(targets[0].node.provider_id.as_deref(), Some("x://1"));
-    assert_eq!(
-        set(&nodes).names().collect::<Vec<_>>(),
-        ["a", "c", "e"],
-        "the set and the list agree"
-    );
+    assert_eq!(set(&nodes).short_list(), "[a c e]", "the set and the list agree");
 }
 
 #[test]
@@ -324,4 +320,24 @@ fn at_most_twenty_node_names_are_listed() {
     assert_eq!(set(&nodes(2)).short_list(), "[n00 n01]");
     assert!(set(&nodes(20)).short_list().ends_with("n18 n19]"));
     assert!(set(&nodes(27)).short_list().ends_with("n18 n19 <7 more>]"));
+}
+
+#[test]
+fn a_set_of_five_thousand_nodes_is_as_small_as_one_of_twenty_and_knows_each_node() {
+    let nodes = || (0..5000).map(|index| node(&format!("n{index:04}")).id(&format!("x://{index}")));
+    let all = set(&nodes().collect::<Vec<_>>());
+    let TargetSet { len, digest: _, first } = all.clone();
+    assert_eq!((len, first.len()), (5000, MAX_NODE_NAMES));
+    assert_eq!(all, set(&nodes().rev().collect::<Vec<_>>()), "in any order");
+    let without = |gone: usize| {
+        set(&nodes()
+            .enumerate()
+            .filter(|(at, _)| *at != gone)
+            .map(|(_, node)| node)
+            .collect::<Vec<_>>())
+    };
+    assert_ne!(without(2500), without(2501), "of two sets of one size");
+    let mut renewed: Vec<Build> = nodes().collect();
+    renewed[4999] = node("n4999").id("x://new");
+    assert_ne!(all, set(&renewed), "another machine behind the last name");
 }
