@@ -1,117 +1,223 @@
 //! `--dry-run` of the real process: it says what it would do and does nothing, neither to the cluster nor to the cloud.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{Operation, SimCloud, SimCloudOptions};
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud, SimCloudOptions};
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{CLUSTER_NAME, Deployment, TOKEN};
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
 use k8s_openapi::api::core::v1::{Event, Node, Service};
-use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, Client, ResourceExt};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// What a dry run has to say here, each once: Node, Service, route and the deletion of a Node whose machine is gone.
-const EXPECTED: [&str; 5] = [
-    "end the initialisation",
-    "add the load balancer finalizer",
-    "the provider would be asked for a load balancer",
-    "this route would change",
-    "its machine is gone",
+/// What changes something in the cloud.
+const WRITES: [Operation; 5] = [
+    Operation::CreateLoadBalancer,
+    Operation::UpdateLoadBalancer,
+    Operation::UpdateTargets,
+    Operation::DeleteLoadBalancer,
+    Operation::ChangeRoutes,
 ];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_tells_every_write_once_and_makes_none() {
-    let build = || (programs::cloudwit(), guests::provider("sim"));
-    let (program, provider) = tokio::task::spawn_blocking(build).await.unwrap();
-    let server = ApiServer::start().await.unwrap();
-    let cloud = SimCloud::start(SimCloudOptions {
-        token: TOKEN.into(),
-        ..SimCloudOptions::default()
-    });
-    let cloud = cloud.await.unwrap();
-    cloud.add_numbered_machines("new", 1);
-    let client = server.client();
-    let new = NodeBuilder::new("new-0").create(&client);
-    new.await.unwrap();
-    let old = NodeBuilder::new("old")
-        .provider_id("sim://vm-1")
-        .pod_cidr("10.244.1.0/24")
-        .initialised();
-    old.create(&client).await.unwrap();
-    let gone = NodeBuilder::new("gone")
-        .provider_id("sim://vm-99")
-        .initialised()
-        .ready(None);
-    gone.create(&client).await.unwrap();
-    ServiceBuilder::new("web").create(&client).await.unwrap();
-    let (nodes, services): (Api<Node>, Api<Service>) =
-        (Api::all(client.clone()), Api::default_namespaced(client.clone()));
-    let versions = async || {
+/// What a dry run has to say here, each once.
+const EXPECTED: [&str; 18] = [
+    // A Node joins, another one's machine is gone.
+    "purpose=\"end the initialisation\"",
+    "purpose=\"its machine is gone\"",
+    "object=\"gone\" reason=\"MachineNotFound\"",
+    "object=\"gone\" reason=\"DeletingNode\"",
+    // A new Service: its finalizer, and its load balancer with ports and nodes.
+    "target=default/web verb=\"patch\" purpose=\"add the load balancer finalizer\"",
+    "dry run: this load balancer would be ensured service=\"default/web\" ports=\"80/Tcp\" nodes=3 names=\"gone new-0 old\"",
+    "dry run: the cloud has no such load balancer; it would be created service=default/web",
+    "object=\"web\" reason=\"EnsuringLoadBalancer\"",
+    // One that was made before: the cloud is asked what there is, and asked again and again.
+    "dry run: this load balancer would be ensured service=\"default/made\" ports=\"80/Tcp\" nodes=3 names=\"gone new-0 old\"",
+    "dry run: the cloud has this load balancer already; it would be brought to this state service=default/made",
+    // One that is being deleted.
+    "dry run: this load balancer would be deleted service=\"default/leaving\"",
+    "target=default/leaving verb=\"patch\" purpose=\"remove the load balancer finalizer\"",
+    "object=\"leaving\" reason=\"DeletingLoadBalancer\"",
+    "object=\"leaving\" reason=\"DeletedLoadBalancer\"",
+    // Routes: one is missing, one is left over.
+    "dry run: this route would be created destination=\"10.244.1.0/24\" node=\"old\"",
+    "destination=\"10.244.9.0/24\" node=\"(none)\"",
+    "target=old verb=\"patch\" purpose=\"say whether the Node has its routes\"",
+    // And nodes change while it runs.
+    "dry run: this load balancer would get these nodes service=\"default/made\" nodes=4 names=\"gone late new-0 old\"",
+];
+
+/// A cluster in which a Cloudwit has worked before, the cloud, and where to start the next one.
+struct Scene {
+    client: Client,
+    cloud: SimCloud,
+    server: ApiServer,
+    deployment: Deployment,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let build = || (programs::cloudwit(), guests::provider("sim"));
+        let (program, provider) = tokio::task::spawn_blocking(build).await.unwrap();
+        let server = ApiServer::start().await.unwrap();
+        let options = SimCloudOptions {
+            token: TOKEN.into(),
+            ..SimCloudOptions::default()
+        };
+        let cloud = SimCloud::start(options).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let deployment = Deployment::new(&folder.path().join("run"), program.parent().unwrap(), &provider).unwrap();
+        let scene = Self {
+            client: server.client(),
+            cloud,
+            server,
+            deployment,
+            _folder: folder,
+        };
+        scene.work_before().await;
+        scene
+    }
+
+    /// A real run, which makes two load balancers.
+    async fn work_before(&self) {
+        for name in ["made", "leaving"] {
+            ServiceBuilder::new(name).create(&self.client).await.unwrap();
+        }
+        let before = self.start(&[]);
+        eventually(SOON, "both are ready", || async {
+            let services = self.services().list(&ListParams::default()).await.unwrap();
+            let ready = |service: &&Service| {
+                let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+                status.is_some_and(|balancer| balancer.ingress.is_some())
+            };
+            services.iter().filter(ready).count() == 2
+        })
+        .await;
+        drop(before);
+    }
+
+    fn start(&self, flags: &[&str]) -> Child {
+        let (kubeconfig, cloud) = (self.server.kubeconfig(), self.cloud.url());
+        self.deployment.start_cloudwit(kubeconfig, &cloud, flags).unwrap().0
+    }
+
+    fn services(&self) -> Api<Service> {
+        Api::default_namespaced(self.client.clone())
+    }
+
+    /// What changes while no Cloudwit runs: all of it is work for the next one.
+    async fn change(&self) {
+        self.cloud.add_numbered_machines("new", 1);
+        let node = |name: &str, id: &str| NodeBuilder::new(name).provider_id(id).initialised();
+        let nodes = [
+            NodeBuilder::new("new-0"),
+            node("old", "sim://vm-1").pod_cidr("10.244.1.0/24"),
+            node("gone", "sim://vm-99").ready(None),
+        ];
+        for node in nodes {
+            node.create(&self.client).await.unwrap();
+        }
+        ServiceBuilder::new("web").create(&self.client).await.unwrap();
+        self.services()
+            .delete("leaving", &DeleteParams::default())
+            .await
+            .unwrap();
+        let left_over = RouteSpec {
+            cluster: CLUSTER_NAME.into(),
+            destination: "10.244.9.0/24".into(),
+            machine: "vm-1".into(),
+            node: String::new(),
+        };
+        self.cloud.add_route(left_over).unwrap();
+    }
+
+    /// Versions of all objects, and how many Events there are about them.
+    async fn written(&self) -> (Vec<(String, Option<String>)>, usize) {
         let all = ListParams::default();
-        let nodes = nodes.list(&all).await.unwrap();
-        let mut services = services.list(&all).await.unwrap();
-        // The API server makes it, some time after it is ready.
-        services.items.retain(|service| service.name_any() != "kubernetes");
+        let nodes = Api::<Node>::all(self.client.clone()).list(&all).await.unwrap();
+        let services = self.services().list(&all).await.unwrap();
+        let events = Api::<Event>::all(self.client.clone()).list(&all).await.unwrap();
+        let ours =
+            |event: &&Event| ["Node", "Service"].contains(&event.involved_object.kind.as_deref().unwrap_or_default());
         let of_nodes = nodes.iter().map(|node| (node.name_any(), node.resource_version()));
         let of_services = services
             .iter()
+            // The API server makes it, some time after it is ready.
+            .filter(|service| service.name_any() != "kubernetes")
             .map(|service| (service.name_any(), service.resource_version()));
-        of_nodes.chain(of_services).collect::<Vec<_>>()
-    };
-    let before = versions().await;
+        (
+            of_nodes.chain(of_services).collect(),
+            events.iter().filter(ours).count(),
+        )
+    }
+}
 
-    let folder = tempfile::tempdir().unwrap();
-    let deployment = Deployment::new(&folder.path().join("dry"), program.parent().unwrap(), &provider).unwrap();
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_tells_every_write_once_and_makes_none() {
+    let scene = Scene::new().await;
+    scene.change().await;
+    let (in_cloud, before) = (in_cloud(&scene.cloud), scene.written().await);
+    scene.cloud.reset_counters();
     let flags = [
         "--dry-run",
         "--node-monitor-period=1s",
         "--route-reconciliation-period=1s",
+        "--service-drift-period=2s",
         "--node-deletion-confirm-after=1s",
         "--node-deletion-grace-period=0s",
         "--node-deletion-max-percent=100",
     ];
-    let (mut cloudwit, _) = deployment
-        .start_cloudwit(server.kubeconfig(), &cloud.url(), &flags)
-        .unwrap();
+    let mut cloudwit = scene.start(&flags);
     let log = || std::fs::read_to_string(cloudwit.log()).unwrap();
-    eventually(SOON, "everything is told", || async {
+    let told = |lines: &'static [&'static str]| async move {
         let log = log();
-        EXPECTED.iter().try_for_each(|line| {
-            if log.contains(line) {
-                Ok(())
-            } else {
-                Err(format!("{line} in:\n{log}"))
-            }
-        })
-    })
-    .await;
-    // Several further passes of the loops over the same objects.
-    let lists = cloud.counters().requests(Operation::ListRoutes);
-    eventually(SOON, "the loops have come round again", || async {
-        cloud.counters().requests(Operation::ListRoutes) > lists
-    })
-    .await;
+        let untold: Vec<&&str> = lines.iter().filter(|line| !log.contains(**line)).collect();
+        if untold.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{untold:#?} in:\n{log}"))
+        }
+    };
+    let (last, first) = EXPECTED.split_last().unwrap();
+    eventually(SOON, "everything is told", || told(first)).await;
+    assert_eq!(scene.written().await, before);
+    let late = NodeBuilder::new("late").provider_id("sim://vm-1").initialised();
+    late.create(&scene.client).await.unwrap();
+    eventually(SOON, "the change of nodes is told", || told(std::slice::from_ref(last))).await;
 
-    let told = log();
+    // Several further passes of the loops over the same objects, looks for drift among them.
+    let seen = scene.cloud.counters();
+    eventually(SOON, "the loops have come round again", || async {
+        let now = scene.cloud.counters();
+        [
+            Operation::ListRoutes,
+            Operation::ListLoadBalancers,
+            Operation::ListInstances,
+        ]
+        .iter()
+        .all(|read| now.requests(*read) >= seen.requests(*read) + 2)
+    })
+    .await;
+    let log = log();
     for line in EXPECTED {
-        assert_eq!(told.matches(line).count(), 1, "{line} in:\n{told}");
+        assert_eq!(log.matches(line).count(), 1, "{line} in:\n{log}");
     }
-    let counters = cloud.counters();
-    for writes in [
-        Operation::CreateLoadBalancer,
-        Operation::UpdateLoadBalancer,
-        Operation::UpdateTargets,
-        Operation::DeleteLoadBalancer,
-        Operation::ChangeRoutes,
-    ] {
+    let counters = scene.cloud.counters();
+    for writes in WRITES {
         assert_eq!(counters.requests(writes), 0, "{writes}");
     }
-    assert_eq!(versions().await, before);
-    let events = Api::<Event>::all(client).list(&ListParams::default()).await.unwrap();
-    let ours = events
-        .iter()
-        .filter(|event| ["Node", "Service"].contains(&event.involved_object.kind.as_deref().unwrap_or("")));
-    assert_eq!(ours.count(), 0);
+    assert_eq!(self::in_cloud(&scene.cloud), in_cloud);
+    let (mut objects, events) = scene.written().await;
+    objects.retain(|(name, _)| name != "late");
+    assert_eq!((objects, events), before);
     assert_eq!(cloudwit.ended().unwrap(), None);
+}
+
+fn in_cloud(cloud: &SimCloud) -> String {
+    format!("{:?} {:?}", cloud.load_balancers(), cloud.routes())
 }
