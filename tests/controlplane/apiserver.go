@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -26,10 +28,10 @@ type apiServer struct {
 	done <-chan error // gets one value when it has ended
 }
 
-// startAPIServer starts kube-apiserver with RBAC on 127.0.0.1:port (0: a free one). It is not ready yet when this returns.
+// startAPIServer starts kube-apiserver with RBAC and more flags on 127.0.0.1:port (0: a free one). It is not ready yet when this returns.
 //
 // app.Run is used rather than the cobra command, which would install its own signal handler.
-func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int) (*apiServer, error) {
+func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int, more []string) (*apiServer, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int) (*a
 	for _, group := range server.Flags().FlagSets {
 		flags.AddFlagSet(group)
 	}
-	if err := flags.Parse(apiServerFlags(pki, etcdURL, port)); err != nil {
+	if err := flags.Parse(append(apiServerFlags(pki, etcdURL, port), more...)); err != nil {
 		return nil, err
 	}
 	server.SecureServing.Listener = listener
@@ -82,6 +84,27 @@ func apiServerFlags(pki *pki, etcdURL string, port int) []string {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
 	}
+}
+
+// auditPolicy records who asked for what and when, but no bodies, which would have secrets in them.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+rules: [{level: Metadata}]
+`
+
+// auditFlags writes the policy into dir and is the part of the command line that has all requests recorded in file, each stage before
+// the request goes on.
+func auditFlags(dir, file string) ([]string, error) {
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	return []string{
+		"--audit-policy-file=" + policy,
+		"--audit-log-path=" + file,
+		"--audit-log-mode=blocking",
+		"--audit-log-maxsize=1000",
+	}, nil
 }
 
 // waitReady returns when /readyz says ok.

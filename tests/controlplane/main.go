@@ -1,6 +1,6 @@
 // Command controlplane runs etcd and kube-apiserver in one process, on loopback, for tests and the sandbox.
 //
-//	controlplane --dir DIR [--port 0] [--throwaway]
+//	controlplane --dir DIR [--port 0] [--audit-log FILE] [--throwaway]
 //
 // Once the API server is ready it prints two lines on standard output:
 //
@@ -29,10 +29,11 @@ const shutdownLimit = 10 * time.Second
 func main() {
 	dir := flag.String("dir", "", "folder for data, certificates and the kubeconfig; made if missing")
 	port := flag.Int("port", 0, "port of the API server on 127.0.0.1; 0 takes a free one")
+	auditLog := flag.String("audit-log", "", "file that gets a line for each stage of each request, as kube-apiserver writes them")
 	throwaway := flag.Bool("throwaway", false, "end at once and remove --dir when standard input closes or the parent is gone")
 	flag.Parse()
 	if *dir == "" || flag.NArg() != 0 {
-		fmt.Fprintln(os.Stderr, "usage: controlplane --dir DIR [--port PORT] [--throwaway]")
+		fmt.Fprintln(os.Stderr, "usage: controlplane --dir DIR [--port PORT] [--audit-log FILE] [--throwaway]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -45,7 +46,7 @@ func main() {
 		}
 		cancel()
 	}()
-	err := run(ctx, *dir, *port)
+	err := run(ctx, *dir, *port, *auditLog)
 	cancel()
 	stop()
 	if err != nil {
@@ -55,7 +56,7 @@ func main() {
 }
 
 // run serves until ctx ends.
-func run(ctx context.Context, dir string, port int) error {
+func run(ctx context.Context, dir string, port int, auditLog string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -68,7 +69,13 @@ func run(ctx context.Context, dir string, port int) error {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	defer etcd.Close()
-	server, err := startAPIServer(ctx, pki, clientURL(etcd), port)
+	var audit []string
+	if auditLog != "" {
+		if audit, err = auditFlags(dir, auditLog); err != nil {
+			return fmt.Errorf("audit policy: %w", err)
+		}
+	}
+	server, err := startAPIServer(ctx, pki, clientURL(etcd), port, audit)
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}

@@ -56,8 +56,8 @@ pub struct Candidate {
 enum Attempt {
     /// The Lease is ours, as of the moment before the request.
     Ours(Duration),
-    /// Another one holds it.
-    Theirs(String),
+    /// Another one holds it, and becomes free after that time if it is silent.
+    Theirs(String, Duration),
     /// Another one holds it that we thought to be ours.
     Lost(String),
 }
@@ -83,13 +83,19 @@ impl Candidate {
         let LeaseSettings { name, namespace, .. } = &self.settings;
         info!(lease = %format!("{namespace}/{name}"), identity = self.settings.identity, "waiting to lead");
         loop {
+            let jitter = 1.0 + JITTER * rand::random::<f64>();
+            let mut pause = self.settings.timing.retry_period.mul_f64(jitter);
             match self.attempt().await {
                 Ok(Attempt::Ours(sent)) => return self.begin(sent).await,
-                Ok(Attempt::Theirs(holder) | Attempt::Lost(holder)) => self.tell_holder(holder),
+                Ok(Attempt::Theirs(holder, rest)) => {
+                    // Not later than when it becomes free.
+                    pause = pause.min(rest);
+                    self.tell_holder(holder);
+                }
+                Ok(Attempt::Lost(holder)) => self.tell_holder(holder),
                 Err(error) => warn!(%error, "the Lease cannot be used; trying on"),
             }
-            let jitter = 1.0 + JITTER * rand::random::<f64>();
-            sleep(self.settings.timing.retry_period.mul_f64(jitter)).await;
+            sleep(pause).await;
         }
     }
 
@@ -107,10 +113,10 @@ impl Candidate {
                         self.lead_from(sent);
                         break None;
                     }
-                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) if holder.is_empty() => {
+                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder, _))) if holder.is_empty() => {
                         break Some("it was released by somebody else".to_owned());
                     }
-                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) => {
+                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder, _))) => {
                         break Some(format!("{holder} holds it now"));
                     }
                     Ok(Err(error)) => warn!(%error, "the Lease could not be renewed; trying on"),
@@ -187,7 +193,7 @@ impl Candidate {
         let limit = self.settings.timing.request_limit();
         let sent = (self.clock)();
         let lease = match (step, &self.seen) {
-            (Step::Wait { holder }, _) => return Ok(Attempt::Theirs(holder)),
+            (Step::Wait { holder, rest }, _) => return Ok(Attempt::Theirs(holder, rest)),
             (Step::Lost { holder }, _) => return Ok(Attempt::Lost(holder)),
             (Step::Replace(spec), Some(seen)) => within(limit, self.replace(&seen.lease, spec)).await?,
             (Step::Create(spec) | Step::Replace(spec), _) => {

@@ -72,6 +72,8 @@ pub enum Step {
     Wait {
         /// Who.
         holder: String,
+        /// When it becomes free if its holder stays silent.
+        rest: Duration,
     },
     /// We led, and now another one holds it.
     Lost {
@@ -114,8 +116,9 @@ pub fn step(
         return Step::Lost { holder };
     }
     let recorded = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
-    if !holder.is_empty() && now < seen.since + Duration::from_secs(recorded) {
-        return Step::Wait { holder };
+    let rest = (seen.since + Duration::from_secs(recorded)).saturating_sub(now);
+    if !holder.is_empty() && !rest.is_zero() {
+        return Step::Wait { holder, rest };
     }
     Step::Replace(LeaseSpec {
         lease_transitions: Some(transitions.saturating_add(1)),

@@ -52,7 +52,13 @@ fn a_missing_lease_is_created_in_upstreams_shape() {
 fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_wrote() {
     // The holder's own times are years off; only what we see counts.
     let first = Seen::look(None, held_by("other", 40, -100_000_000), at(100));
-    assert_eq!(me(Some(&first), false, at(139)), Step::Wait { holder: "other".into() });
+    assert_eq!(
+        me(Some(&first), false, at(139)),
+        Step::Wait {
+            holder: "other".into(),
+            rest: at(1)
+        }
+    );
     let renewed = Seen::look(Some(first.clone()), held_by("other", 40, 7), at(139));
     assert_eq!(renewed.since, at(139));
     assert!(matches!(me(Some(&renewed), false, at(178)), Step::Wait { .. }));

@@ -44,8 +44,21 @@ mod webhook_args;
 
 use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("cloudwit: no threads to work with: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(cloudwit());
+    // A process that lost the lead ends now: a name look-up or a compilation on another thread must not hold it up.
+    runtime.shutdown_background();
+    code
+}
+
+async fn cloudwit() -> ExitCode {
     let command_line::Parsed { args, matches } = match command_line::parse(std::env::args()) {
         Ok(parsed) => parsed,
         Err(ended) => ended.exit(),

@@ -23,6 +23,9 @@ use crate::kubebuilder;
 const READY_LOOKS: u32 = 600;
 const READY_PAUSE: Duration = Duration::from_millis(100);
 
+/// The audit log in the folder of the data.
+const AUDIT_LOG: &str = "audit.log";
+
 /// A kube-apiserver on loopback with RBAC, empty but for what every cluster has. No controllers and no scheduler run on it.
 ///
 /// Dropping it ends the server and removes its data.
@@ -33,6 +36,7 @@ pub struct ApiServer {
     kubeconfig: PathBuf,
     config: Config,
     port: u16,
+    audited: bool,
     running: Mutex<Option<Running>>,
 }
 
@@ -64,19 +68,20 @@ impl ApiServer {
     ///
     /// When a tool is missing (one line says which and how to get it), or the server does not start (with the end of its log).
     pub async fn start() -> Result<Self> {
-        let dir = blocking(|| {
-            let tmp = xtask::workspace::target().join("tmp");
-            fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
-            // The server removes it, since this process may be killed.
-            Ok(tempfile::Builder::new()
-                .prefix("api-server-")
-                .tempdir_in(&tmp)
-                .context("making a folder")?
-                .keep())
-        })
-        .await?;
+        let dir = new_dir().await?;
         let log = dir.join("controlplane.log");
-        Self::start_in(dir, log).await
+        Self::start_with(dir, log, false).await
+    }
+
+    /// The same, with an audit log ([`audit_log`](Self::audit_log)).
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_audited() -> Result<Self> {
+        let dir = new_dir().await?;
+        let log = dir.join("controlplane.log");
+        Self::start_with(dir, log, true).await
     }
 
     /// As [`start`](Self::start), with the data in a folder of the caller's choice, which is removed at the end, and the log in a
@@ -86,11 +91,15 @@ impl ApiServer {
     ///
     /// As [`start`](Self::start).
     pub async fn start_in(dir: PathBuf, log: PathBuf) -> Result<Self> {
+        Self::start_with(dir, log, false).await
+    }
+
+    async fn start_with(dir: PathBuf, log: PathBuf, audited: bool) -> Result<Self> {
         let place = (dir.clone(), log.clone());
         let (kubeconfig, running) = blocking(move || {
             let (dir, log) = place;
             fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
-            spawn(&dir, &log, 0).inspect_err(|_| remove(&dir))
+            spawn(&dir, &log, 0, audited).inspect_err(|_| remove(&dir))
         })
         .await?;
         let content = Kubeconfig::read_from(&kubeconfig).context("reading the kubeconfig of the API server")?;
@@ -105,6 +114,7 @@ impl ApiServer {
             kubeconfig,
             config,
             port,
+            audited,
             running: Mutex::new(Some(running)),
         };
         server.ready().await?;
@@ -129,6 +139,12 @@ impl ApiServer {
     /// What the server wrote to its log.
     pub fn log(&self) -> &Path {
         &self.log
+    }
+
+    /// A JSON object a line for each stage of each request: who, what, when; no bodies. There for a server that was started
+    /// [audited](Self::start_audited).
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir.join(AUDIT_LOG)
     }
 
     /// CPU seconds and the peak resident memory in bytes of the server, since its (last) start. `None` when it is not running, and
@@ -173,8 +189,8 @@ impl ApiServer {
     /// As [`start`](Self::start).
     pub async fn restart(&self) -> Result<()> {
         self.stop().await?;
-        let (dir, log, port) = (self.dir.clone(), self.log.clone(), self.port);
-        let (_, running) = blocking(move || spawn(&dir, &log, port)).await?;
+        let (dir, log, port, audited) = (self.dir.clone(), self.log.clone(), self.port, self.audited);
+        let (_, running) = blocking(move || spawn(&dir, &log, port, audited)).await?;
         *self.running() = Some(running);
         self.ready().await
     }
@@ -214,10 +230,25 @@ impl Drop for ApiServer {
     }
 }
 
+async fn new_dir() -> Result<PathBuf> {
+    blocking(|| {
+        let tmp = xtask::workspace::target().join("tmp");
+        fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
+        // The server removes it, since this process may be killed.
+        Ok(tempfile::Builder::new()
+            .prefix("api-server-")
+            .tempdir_in(&tmp)
+            .context("making a folder")?
+            .keep())
+    })
+    .await
+}
+
 /// Starts the server on `port` (0: a free one) and returns when it is ready.
-fn spawn(dir: &Path, log: &Path, port: u16) -> Result<(PathBuf, Running)> {
+fn spawn(dir: &Path, log: &Path, port: u16, audited: bool) -> Result<(PathBuf, Running)> {
+    let audit = audited.then(|| dir.join(AUDIT_LOG));
     let mut command = match kubebuilder::assets() {
-        Some(assets) => kubebuilder::command(&assets, dir, port)?,
+        Some(assets) => kubebuilder::command(&assets, dir, port, audit.as_deref())?,
         None => {
             let mut command = Command::new(xtask::controlplane::binary()?);
             command
@@ -226,6 +257,9 @@ fn spawn(dir: &Path, log: &Path, port: u16) -> Result<(PathBuf, Running)> {
                 .arg(dir)
                 .arg("--port")
                 .arg(port.to_string());
+            if let Some(audit) = &audit {
+                command.arg("--audit-log").arg(audit);
+            }
             command
         }
     };

@@ -116,6 +116,27 @@ impl Child {
             .with_context(|| format!("looking after {}", self.name))
     }
 
+    /// Sends it a signal, such as `TERM`, `STOP` or `CONT`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such process any more.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), self.pid.to_string()])
+            .status()
+            .context("starting kill")?;
+        if !sent.success() {
+            bail!(
+                "{} (process {}) got no {name}; the end of its log:\n{}",
+                self.name,
+                self.pid,
+                self.log_end()
+            );
+        }
+        Ok(())
+    }
+
     /// Kills it as the kernel kills a process without memory: with SIGKILL, so that it can finish nothing. Returns when it is gone.
     ///
     /// # Errors

@@ -9,7 +9,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -99,6 +99,7 @@ impl Stop {
 
 struct Shared {
     upstream: Client,
+    changes: Mutex<Vec<Instant>>,
     stops: Mutex<Vec<Stop>>,
 }
 
@@ -112,6 +113,10 @@ impl Shared {
     }
 
     async fn pass_on(&self, mut parts: Parts, body: Bytes) -> Response {
+        if parts.method != Method::GET {
+            let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            changes.push(Instant::now());
+        }
         // The client makes its own.
         parts.headers.remove(header::HOST);
         let request = axum::http::Request::from_parts(parts, kube::client::Body::from(body));
@@ -142,6 +147,7 @@ impl Gate {
         let address = listener.local_addr().context("listening on loopback")?;
         let shared = Arc::new(Shared {
             upstream,
+            changes: Mutex::default(),
             stops: Mutex::default(),
         });
         let app = Router::new().fallback(pass).with_state(Arc::clone(&shared));
@@ -159,6 +165,15 @@ impl Gate {
     /// Its URL, without a slash at its end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// When it has passed requests on that are not GET, in their order.
+    pub fn changes(&self) -> Vec<Instant> {
+        self.shared
+            .changes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// From now on, stops all requests of this kind.

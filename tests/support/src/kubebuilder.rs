@@ -17,12 +17,12 @@ pub fn assets() -> Option<PathBuf> {
     std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)
 }
 
-/// The command that runs both on `port` (0: a free one), not yet started.
+/// The command that runs both on `port` (0: a free one), not yet started. `audit` gets a line for each stage of each request.
 ///
 /// # Errors
 ///
 /// When a binary is missing in the folder.
-pub fn command(assets: &Path, dir: &Path, port: u16) -> Result<Command> {
+pub fn command(assets: &Path, dir: &Path, port: u16, audit: Option<&Path>) -> Result<Command> {
     for program in ["etcd", "kube-apiserver"] {
         if !assets.join(program).is_file() {
             bail!(
@@ -41,7 +41,7 @@ pub fn command(assets: &Path, dir: &Path, port: u16) -> Result<Command> {
         .args(["-c", include_str!("kubebuilder.sh"), "kubebuilder"])
         .arg(assets)
         .arg(dir);
-    command.args([etcd_port?, port?, TOKEN.to_owned()]);
+    command.args([etcd_port?, port?, TOKEN.to_owned()]).args(audit);
     Ok(command)
 }
 

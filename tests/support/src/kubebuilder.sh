@@ -1,5 +1,6 @@
 # Runs etcd and kube-apiserver for kubebuilder.rs. Ends when standard input closes (then the data are removed) or on SIGTERM
-# (then they stay). Arguments: folder of the binaries, folder of the data, port of etcd, port of the API server, token.
+# (then they stay). Arguments: folder of the binaries, folder of the data, port of etcd, port of the API server, token, and the file of
+# the audit log, if there shall be one.
 set -u
 assets=$1 dir=$2 etcd_port=$3 port=$4 token=$5
 etcd_url=http://127.0.0.1:$etcd_port
@@ -9,12 +10,17 @@ etcd_url=http://127.0.0.1:$etcd_port
 etcd=$!
 
 echo "$token,admin,admin,system:masters" >"$dir/tokens.csv"
+audit=()
+if [ -n "${6-}" ]; then
+  echo '{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}' >"$dir/audit-policy.yaml"
+  audit=(--audit-policy-file="$dir/audit-policy.yaml" --audit-log-path="$6" --audit-log-mode=blocking --audit-log-maxsize=1000)
+fi
 # Without a certificate the API server makes one for itself. Its key also signs the tokens of service accounts.
 "$assets/kube-apiserver" --etcd-servers="$etcd_url" --bind-address=127.0.0.1 --secure-port="$port" \
   --advertise-address=127.0.0.1 --endpoint-reconciler-type=none --cert-dir="$dir/pki" --token-auth-file="$dir/tokens.csv" \
   --authorization-mode=RBAC --service-account-issuer=https://kubernetes.default.svc \
   --service-account-key-file="$dir/pki/apiserver.key" --service-account-signing-key-file="$dir/pki/apiserver.key" \
-  --service-cluster-ip-range=10.96.0.0/16 --allow-privileged=true >&2 </dev/null &
+  --service-cluster-ip-range=10.96.0.0/16 --allow-privileged=true "${audit[@]}" >&2 </dev/null &
 apiserver=$!
 
 end() {
