@@ -157,7 +157,12 @@ impl SwappableProvider {
         } else {
             tracing::info!(provider = self.name, result = result.label(), ?took, "{message}");
         }
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).last_swap = Some(swap.clone());
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_refused = history.last_swap.as_ref().is_some_and(|last| last.result.is_refusal());
+        // That nothing changed is only news when something had.
+        if result != SwapResult::Unchanged || was_refused {
+            history.last_swap = Some(swap.clone());
+        }
         swap
     }
 

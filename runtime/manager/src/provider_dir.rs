@@ -1,5 +1,6 @@
 //! Finding a provider by its name in `--provider-dir`, as upstream finds one in its registration map.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,10 @@ pub enum ProviderDirError {
         source: std::io::Error,
     },
     /// No file of that name.
-    #[error("unknown cloud provider {name:?}: there is no {name}.wasm in {}; {}", dir.display(), known_text(known))]
+    #[error(
+        "unknown cloud provider {name:?}: there is neither {name}.wasm nor {name}.wasm.zst in {}; {}",
+        dir.display(), known_text(known)
+    )]
     Unknown {
         /// What was asked for.
         name: String,
@@ -26,7 +30,18 @@ pub enum ProviderDirError {
         /// What there is, sorted.
         known: Vec<String>,
     },
+    /// Two files of that name.
+    #[error("--provider-dir={}: there is {name}.wasm and {name}.wasm.zst; keep the one that is meant", dir.display())]
+    Twice {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        dir: PathBuf,
+    },
 }
+
+/// How a component's file may end; the second one is compressed with Zstandard.
+const ENDINGS: [&str; 2] = [".wasm", ".wasm.zst"];
 
 fn known_text(known: &[String]) -> String {
     if known.is_empty() {
@@ -45,23 +60,38 @@ pub fn find(dir: &Path, name: &str) -> Result<PathBuf, ProviderDirError> {
         dir: dir.into(),
         source,
     })?;
-    let mut known: Vec<String> = entries
+    let files: Vec<String> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.path().is_file())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|file| !file.starts_with('.'))
-        .filter_map(|file| file.strip_suffix(".wasm").map(str::to_owned))
         .collect();
-    known.sort();
-    if known.iter().any(|candidate| candidate == name) {
-        Ok(dir.join(format!("{name}.wasm")))
-    } else {
-        Err(ProviderDirError::Unknown {
+    let named = ENDINGS.map(|ending| format!("{name}{ending}"));
+    let found: Vec<&String> = named.iter().filter(|file| files.contains(file)).collect();
+    match found.as_slice() {
+        [file] => Ok(dir.join(file)),
+        [] => Err(ProviderDirError::Unknown {
             name: name.into(),
             dir: dir.into(),
-            known,
-        })
+            known: known(&files),
+        }),
+        _ => Err(ProviderDirError::Twice {
+            name: name.into(),
+            dir: dir.into(),
+        }),
     }
+}
+
+/// The providers whose components these are, sorted.
+fn known(files: &[String]) -> Vec<String> {
+    let name = |file: &String| {
+        ENDINGS
+            .iter()
+            .find_map(|ending| file.strip_suffix(ending))
+            .map(str::to_owned)
+    };
+    let known: BTreeSet<String> = files.iter().filter_map(name).collect();
+    known.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -88,6 +118,21 @@ mod tests {
         let error = find(dir.path(), "azure").unwrap_err().to_string();
         assert!(error.contains("unknown cloud provider \"azure\""), "{error}");
         assert!(error.ends_with("known: aws, sim"), "{error}");
+    }
+
+    #[test]
+    fn a_packed_component_is_found_and_two_of_one_name_are_a_mistake() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("sim.wasm.zst"), b"x").unwrap();
+        assert_eq!(find(dir.path(), "sim").unwrap(), dir.path().join("sim.wasm.zst"));
+        let error = find(dir.path(), "sim.wasm").unwrap_err().to_string();
+        assert!(error.ends_with("known: sim"), "{error}");
+        fs::write(dir.path().join("sim.wasm"), b"x").unwrap();
+        let error = find(dir.path(), "sim").unwrap_err().to_string();
+        assert!(
+            error.contains("there is sim.wasm and sim.wasm.zst; keep the one"),
+            "{error}"
+        );
     }
 
     #[test]

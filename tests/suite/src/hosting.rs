@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloudwit_host::{Grants, Host, HostOptions, Limits, LoadError, Outside, Provider, ProviderSettings};
+use cloudwit_host::{
+    Grants, Host, HostOptions, Limits, LoadError, Outside, Provider, ProviderSettings, SwappableProvider,
+};
 use cloudwit_model::{ClusterNode, ClusterView, EventSink, NodeRef, ObjectEvent, Service};
 use prometheus_client::registry::Registry;
 
@@ -46,7 +48,8 @@ impl ClusterView for Recorder {
 
 /// A host and what it sees of the world.
 pub struct Hosting {
-    host: Host,
+    /// The host.
+    pub host: Arc<Host>,
     registry: Registry,
     /// The cluster and the Events, as providers see them.
     pub outside: Arc<Recorder>,
@@ -60,7 +63,7 @@ impl Hosting {
     /// When it does not start.
     pub fn new(options: HostOptions) -> Self {
         let mut registry = Registry::default();
-        let host = Host::new(options, &mut registry).expect("the host starts");
+        let host = Arc::new(Host::new(options, &mut registry).expect("the host starts"));
         Self {
             host,
             registry,
@@ -70,11 +73,26 @@ impl Hosting {
 
     /// Loads a component file.
     pub async fn load_file(&self, file: &Path, settings: ProviderSettings) -> Result<Provider, LoadError> {
-        let outside = Outside {
+        self.host.load(file, settings, self.outside()).await
+    }
+
+    /// Loads a component file as a provider that can be swapped.
+    ///
+    /// # Panics
+    ///
+    /// When it is refused.
+    pub async fn swappable(&self, file: &Path, settings: ProviderSettings) -> SwappableProvider {
+        let host = Arc::clone(&self.host);
+        SwappableProvider::load(host, file.to_owned(), settings, self.outside())
+            .await
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn outside(&self) -> Outside {
+        Outside {
             events: self.outside.clone(),
             cluster: self.outside.clone(),
-        };
-        self.host.load(file, settings, outside).await
+        }
     }
 
     /// Loads the test guest of this name.

@@ -1,0 +1,115 @@
+//! Whatever is wrong with what an operator rolls out, the last good one goes on, and says what is wrong.
+
+use std::fs;
+
+use cloudwit_test_support::guests;
+
+use crate::stack::Stack;
+
+/// What is rolled out wrongly, what the metric calls it, and what the Event says.
+async fn refused(stack: &Stack, result: &str, says: &[&str]) {
+    let before = stack.swaps(result).await.unwrap();
+    stack.until_swaps(result, before + 1).await;
+    for part in says {
+        stack.until_event("ProviderSwapRefused", part).await;
+    }
+    let gauge = "cloudwit_provider_refused{provider=\"sim\"} 1";
+    assert!(stack.metrics().await.contains(gauge), "{gauge} is missing");
+    stack.initialises_a_node().await;
+}
+
+/// All is put back: what runs is what the files say again.
+async fn withdrawn(stack: &Stack) {
+    let before = stack.swaps("unchanged").await.unwrap();
+    let (sim, settings) = stack.configuration();
+    stack.configure(&sim, &settings);
+    stack.secret.write(&[("token", b"token-0")]);
+    stack.components.write(&[("sim.wasm", &stack.component)]);
+    stack.until_swaps("unchanged", before + 1).await;
+    let gauge = "cloudwit_provider_refused{provider=\"sim\"} 0";
+    assert!(stack.metrics().await.contains(gauge), "{gauge} is missing");
+}
+
+fn exporting(names: &[&str]) -> Vec<u8> {
+    let exports: String = names
+        .iter()
+        .map(|name| format!("(export \"{name}\" (instance $empty))"))
+        .collect();
+    wat::parse_str(format!("(component (instance $empty) {exports})")).unwrap()
+}
+
+async fn guest(name: &'static str) -> Vec<u8> {
+    let file = tokio::task::spawn_blocking(move || guests::test_guest(name))
+        .await
+        .unwrap();
+    fs::read(file).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_says_why() {
+    let stack = Stack::start("last-good").await;
+    stack.initialises_a_node().await;
+    let (sim, settings) = stack.configuration();
+
+    let components: [(&str, Vec<u8>, &str, &[&str]); 5] = [
+        (
+            "broken",
+            stack.component[..stack.component.len() / 2].to_vec(),
+            "load",
+            &["is no valid WebAssembly component"],
+        ),
+        (
+            "text",
+            b"apiVersion: v1\n".to_vec(),
+            "load",
+            &["is no WebAssembly but starts with"],
+        ),
+        (
+            "another contract",
+            exporting(&["cloudwit:provider/info@0.2.0", "cloudwit:provider/instances@0.2.0"]),
+            "load",
+            &["speaks cloudwit:provider 0.2"],
+        ),
+        (
+            "trapping",
+            guest("crashes_early").await,
+            "load",
+            &["does not start", "forgot who I am"],
+        ),
+        (
+            "without routes",
+            guest("only_instances").await,
+            "abilities",
+            &["no longer exports `load-balancers`, `routes`"],
+        ),
+    ];
+    for (what, component, result, says) in components {
+        println!("{what}");
+        stack.components.write(&[("sim.wasm", &component)]);
+        refused(&stack, result, says).await;
+    }
+    withdrawn(&stack).await;
+
+    stack.configure(&sim.replace('}', ",\"pageSize\":0}"), &settings);
+    refused(&stack, "check", &["pageSize: 0 is not between 1 and 500"]).await;
+    stack.configure(&sim, &settings.replace("GET, POST, PUT, DELETE", "GET"));
+    refused(
+        &stack,
+        "grants",
+        &["it would like to be granted more than it is; add to grants.http: - {scheme: http, host: 127.0.0.1, port: "],
+    )
+    .await;
+    stack.configure(&sim, &settings.replace("grants:", "grant:"));
+    refused(&stack, "settings", &["settings.yaml"]).await;
+    withdrawn(&stack).await;
+
+    stack.secret.write(&[("token", b"")]);
+    refused(&stack, "settings", &["is empty; put the secret"]).await;
+    stack.secret.write(&[("token", b"wrong-token")]);
+    refused(&stack, "probe", &["cannot use the cloud: denied"]).await;
+    withdrawn(&stack).await;
+    stack.until_event("ProviderSwapWithdrawn", "nothing changed").await;
+    let said = stack.events("ProviderSwapRefused").await.join("\n");
+    assert!(!said.contains("wrong-token") && !said.contains("token-0"), "{said}");
+    assert!(stack.events("ProviderSwapped").await.is_empty());
+}

@@ -1,0 +1,102 @@
+//! Tokens, cloud configs and components that change on disk are used without a restart.
+
+use std::fs;
+use std::time::Duration;
+
+use cloudwit_test_support::eventually;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+use crate::stack::{SOON, Stack, variant};
+
+/// How often that token was sent so far.
+fn sent(stack: &Stack, token: &str) -> u64 {
+    stack.cloud.token_uses().get(token).map_or(0, |used| used.requests)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never_again() {
+    let stack = Stack::start("rotation").await;
+    stack.initialises_a_node().await;
+    for number in 1..=5_u64 {
+        let (old, new) = (format!("token-{}", number - 1), format!("token-{number}"));
+        stack.cloud.set_tokens([&old, &new]);
+        stack.secret.write(&[("token", new.as_bytes())]);
+        stack.until_swaps("swapped", number).await;
+        // Calls in flight end with the token they began with; the next look-ups come every second.
+        let seen = sent(&stack, &new);
+        eventually(SOON, "calls are made with the new token", || async {
+            sent(&stack, &new) > seen + 2
+        })
+        .await;
+        let (last, seen) = (sent(&stack, &old), sent(&stack, &new));
+        stack.cloud.set_tokens([&new]);
+        eventually(SOON, "more calls are made", || async { sent(&stack, &new) > seen + 5 }).await;
+        assert_eq!(sent(&stack, &old), last, "the old token was used again");
+        stack.initialises_a_node().await;
+    }
+    let unauthorized: u64 = stack
+        .cloud
+        .counters()
+        .operations
+        .values()
+        .map(|count| count.unauthorized)
+        .sum();
+    assert_eq!(unauthorized, 0);
+    let log = fs::read_to_string(stack.cloudwit.log()).unwrap();
+    assert!(
+        !log.contains("token-0") && !log.contains("token-5"),
+        "a token is in the log"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vsphere_531_a_changed_cloud_config_is_taken_without_a_restart() {
+    let stack = Stack::start("config").await;
+    stack.initialises_a_node().await;
+    let (sim, settings) = stack.configuration();
+    // A region without machines: the Node that comes next is not found, which the old configuration would not say.
+    stack.configure(&sim.replace('}', ",\"region\":\"nowhere\"}"), &settings);
+    stack.until_swaps("swapped", 1).await;
+    stack.until_event("ProviderSwapped", "sim").await;
+    stack.configure(&sim, &settings);
+    stack.until_swaps("swapped", 2).await;
+    stack.initialises_a_node().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vsphere_786_a_token_that_the_cloud_knows_only_later_is_taken_once_it_does() {
+    let stack = Stack::start("later").await;
+    stack.secret.write(&[("token", b"token-1")]);
+    stack.until_swaps("probe", 1).await;
+    stack.initialises_a_node().await;
+    stack.cloud.set_tokens(["token-0", "token-1"]);
+    // Without any further change of the files.
+    stack.until_swaps("swapped", 1).await;
+    stack.cloud.set_tokens(["token-1"]);
+    stack.initialises_a_node().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
+    let stack = Stack::start("plain").await;
+    let file = stack.components.path("sim.wasm");
+    // A copy over the mount: a plain file in the place of the link.
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, variant(&stack.component, 1)).unwrap();
+    stack.until_swaps("swapped", 1).await;
+    // Written slowly: what is half there is either left alone or refused, and the whole is taken.
+    let whole = variant(&stack.component, 2);
+    fs::write(&file, &whole[..1000]).unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    fs::write(&file, &whole).unwrap();
+    stack.until_swaps("swapped", 2).await;
+    // The same component, packed: nothing to do.
+    let before = stack.swaps("unchanged").await.unwrap();
+    let packed = compress_to_vec(whole.as_slice(), CompressionLevel::Fastest);
+    let beside = stack.components.path("..beside");
+    fs::write(&beside, packed).unwrap();
+    fs::rename(&beside, stack.components.path("sim.wasm.zst")).unwrap();
+    fs::remove_file(&file).unwrap();
+    stack.until_swaps("unchanged", before + 1).await;
+    stack.initialises_a_node().await;
+}
