@@ -104,9 +104,12 @@ impl Explain {
         write(&self.sources).services.push((who, Box::new(say)));
     }
 
-    /// Whether this process knows the cluster. Not so while it starts, and not in a replica that does not lead.
+    /// Whether this process has something to say: it knows the cluster, and a controller works. Not so while it starts, and not in a
+    /// replica that does not lead.
     pub fn is_ready(&self) -> bool {
-        self.nodes.is_synced() && self.services.is_synced()
+        let sources = read(&self.sources);
+        let works = !sources.nodes.is_empty() || !sources.services.is_empty();
+        works && self.nodes.is_synced() && self.services.is_synced()
     }
 
     /// All about a Node; None when the cache has none of that name.
@@ -183,14 +186,17 @@ mod tests {
     fn every_controller_that_knows_something_speaks_and_unknown_objects_are_unknown() {
         let (nodes, services) = (Arc::<Cache<Node>>::default(), Arc::<Cache<Service>>::default());
         nodes.fill(vec![crate::fake_cloud::node("a", "True", &[])]);
-        let explain = Explain::new(nodes, services);
+        let explain = Explain::new(nodes, services.clone());
         assert_eq!(explain.node("b"), None);
         let silent = explain.node("a").unwrap().to_string();
         assert_eq!(
             silent,
             "Node a: no controller of this process has anything to do with it.\n"
         );
+        services.fill(Vec::new());
+        assert!(!explain.is_ready(), "no controller works yet");
         explain.about_nodes(Controller::CloudNode, |_| Some("is initialised.".into()));
+        assert!(explain.is_ready());
         explain.about_nodes(Controller::CloudNodeLifecycle, |_| None);
         assert_eq!(
             explain.node("a").unwrap().to_string(),

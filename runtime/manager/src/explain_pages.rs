@@ -37,7 +37,7 @@ async fn service(
 
 fn explained(explain: &Explain, found: Option<Explanation>, object: &str, headers: &HeaderMap) -> Response {
     if !explain.is_ready() {
-        let text = "This process does not know the cluster yet: it has just started, or another replica leads.\n";
+        let text = "This Cloudwit works on nothing yet: it has just started, or another replica leads.\n";
         return (StatusCode::SERVICE_UNAVAILABLE, [MARK], text).into_response();
     }
     let Some(found) = found else {
@@ -51,5 +51,20 @@ fn explained(explain: &Explain, found: Option<Explanation>, object: &str, header
     match answer.json() {
         Ok(json) => ([MARK, ("content-type", "application/json")], json).into_response(),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, [MARK]).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_replica_that_does_not_lead_says_so_instead_of_knowing_nothing() {
+        let explain = Explain::new(Arc::default(), Arc::default());
+        let answer = explained(&explain, None, "Node a", &HeaderMap::new());
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.headers()[MARK.0], MARK.1, "it is a Cloudwit all the same");
     }
 }
