@@ -293,6 +293,33 @@ async fn nodes_that_come_one_after_the_other_share_a_call() {
     assert_eq!(stage.event("UnAvailableLoadBalancer").as_deref(), Some(message));
 }
 
+/// Weak spot S6: upstream forgets the pause while it deletes and while it changes nodes.
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_the_cloud_asks_for_is_kept_to_the_second_in_every_call() {
+    let (after, message) = (Duration::from_secs(42), "later".to_owned());
+    let limited = Failure::RateLimited {
+        after: Some(after),
+        message: message.clone(),
+    };
+    let token = "t".to_owned();
+    for failure in [limited, Failure::Pending { after, token, message }] {
+        let stage = Stage::new(vec![balancer("web")], 1, 1, true);
+        for operation in ["ensure", "update", "delete"] {
+            lock(&stage.cloud.failures).push_back((operation, failure.clone()));
+        }
+        stage.until("it is ready", |stage| stage.count("ensure") == 2).await;
+        stage.set_nodes(2);
+        stage
+            .until("it has its nodes", |stage| stage.count("update") == 2)
+            .await;
+        stage.set_services(Vec::new());
+        stage.until("it is gone", |stage| stage.count("delete") == 2).await;
+        for operation in ["ensure", "update", "delete"] {
+            assert_eq!(stage.cloud.pauses(operation), [42.0], "{operation}: {failure}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_update_of_nodes_waits_its_time_although_more_nodes_come() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
