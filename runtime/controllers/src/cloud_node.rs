@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
+use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
@@ -25,6 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
+use crate::cloud_node_lanes::Lanes;
 use crate::cloud_node_plan::{matters, plan_addresses, plan_labels, waits_in_vain};
 use crate::cloud_node_waiting::Waiting;
 use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels, write_waiting};
@@ -33,15 +35,12 @@ use crate::events::Recorder;
 use crate::explain_node::initialisation;
 use crate::metrics::Purpose;
 use crate::node_labels::{DropReason, Dropped};
-use crate::node_view::{UNINITIALIZED, belongs_to, has_taint, node_ref};
+use crate::node_view::{UNINITIALIZED, has_taint, node_ref, owner, owner_place, provider_id};
 use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::sync::lock;
 use crate::watch::Change;
 
-/// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them
-/// must not undo the batching.
-const LOOKUPS_IN_FLIGHT: usize = 4;
 /// How often to look whether the provider was swapped; Nodes that wait are then tried at once.
 const SWAP_CHECK: Duration = Duration::from_secs(1);
 /// How often a page of the refresh is tried again when the cloud asks to slow down.
@@ -52,6 +51,9 @@ pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let this = CloudNode::new(context);
     async move { this.run().await }
 }
+
+/// A Node that waits to be initialised, and its key.
+type Job = (Taken, Arc<Node>);
 
 struct CloudNode {
     context: Context,
@@ -69,7 +71,7 @@ impl CloudNode {
         let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
         let waiting = Arc::<Mutex<Waiting>>::default();
         let (adds, forgets) = (queue.clone(), waiting.clone());
-        context.nodes.listen(move |key, change| match change {
+        context.nodes.listen_from_start(move |key, change| match change {
             Change::Deleted(_) => {
                 lock(&forgets).done(key);
                 // Looked at once more, which ends a pause or follows work in progress, and forgets it for good.
@@ -85,7 +87,10 @@ impl CloudNode {
             let name = node.metadata.name.as_deref()?;
             let waiting = lock(&waits).about(name, Instant::now());
             let queued = queued.look(name);
-            Some(initialisation(node, &cloud.identity(), waiting.as_ref(), queued))
+            let owners = cloud.owners();
+            let everybody = cloud.identity();
+            let provider = owner(node, &owners).unwrap_or(&everybody);
+            Some(initialisation(node, provider, waiting.as_ref(), queued))
         });
         let options = &context.options.node;
         Self {
@@ -105,57 +110,66 @@ impl CloudNode {
         tokio::select! {
             () = self.context.shutdown.cancelled() => self.queue.close(),
             () = self.initialise_all() => {}
-            () = self.refresh_all() => {}
+            () = self.refresh_all_providers() => {}
             () = self.retry_after_swaps() => {}
         }
     }
 
     async fn initialise_all(&self) {
-        let mut in_flight = FuturesUnordered::new();
+        let mut lanes = Lanes::new(self.context.cloud.owners().providers().len());
+        let mut lookups = FuturesUnordered::new();
+        let mut corrections = FuturesUnordered::new();
         loop {
             let limit = self.context.cloud.lookup_limit().max(1);
-            let gather = self.context.options.node.gather;
+            while let Some((place, nodes)) = lanes.next(limit) {
+                lookups.push(async move {
+                    self.initialise_nodes(nodes).await;
+                    place
+                });
+            }
             tokio::select! {
-                batch = self.queue.take_batch(limit, gather), if in_flight.len() < LOOKUPS_IN_FLIGHT => {
-                    match batch {
-                        Some(batch) => in_flight.push(self.work(batch)),
-                        None => return,
+                batch = self.queue.take_batch(limit, self.context.options.node.gather), if lanes.have_room() => {
+                    let Some(batch) = batch else { return };
+                    let known = self.sort(batch, &mut lanes);
+                    if !known.is_empty() {
+                        corrections.push(each(self.at_once, known, |(taken, node)| self.correct_labels(taken, node)));
                     }
                 }
-                Some(()) = in_flight.next() => {}
+                Some(place) = lookups.next() => lanes.done(place),
+                Some(()) = corrections.next() => {}
             }
         }
     }
 
-    /// Works on the keys of one batch; each is finished as soon as its own work is.
-    async fn work(&self, batch: Vec<Taken>) {
-        let provider = self.context.cloud.identity();
-        let (mut new, mut known) = (Vec::new(), Vec::new());
+    /// Gives each new Node to its provider's lane; answers those that were initialised before.
+    fn sort(&self, batch: Vec<Taken>, lanes: &mut Lanes<Job>) -> Vec<Job> {
+        let owners = self.context.cloud.owners();
+        let mut known = Vec::new();
         for taken in batch {
-            match self.context.nodes.get(taken.key()) {
+            let Some(node) = self.context.nodes.get(taken.key()) else {
+                // It was deleted during its last attempt, which noted a failure after the deletion was noted.
+                lock(&self.waiting).done(taken.key());
+                taken.finish(Outcome::Done);
+                continue;
+            };
+            if !has_taint(&node, UNINITIALIZED) {
+                known.push((taken, node));
+                continue;
+            }
+            let place = owner_place(&node, &owners).filter(|place| owners.abilities(*place).instances);
+            // Without an id and with an owner's name that nobody has, it is asked about all the same, for the answer says so.
+            match place.or_else(|| provider_id(&node).is_none().then_some(0)) {
+                Some(place) => lanes.add(place, (taken, node)),
                 None => {
-                    // It was deleted during its last attempt, which noted a failure after the deletion was noted.
-                    lock(&self.waiting).done(taken.key());
-                    taken.finish(Outcome::Done);
-                }
-                Some(node) if !has_taint(&node, UNINITIALIZED) => known.push((taken, node)),
-                Some(node) if belongs_to(&node, &provider) => new.push((taken, node)),
-                Some(_) => {
-                    debug!(node = %taken.key(), provider = provider.name, "left alone: its id is another provider's");
+                    debug!(node = %taken.key(), "left alone: it is no machine of a provider here");
                     taken.finish(Outcome::Done);
                 }
             }
         }
-        tokio::join!(
-            self.initialise_nodes(new),
-            each(self.at_once, known, |(taken, node)| self.correct_labels(taken, node))
-        );
+        known
     }
 
-    async fn initialise_nodes(&self, nodes: Vec<(Taken, Arc<Node>)>) {
-        if nodes.is_empty() {
-            return;
-        }
+    async fn initialise_nodes(&self, nodes: Vec<Job>) {
         let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
         match self.lookup(Purpose::Init, &refs).await {
             Ok(answers) => {
@@ -241,7 +255,8 @@ impl CloudNode {
     async fn not_yet(&self, taken: Taken, node: Arc<Node>, reason: String, retry: Retry) {
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
         if self.is_to_be_told(&taken, &reason, retry) {
-            let provider = self.context.cloud.identity().name;
+            let owners = self.context.cloud.owners();
+            let provider = owner(&node, &owners).map_or("", |provider| &provider.name);
             warn!(node = %taken.key(), provider, reason, "still not initialised");
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");
             self.recorder
@@ -269,20 +284,27 @@ impl CloudNode {
         taken.finish(outcome);
     }
 
+    /// Each provider in its own time: one that hangs delays nobody else.
+    async fn refresh_all_providers(&self) {
+        let owners = self.context.cloud.owners();
+        let places = (0..owners.providers().len()).filter(|place| owners.abilities(*place).instances);
+        join_all(places.map(|place| self.refresh_all(place))).await;
+    }
+
     /// Refreshes addresses at once and then in each period, which starts when the pass before has ended.
-    async fn refresh_all(&self) {
+    async fn refresh_all(&self, place: usize) {
         loop {
-            self.refresh().await;
+            self.refresh(place).await;
             sleep(self.context.options.node.status_update_frequency).await;
         }
     }
 
-    async fn refresh(&self) {
-        let provider = self.context.cloud.identity();
+    async fn refresh(&self, place: usize) {
+        let owners = self.context.cloud.owners();
         let mut nodes = self
             .context
             .nodes
-            .matching(|node| !has_taint(node, UNINITIALIZED) && belongs_to(node, &provider));
+            .matching(|node| !has_taint(node, UNINITIALIZED) && owner_place(node, &owners) == Some(place));
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();

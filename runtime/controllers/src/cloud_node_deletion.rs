@@ -58,16 +58,18 @@ impl Deleter<'_> {
     /// Deletes those that the brake lets go. `total` is how many Nodes the provider has.
     pub async fn delete_all(&mut self, gone: Vec<Gone>, total: usize) {
         let certain: Vec<String> = gone.iter().map(Gone::uid).collect();
+        let engaged = self.guard.brake().is_some();
         let admission = self.guard.admit(&certain, total, Instant::now());
-        self.tell_brake(&admission, &gone);
+        self.tell_brake(engaged, &admission, &gone);
         for gone in gone.iter().filter(|gone| admission.admitted.contains(&gone.uid())) {
             self.delete(gone).await;
         }
     }
 
-    fn tell_brake(&self, admission: &Admission, gone: &[Gone]) {
-        let engaged = admission.brake.is_some();
-        let before = self.context.metrics.brake_engaged.set(i64::from(engaged)) == 1;
+    fn tell_brake(&self, before: bool, admission: &Admission, gone: &[Gone]) {
+        // Counted, since each of several providers has its own brake.
+        let engaged = i64::from(admission.brake.is_some()) - i64::from(before);
+        self.context.metrics.brake_engaged.inc_by(engaged);
         let Some(brake) = admission.brake else {
             if before {
                 info!("the deletion brake is released");

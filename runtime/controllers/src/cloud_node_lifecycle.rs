@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, Presence, ProviderIdentity, Retry};
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
@@ -31,7 +32,7 @@ use crate::explain_node::{self, Watchfulness};
 use crate::guard::{Absent, Brake, Guard, Proof, Rules, Seen, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
-use crate::node_view::{node_ref, provider_id};
+use crate::node_view::{node_ref, owner_place, provider_id};
 use crate::options::{Controller, NodeDeletion};
 use crate::sync::lock;
 use crate::watch::Key;
@@ -39,22 +40,25 @@ use crate::watch::Key;
 /// While look-ups fail the pause doubles from the monitor period to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Prepares the loop. It has no queue: each pass looks at the cache.
+/// Prepares a loop for each provider, with a memory and a brake of its own: what one cloud says or fails to say never counts for the
+/// Nodes of another. They have no queue: each pass looks at the cache.
 pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
-    let this = Lifecycle {
-        recorder: context.events.recorder(Controller::CloudNodeLifecycle),
-        guard: Guard::new(Rules::from(&context.options.lifecycle)),
-        failures: 0,
-        next_lookup: Instant::now(),
-        known: Arc::default(),
-        context,
-    };
-    this.explain();
-    this.run()
+    let owners = context.cloud.owners();
+    let places = (0..owners.providers().len()).filter(|place| owners.abilities(*place).instances);
+    let loops: Vec<Lifecycle> = places.map(|place| Lifecycle::new(&context, place)).collect();
+    loops.iter().for_each(Lifecycle::explain);
+    async move {
+        let _running = context.metrics.running(Controller::CloudNodeLifecycle);
+        join_all(loops.into_iter().map(Lifecycle::run)).await;
+    }
 }
 
 struct Lifecycle {
     context: Context,
+    /// Place of the provider among the owners.
+    place: usize,
+    /// What this loop has added to the gauge of candidates.
+    candidates: i64,
     recorder: Recorder,
     guard: Guard,
     /// Look-ups that failed in a row.
@@ -77,9 +81,21 @@ struct Known {
 }
 
 impl Lifecycle {
+    fn new(context: &Context, place: usize) -> Self {
+        Self {
+            recorder: context.events.recorder(Controller::CloudNodeLifecycle),
+            guard: Guard::new(Rules::from(&context.options.lifecycle)),
+            failures: 0,
+            next_lookup: Instant::now(),
+            known: Arc::default(),
+            context: context.clone(),
+            place,
+            candidates: 0,
+        }
+    }
+
     async fn run(mut self) {
         let context = self.context.clone();
-        let _running = context.metrics.running(Controller::CloudNodeLifecycle);
         let passes = async {
             context.nodes.synced().await;
             loop {
@@ -100,10 +116,14 @@ impl Lifecycle {
 
     /// Answers questions about Nodes.
     fn explain(&self) {
-        let (known, context) = (self.known.clone(), self.context.clone());
+        let (known, context, place) = (self.known.clone(), self.context.clone(), self.place);
         self.context
             .explain
             .about_nodes(Controller::CloudNodeLifecycle, move |node| {
+                let owners = context.cloud.owners();
+                if owner_place(node, &owners) != Some(place) {
+                    return None;
+                }
                 let (known, now) = (lock(&known), Instant::now());
                 let mut seen = known.seen.get(node.metadata.uid.as_deref()?).cloned();
                 if let (Some(seen), Some(at)) = (&mut seen, known.at) {
@@ -120,17 +140,19 @@ impl Lifecycle {
                     confirm_after: context.options.lifecycle.confirm_after,
                     then: context.options.lifecycle.node_deletion,
                 };
-                explain_node::lifecycle(node, &context.cloud.identity(), seen.as_ref(), &watchfulness)
+                explain_node::lifecycle(node, &owners.providers()[place], seen.as_ref(), &watchfulness)
             });
     }
 
     async fn pass(&mut self) {
-        let provider = self.context.cloud.identity();
+        let owners = self.context.cloud.owners();
+        let provider = &owners.providers()[self.place];
         self.guard.answers_from(&provider.digest);
-        let nodes = self.context.nodes.all();
+        let mut nodes = self.context.nodes.all();
+        nodes.retain(|node| owner_place(node, &owners) == Some(self.place));
         let (mut recovered, mut asked) = (Vec::new(), Vec::new());
         for node in &nodes {
-            match before(node, &provider) {
+            match before(node, provider) {
                 Before::Leave => {}
                 Before::Recovered => recovered.push((node.clone(), Mark::None)),
                 Before::Ask => asked.push(node.clone()),
@@ -151,9 +173,9 @@ impl Lifecycle {
         self.mark(recovered).await;
         if Instant::now() >= self.next_lookup {
             asked.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-            if let Some(gone) = self.ask(&asked, &provider).await {
-                let total = nodes.iter().filter(|node| is_own(node, &provider)).count();
-                self.remove(gone, total, &provider).await;
+            if let Some(gone) = self.ask(&asked, provider).await {
+                let total = nodes.iter().filter(|node| is_own(node, provider)).count();
+                self.remove(gone, total, provider).await;
             }
         }
         let mut known = lock(&self.known);
@@ -161,10 +183,9 @@ impl Lifecycle {
         known.at = Some(Instant::now());
         known.brake = self.guard.brake();
         drop(known);
-        self.context
-            .metrics
-            .deletion_candidates
-            .set(self.guard.candidates() as i64);
+        let candidates = self.guard.candidates() as i64;
+        let before = std::mem::replace(&mut self.candidates, candidates);
+        self.context.metrics.deletion_candidates.inc_by(candidates - before);
     }
 
     /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
@@ -229,7 +250,7 @@ impl Lifecycle {
             Ok(presence) => presence,
             Err(failure) => {
                 metrics.lifecycle_call("instance_exists", upstream_failure(&failure));
-                self.tell_unanswered(node, name, &failure);
+                self.tell_unanswered(node, name, &failure, provider);
                 return None;
             }
         };
@@ -259,13 +280,13 @@ impl Lifecycle {
     }
 
     /// Whatever the failure is called, it is no evidence. Who waits for the Node to be cleaned up has to learn why it is not.
-    fn tell_unanswered(&self, node: &Node, name: &str, failure: &Failure) {
+    fn tell_unanswered(&self, node: &Node, name: &str, failure: &Failure, provider: &ProviderIdentity) {
         warn!(node = name, %failure, "could not learn whether its machine exists; nothing changes");
         let due = lock(&self.known)
             .unanswered
             .failed(&Key::from(name), &failure.to_string(), Instant::now());
         if due {
-            let provider = self.context.cloud.identity().name;
+            let provider = &provider.name;
             let message = format!(
                 "Cloud provider {provider:?} cannot say whether the machine of this Node exists, so the Node stays: {failure}"
             );

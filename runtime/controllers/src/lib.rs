@@ -32,6 +32,7 @@ pub mod explain_object;
 pub mod explain_route;
 pub mod explain_service;
 pub mod guard;
+pub mod health;
 pub mod leadership;
 pub mod leading_cloud;
 pub mod metrics;
@@ -70,6 +71,7 @@ mod sync;
 
 pub use clients::Clients;
 pub use cluster::{Cluster, ControllersError};
+pub use health::Health;
 pub use explain::{Explain, Explanation};
 pub use leadership::{Leadership, Term};
 pub use options::{

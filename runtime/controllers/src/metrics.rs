@@ -140,7 +140,7 @@ impl Metrics {
         );
         registry.register(
             "cloudwit_node_deletion_brake_engaged",
-            "1 while so many Nodes seem to be gone that none is deleted",
+            "Providers of which so many Nodes seem to be gone that none is deleted; 0 or 1 with a single provider",
             self.brake_engaged.clone(),
         );
         registry.register(
@@ -177,11 +177,19 @@ impl Metrics {
 
     /// Says that a controller runs, until the guard is dropped.
     pub fn running(&self, controller: Controller) -> Running {
-        let gauge = self
-            .running
-            .get_or_create_owned(&[("name", controller.alias()), ("manager", "cloud-controller-manager")]);
+        let gauge = self.running.get_or_create_owned(&running_labels(controller));
         gauge.set(1);
         Running(gauge)
+    }
+
+    /// Whether a controller runs.
+    pub fn is_running(&self, controller: Controller) -> bool {
+        self.running.get_or_create_owned(&running_labels(controller)).get() != 0
+    }
+
+    /// Seconds of the longest work in progress, by the name of the queue.
+    pub fn longest_work(&self) -> Vec<(&'static str, f64)> {
+        self.queues.longest_work()
     }
 
     /// Counts a look-up call for so many Nodes.
@@ -223,6 +231,10 @@ impl Metrics {
     pub fn queue(&self, name: &'static str) -> QueueMetrics {
         self.queues.named(name)
     }
+}
+
+fn running_labels(controller: Controller) -> Labels<2> {
+    [("name", controller.alias()), ("manager", "cloud-controller-manager")]
 }
 
 /// Upstream's words for the result of a call (`nodelifecycle/metrics.go`): `success`, `error`, `not_implemented`.
