@@ -646,3 +646,26 @@ async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
         assert!(!text.contains(shape), "{shape} is in the log:\n{text}");
     }
 }
+
+#[tokio::test]
+async fn a_process_that_may_no_longer_act_sends_nothing_and_gives_up_what_is_in_flight() {
+    let server = TestServer::start().await;
+    let open = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let asked = Arc::clone(&open);
+    let clients = HttpClients::only_while(move || asked.load(std::sync::atomic::Ordering::SeqCst));
+    let port = server.port;
+    let yaml = format!("http: [{{scheme: http, host: 127.0.0.1, port: {port}, allowLoopback: true}}]");
+    let egress = egress_with(&yaml, &clients, &EgressMetrics::default());
+    echo(&egress, get(&format!("http://127.0.0.1:{port}/before"))).await;
+
+    let mut hooks = egress.hooks(Instant::now() + Duration::from_secs(60));
+    let in_flight = get(&format!("http://127.0.0.1:{port}/during"));
+    let mut in_flight = Box::pin(send_with(&mut hooks, in_flight, RequestOptions::default()));
+    assert!(futures::poll!(in_flight.as_mut()).is_pending());
+    open.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert!(matches!(in_flight.await, Err(Error::HttpRequestDenied)));
+    let sent = server.requests();
+    let (error, _) = send(&egress, get(&format!("http://127.0.0.1:{port}/after"))).await.unwrap_err();
+    assert!(matches!(error, Error::HttpRequestDenied), "{error}");
+    assert_eq!(server.requests(), sent);
+}

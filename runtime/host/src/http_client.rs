@@ -4,12 +4,17 @@
 //! providers. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
 //! of another.
 //!
+//! A process that may no longer act ([`HttpClients::only_while`]) sends nothing more, whatever a guest is in the middle of.
+//!
 //! reqwest on our own rustls configuration: no redirects, cookies, decompression or proxies from the environment. Authorities are those of the
 //! grant's `ca`; else those of the file in `SSL_CERT_FILE`; else Mozilla's, which are built in, so that an image needs no files.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
@@ -51,8 +56,12 @@ struct ClientKey {
 #[derive(Clone)]
 pub struct HttpClients(Arc<Shared>);
 
+/// Whether requests may leave.
+type Open = Arc<dyn Fn() -> bool + Send + Sync>;
+
 struct Shared {
     lookup: Arc<dyn Lookup>,
+    open: Open,
     live: Mutex<HashMap<ClientKey, Weak<HttpClient>>>,
 }
 
@@ -65,8 +74,19 @@ impl Default for HttpClients {
 impl HttpClients {
     /// Clients that look names up elsewhere, for tests.
     pub fn with_lookup(lookup: Arc<dyn Lookup>) -> Self {
+        Self::new(lookup, Arc::new(|| true))
+    }
+
+    /// Clients that send nothing once `open` says no. It is asked before a request leaves and each time one in flight goes on, so it has
+    /// to be quick.
+    pub fn only_while(open: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self::new(Arc::new(SystemLookup), Arc::new(open))
+    }
+
+    fn new(lookup: Arc<dyn Lookup>, open: Open) -> Self {
         Self(Arc::new(Shared {
             lookup,
+            open,
             live: Mutex::default(),
         }))
     }
@@ -104,7 +124,8 @@ impl HttpClients {
             wrong: "gives no usable HTTP client".into(),
             fix: "check proxy: it has to be http://HOST:PORT or https://HOST:PORT".into(),
         })?;
-        let client = Arc::new(HttpClient(client));
+        let open = Arc::clone(&self.0.open);
+        let client = Arc::new(HttpClient { client, open });
         live.insert(key, Arc::downgrade(&client));
         Ok(client)
     }
@@ -185,7 +206,10 @@ fn build(key: &ClientKey, roots: RootCertStore, lookup: Arc<dyn Lookup>) -> Resu
 struct BuildFailed;
 
 /// One client.
-pub struct HttpClient(reqwest::Client);
+pub struct HttpClient {
+    client: reqwest::Client,
+    open: Open,
+}
 
 /// A request that may leave.
 pub struct Outgoing {
@@ -206,6 +230,17 @@ pub struct Outgoing {
 impl HttpClient {
     /// Sends a request and waits for the head of the response.
     pub async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, Failed> {
+        let mut exchange = pin!(self.exchange(outgoing));
+        poll_fn(|context| {
+            if !(self.open)() {
+                return Poll::Ready(Err(Failed::Other(Error::HttpRequestDenied)));
+            }
+            exchange.as_mut().poll(context)
+        })
+        .await
+    }
+
+    async fn exchange(&self, outgoing: Outgoing) -> Result<reqwest::Response, Failed> {
         let Outgoing {
             method,
             url,
@@ -216,7 +251,7 @@ impl HttpClient {
         } = outgoing;
         let (busy, mut connecting) = watch::channel(false);
         let request = self
-            .0
+            .client
             .request(method, url)
             .headers(headers)
             .body(reqwest::Body::wrap(body))

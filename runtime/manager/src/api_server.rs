@@ -260,3 +260,76 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     }
     innermost.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        api_server: ApiServerArgs,
+    }
+
+    fn of(flags: &[&str]) -> ApiServerArgs {
+        Flags::parse_from(["x"].iter().chain(flags)).api_server
+    }
+
+    #[test]
+    fn upstreams_ways_to_the_api_server_are_accepted() {
+        let args = of(&[
+            "--master=https://10.0.0.1:6443",
+            "--kube-api-qps=20",
+            "--kube-api-burst=30",
+            "--kube-api-content-type=application/vnd.kubernetes.protobuf",
+            "--use-service-account-credentials",
+        ]);
+        assert_eq!(args.mistakes(), Vec::<String>::new());
+        assert!(args.use_service_account_credentials);
+        assert_eq!(of(&["--kube-api-qps=-1"]).mistakes(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_budget_that_lets_nothing_through_and_an_unknown_type_are_mistakes() {
+        let wrong = of(&[
+            "--kube-api-qps=5",
+            "--kube-api-burst=0",
+            "--kube-api-content-type=text/x",
+        ])
+        .mistakes();
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        assert!(
+            wrong[0].starts_with("--kube-api-burst=0") && wrong[1].contains("text/x"),
+            "{wrong:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_address_of_the_flag_wins_over_the_kubeconfigs() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], \
+                    clusters: [{name: a, cluster: {server: 'https://kubeconfig:1'}}], users: [{name: a, user: {token: t}}]}";
+        std::fs::write(file.path(), text).unwrap();
+        let kubeconfig = format!("--kubeconfig={}", file.path().display());
+        let url = async |flags: &[&str]| config(&of(flags)).await.unwrap().0.cluster_url.to_string();
+        assert_eq!(url(&[&kubeconfig]).await, "https://kubeconfig:1/");
+        assert_eq!(url(&[&kubeconfig, "--master=https://flag:2"]).await, "https://flag:2/");
+        assert_eq!(url(&["--master=http://flag:2"]).await, "http://flag:2/");
+    }
+
+    #[test]
+    fn the_api_server_is_told_the_deadline_beside_what_the_request_says_already() {
+        let with = |uri: &str| {
+            with_timeout(&uri.parse().unwrap(), Duration::from_millis(1500))
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(with("/api/v1/nodes/a?"), "/api/v1/nodes/a?timeout=1500ms");
+        assert_eq!(
+            with("/api/v1/nodes/a?&dryRun=All"),
+            "/api/v1/nodes/a?&dryRun=All&timeout=1500ms"
+        );
+    }
+}

@@ -1,20 +1,28 @@
-//! Who wrote what and when, from the API server's audit log.
+//! Who asked for what and when, from the API server's audit log.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// One write, at the moment when the API server received it.
+/// One request, at the moment when the API server received it.
 #[derive(Debug, Clone)]
-pub struct Write {
+pub struct Seen {
     /// RFC 3339 with microseconds, so that its order is the order in time.
     pub at: String,
+    /// As in RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+    pub verb: String,
     /// Resource with its subresource: `nodes/status`.
     pub resource: String,
     /// The user whose rights were used.
     pub user: String,
     /// Identity of the process, from its user agent.
     pub identity: String,
+}
+
+impl Seen {
+    fn is_write(&self) -> bool {
+        !["get", "list", "watch"].contains(&self.verb.as_str())
+    }
 }
 
 #[derive(Deserialize)]
@@ -42,27 +50,34 @@ struct Object {
     subresource: Option<String>,
 }
 
-/// All writes of Cloudwit's processes but those of the Lease itself, in the order in which they were received.
-pub fn writes(log: &Path) -> Vec<Write> {
+/// All requests of Cloudwit's processes for objects, in the order in which they were received.
+pub fn requests(log: &Path) -> Vec<Seen> {
     let text = std::fs::read_to_string(log).unwrap();
     // The last line may be half written.
     let records = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Record>(line).ok());
-    let mut writes: Vec<Write> = records.filter_map(write).collect();
-    writes.sort_by(|one, other| one.at.cmp(&other.at));
-    writes
+    let mut requests: Vec<Seen> = records.filter_map(seen).collect();
+    requests.sort_by(|one, other| one.at.cmp(&other.at));
+    requests
 }
 
-fn write(record: Record) -> Option<Write> {
+/// All writes but those of the Lease itself.
+pub fn writes(log: &Path) -> Vec<Seen> {
+    let mut requests = requests(log);
+    requests.retain(|seen| seen.is_write() && seen.resource != "leases");
+    requests
+}
+
+fn seen(record: Record) -> Option<Seen> {
     let object = record.object_ref?;
-    let of_ours = record.user_agent.starts_with("cloudwit/") && record.stage == "RequestReceived";
-    if !of_ours || object.resource == "leases" || ["get", "list", "watch"].contains(&record.verb.as_str()) {
+    if !record.user_agent.starts_with("cloudwit/") || record.stage != "RequestReceived" {
         return None;
     }
     let (_, identity) = record.user_agent.rsplit_once(' ')?;
-    Some(Write {
+    Some(Seen {
         at: record.request_received_timestamp,
+        verb: record.verb,
         resource: match object.subresource {
             Some(part) => format!("{}/{part}", object.resource),
             None => object.resource,
@@ -77,7 +92,7 @@ fn write(record: Record) -> Option<Write> {
 /// # Panics
 ///
 /// When one of them wrote again after another one had begun.
-pub fn writers_in_turn(writes: &[Write]) -> Vec<String> {
+pub fn writers_in_turn(writes: &[Seen]) -> Vec<String> {
     let mut writers: Vec<String> = Vec::new();
     for write in writes {
         if writers.last() == Some(&write.identity) {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::gate::{Point, Stop};
 use cloudwit_test_support::rig::ingress;
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use http::Method;
@@ -11,7 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 
-use crate::audit::{writers_in_turn, writes};
+use crate::audit::{requests, writers_in_turn, writes};
 use crate::replicas::{QUICK, Replica, SOON, Stage, ended, identity};
 
 /// As in `QUICK`.
@@ -157,6 +157,50 @@ async fn a_leader_that_was_stopped_writes_nothing_when_it_goes_on_and_ends_with_
         "it wrote"
     );
     assert_eq!(writers_in_turn(&after).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_waits_calls_no_cloud_and_has_its_caches_full_before_it_leads() {
+    let stage = Stage::new().await;
+    let first = [Some(stage.start(0, &QUICK).await), None];
+    leader(&stage, &first).await;
+    let mut to_cloud = Vec::new();
+    let second = stage
+        .start_after(1, &QUICK, |_, cloud| {
+            let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
+            to_cloud.extend(methods.map(|method| cloud.stop_at(Point::before(method, "/"))));
+        })
+        .await;
+    eventually(SOON, "it waits", || async {
+        identity(&second.process).ok_or("it does not")
+    })
+    .await;
+    let name = identity(&second.process).unwrap();
+    let watched = |resource: &str| {
+        let seen = requests(&stage.server.audit_log());
+        let of = seen
+            .iter()
+            .filter(|seen| seen.identity == name && seen.resource == resource);
+        of.filter(|seen| seen.verb == "watch").count()
+    };
+    eventually(SOON, "it watches", || async {
+        watched("nodes") > 0 && watched("services") > 0
+    })
+    .await;
+    stage.work_is_done().await;
+    let (nodes, services) = (watched("nodes"), watched("services"));
+    assert_eq!(to_cloud.iter().map(Stop::count).sum::<usize>(), 0, "it asked the cloud");
+    second.to_cloud.open();
+    for replica in first.into_iter().flatten() {
+        replica.process.kill().unwrap();
+    }
+    stage.work_is_done().await;
+    assert_eq!(
+        (watched("nodes"), watched("services")),
+        (nodes, services),
+        "it watches anew"
+    );
+    assert_eq!(writers_in_turn(&writes(&stage.server.audit_log())).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
