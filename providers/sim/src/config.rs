@@ -18,6 +18,13 @@ pub struct Config {
     /// Machines per request, 1 to 500.
     #[serde(default = "max_page_size")]
     pub page_size: u16,
+    /// What provider ids have before `://`: letters, digits and `-`. Another than `sim` for a second cloud in the same cluster.
+    #[serde(default = "scheme")]
+    pub provider_id_scheme: String,
+}
+
+fn scheme() -> String {
+    crate::PROVIDER_ID_SCHEME.into()
 }
 
 fn max_page_size() -> u16 {
@@ -37,6 +44,17 @@ impl Config {
             problems.add(
                 "pageSize",
                 format!("{} is not between 1 and {MAX_PAGE_SIZE}", self.page_size),
+            );
+        }
+        let scheme = &self.provider_id_scheme;
+        if scheme.is_empty()
+            || !scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        {
+            problems.add(
+                "providerIdScheme",
+                format!("\"{scheme}\" is no scheme; use lower-case letters, digits and -"),
             );
         }
         if self.region.as_deref() == Some("") {
@@ -71,9 +89,9 @@ mod tests {
     #[test]
     fn every_mistake_is_named() {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "sim.test", "pageSize": 0, "region": ""}"#);
+        host.config(r#"{"endpoint": "sim.test", "pageSize": 0, "region": "", "providerIdScheme": "a:b"}"#);
         let places: Vec<String> = host.check::<Sim>().into_iter().map(|problem| problem.at).collect();
-        assert_eq!(places, ["endpoint", "pageSize", "region"]);
+        assert_eq!(places, ["endpoint", "pageSize", "providerIdScheme", "region"]);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
+use crate::Sim;
 use crate::api::{Machine, MachineKey, MachineState, Network};
-use crate::{PROVIDER_ID_PREFIX, Sim};
 
 /// How a Node's machine is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +20,9 @@ enum Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn of(node: &'a NodeRef) -> Self {
+    fn of(node: &'a NodeRef, prefix: &str) -> Self {
         match &node.provider_id {
-            Some(provider_id) => {
-                id_after(PROVIDER_ID_PREFIX, provider_id).map_or(Self::Foreign(provider_id), Self::ById)
-            }
+            Some(provider_id) => id_after(prefix, provider_id).map_or(Self::Foreign(provider_id), Self::ById),
             None => Self::ByName(&node.name),
         }
     }
@@ -32,7 +30,7 @@ impl<'a> Search<'a> {
 
 impl Instances for Sim {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let searches: Vec<Search<'_>> = nodes.iter().map(Search::of).collect();
+        let searches: Vec<Search<'_>> = nodes.iter().map(|node| Search::of(node, &self.prefix)).collect();
         let (mut ids, mut names) = (Vec::new(), Vec::new());
         for search in &searches {
             match search {
@@ -49,7 +47,7 @@ impl Instances for Sim {
             Search::ById(_) => by_id.next().unwrap_or_else(unanswered),
             Search::ByName(_) => by_name.next().unwrap_or_else(unanswered),
             Search::Foreign(id) => Err(Failure::invalid(
-                ["the provider id ", id, " does not begin with ", PROVIDER_ID_PREFIX].concat(),
+                ["the provider id ", id, " does not begin with ", &self.prefix].concat(),
             )),
         };
         Ok(searches.into_iter().map(answer).collect())
@@ -65,7 +63,7 @@ impl Sim {
             debug!(asked = page.len(), found = machines.len(), "machines");
             for key in page {
                 let found: Vec<&Machine> = machines.iter().filter(|machine| by.of(machine) == *key).collect();
-                answers.push(decide(&found, by));
+                answers.push(decide(&found, by, &self.prefix));
             }
         }
         Ok(answers)
@@ -77,14 +75,14 @@ fn unanswered() -> Result<Presence, Failure> {
 }
 
 /// What the machines that were found for one Node say about it.
-fn decide(machines: &[&Machine], by: MachineKey) -> Result<Presence, Failure> {
+fn decide(machines: &[&Machine], by: MachineKey, prefix: &str) -> Result<Presence, Failure> {
     match machines {
         [] => Ok(Presence::Absent(match by {
             MachineKey::Id => Evidence::ById,
             MachineKey::Name => Evidence::ByName,
         })),
         [machine] => {
-            let instance = instance(machine);
+            let instance = instance(machine, prefix);
             Ok(match machine.state {
                 MachineState::Running => Presence::Running(instance),
                 MachineState::Stopped => Presence::Stopped(instance),
@@ -109,8 +107,8 @@ fn decide(machines: &[&Machine], by: MachineKey) -> Result<Presence, Failure> {
 }
 
 /// A machine in the contract's words.
-fn instance(machine: &Machine) -> Instance {
-    let mut instance = Instance::new([PROVIDER_ID_PREFIX, &machine.id].concat());
+fn instance(machine: &Machine, prefix: &str) -> Instance {
+    let mut instance = Instance::new([prefix, &machine.id].concat());
     instance.instance_type = Some(machine.kind.clone());
     instance.zone = Some(machine.zone.clone());
     instance.region = Some(machine.region.clone());
@@ -180,6 +178,22 @@ mod tests {
             ]
         );
         assert_eq!(instance.labels, [Pair::new("sim.cloudwit.dev/rack", "7")]);
+    }
+
+    #[test]
+    fn a_second_cloud_gives_out_ids_of_its_own_and_knows_no_others() {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test", "providerIdScheme": "sim-b"}"#);
+        assert_eq!(host.describe::<Sim>().provider_id_prefixes, ["sim-b://"]);
+        host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=500")
+            .answers(200, json!({"items": [machine("vm-1", "a", "running")], "next": null}));
+        let own = NodeRef::named("a").with_provider_id("sim-b://vm-1");
+        let answers = host.provider::<Sim>().lookup(&[own, by_id("vm-2")]).unwrap();
+        let Ok(Presence::Running(instance)) = &answers[0] else {
+            panic!("{answers:?}")
+        };
+        assert_eq!(instance.provider_id, "sim-b://vm-1");
+        assert!(matches!(answers[1], Err(Failure::Invalid(_))));
     }
 
     #[test]

@@ -24,8 +24,14 @@ pub mod routes;
 use api::Api;
 use config::Config;
 
-/// Provider ids are `sim://` and the machine's id. It MUST NOT change: it is written into every Node.
-pub const PROVIDER_ID_PREFIX: &str = "sim://";
+/// Provider ids are a scheme, `://` and the machine's id. The scheme MUST NOT change: it is written into every Node. Only a second cloud
+/// in the same cluster needs another one.
+pub const PROVIDER_ID_SCHEME: &str = "sim";
+
+/// How all provider ids of a scheme begin.
+fn prefix(scheme: &str) -> String {
+    [scheme, "://"].concat()
+}
 
 /// The secret that is sent as bearer token. The host puts it into the request; it never comes in here.
 pub const TOKEN: &str = "token";
@@ -34,6 +40,8 @@ pub const TOKEN: &str = "token";
 #[derive(Debug)]
 pub struct Sim {
     api: Api,
+    /// How the provider ids of its machines begin.
+    prefix: String,
     /// Marks what belongs to this cluster.
     cluster: String,
 }
@@ -51,7 +59,9 @@ impl Provider for Sim {
             )
         });
         Description::new("sim", env!("CARGO_PKG_VERSION"))
-            .prefix(PROVIDER_ID_PREFIX)
+            .prefix(prefix(
+                config.map_or(PROVIDER_ID_SCHEME, |config| &config.provider_id_scheme),
+            ))
             .http(wish)
             .secret(
                 TOKEN,
@@ -65,6 +75,7 @@ impl Provider for Sim {
 
     fn new(config: Config, context: Context) -> Result<Self, Failure> {
         Ok(Self {
+            prefix: prefix(&config.provider_id_scheme),
             api: Api::new(config, context.http()),
             cluster: context.cluster().name,
         })

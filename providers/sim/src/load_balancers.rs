@@ -9,8 +9,8 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
+use crate::Sim;
 use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, MachineKey, PortProtocol, Scheme};
-use crate::{PROVIDER_ID_PREFIX, Sim};
 
 /// Annotation: who can reach the load balancer, `public` (the default) or `internal`.
 pub const SCHEME: &str = "sim.cloudwit.dev/scheme";
@@ -79,7 +79,7 @@ impl LoadBalancers for Sim {
                 service.name
             )));
         };
-        let wanted = machine_ids(targets);
+        let wanted = machine_ids(&self.prefix, targets);
         match self.bring_targets(&existing, &wanted) {
             Err(Failure::Invalid(why)) => self.bring_targets(&existing, &self.without_gone(&wanted, why)?)?,
             result => result?,
@@ -170,7 +170,7 @@ impl Sim {
             owner: Some(service.uid.clone()),
             scheme: scheme(service)?,
             ports: service.ports.iter().map(port).collect::<Result<_, _>>()?,
-            targets: machine_ids(targets),
+            targets: machine_ids(&self.prefix, targets),
             source_ranges: service.source_ranges.clone(),
             affinity_seconds: service.session_affinity_seconds,
             health_check_port: service.health_check_node_port,
@@ -226,10 +226,10 @@ fn port(port: &ServicePort) -> Result<BalancerPort, Failure> {
 }
 
 /// The targets' machines, sorted, so that their order makes no difference. A Node that has no provider id yet comes with a later call.
-fn machine_ids(targets: &[Target]) -> Vec<String> {
+fn machine_ids(prefix: &str, targets: &[Target]) -> Vec<String> {
     let mut ids: Vec<String> = targets
         .iter()
-        .filter_map(|target| id_after(PROVIDER_ID_PREFIX, target.node.provider_id.as_deref()?))
+        .filter_map(|target| id_after(prefix, target.node.provider_id.as_deref()?))
         .map(Into::into)
         .collect();
     ids.sort_unstable();

@@ -3,8 +3,8 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
+use crate::Sim;
 use crate::api::{PartResult, RouteResults, RouteSpec};
-use crate::{PROVIDER_ID_PREFIX, Sim};
 
 impl Routes for Sim {
     fn list(&self) -> Result<Vec<Route>, Failure> {
@@ -47,14 +47,11 @@ impl Sim {
     /// The cloud's own words for a wanted route.
     fn route(&self, route: &NewRoute) -> Result<RouteSpec, Failure> {
         let node = &route.node;
-        let machine = node
-            .provider_id
-            .as_deref()
-            .and_then(|id| id_after(PROVIDER_ID_PREFIX, id));
+        let machine = node.provider_id.as_deref().and_then(|id| id_after(&self.prefix, id));
         let Some(machine) = machine else {
             return Err(Failure::invalid(format!(
-                "Node {} has no provider id that begins with {PROVIDER_ID_PREFIX}",
-                node.name
+                "Node {} has no provider id that begins with {}",
+                node.name, self.prefix
             )));
         };
         Ok(RouteSpec {
