@@ -5,14 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-use cloudwit_sim_cloud::Operation;
+use cloudwit_sim_cloud::{LoadBalancer, Operation};
 use cloudwit_test_support::rig::{Rig, SOON, ingress};
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::{Event, Service};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
-const NAMES: [&str; 5] = ["deleted", "moved", "a", "b", "c"];
+const NAMES: [&str; 5] = ["deleted", "moved", "changed", "a", "b"];
 
 /// Makes the Services and waits until all have addresses.
 async fn ready(rig: &mut Rig) -> Vec<Service> {
@@ -29,14 +29,11 @@ async fn ready(rig: &mut Rig) -> Vec<Service> {
     .await
 }
 
-fn id_of(rig: &Rig, services: &[Service], name: &str) -> String {
+fn balancer_of(rig: &Rig, services: &[Service], name: &str) -> LoadBalancer {
     let service = services.iter().find(|service| service.name_any() == name).unwrap();
     let balancers = rig.cloud.load_balancers();
-    balancers
-        .into_iter()
-        .find(|one| one.spec.owner == service.uid())
-        .unwrap()
-        .id
+    let own = balancers.into_iter().find(|one| one.spec.owner == service.uid());
+    own.unwrap()
 }
 
 async fn drift_events(rig: &Rig, services: &[Service]) -> Vec<(String, String)> {
@@ -59,13 +56,23 @@ async fn drift_events(rig: &Rig, services: &[Service]) -> Vec<(String, String)> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_deleted_or_moved_outside_is_made_right_and_the_others_are_left_alone() {
-    let mut rig = Rig::new(&["--service-drift-period=2s"]).await.unwrap();
+async fn a_load_balancer_deleted_moved_or_changed_outside_is_made_right_and_the_others_are_left_alone() {
+    let mut rig = Rig::new(&["--service-drift-period=1s", "--service-drift-per-minute=600"])
+        .await
+        .unwrap();
     let services = ready(&mut rig).await;
     rig.cloud.reset_counters();
-    let (deleted, moved) = (id_of(&rig, &services, "deleted"), id_of(&rig, &services, "moved"));
+    let (deleted, moved) = (
+        balancer_of(&rig, &services, "deleted").id,
+        balancer_of(&rig, &services, "moved").id,
+    );
     rig.cloud.delete_load_balancer(&deleted).unwrap();
     rig.cloud.set_load_balancer_address(&moved, "203.0.113.50").unwrap();
+    let changed = balancer_of(&rig, &services, "changed");
+    let mut spec = changed.spec.clone();
+    spec.ports[0].port = 8080;
+    spec.source_ranges = vec!["192.0.2.0/24".into()];
+    rig.cloud.change_load_balancer(&changed.id, spec).unwrap();
     rig.settled("both have their new addresses", async || {
         let deleted = ingress(&rig.services().get("deleted").await.unwrap());
         let moved = ingress(&rig.services().get("moved").await.unwrap());
@@ -91,19 +98,24 @@ async fn a_load_balancer_deleted_or_moved_outside_is_made_right_and_the_others_a
         }
     })
     .await;
-    assert_eq!(id_of(&rig, &services, "moved"), moved, "it is kept");
+    assert_eq!(balancer_of(&rig, &services, "moved").id, moved, "it is kept");
+    rig.settled("ports and sources are as the Service says", async || {
+        let now = balancer_of(&rig, &services, "changed");
+        match now == changed {
+            true => Ok(()),
+            false => Err(format!("{now:?}")),
+        }
+    })
+    .await;
     let counters = rig.cloud.counters();
     assert_eq!(counters.requests(Operation::CreateLoadBalancer), 1);
-    for never in [
-        Operation::UpdateLoadBalancer,
-        Operation::UpdateTargets,
-        Operation::DeleteLoadBalancer,
-    ] {
+    assert_eq!(counters.requests(Operation::UpdateLoadBalancer), 1);
+    for never in [Operation::UpdateTargets, Operation::DeleteLoadBalancer] {
         assert_eq!(counters.requests(never), 0, "{never}");
     }
     for service in services
         .iter()
-        .filter(|service| ["a", "b", "c"].contains(&service.name_any().as_str()))
+        .filter(|service| ["changed", "a", "b"].contains(&service.name_any().as_str()))
     {
         let now = rig.services().get(&service.name_any()).await.unwrap();
         assert_eq!(now.resource_version(), service.resource_version());
@@ -133,7 +145,7 @@ async fn a_period_of_nought_never_looks() {
         .unwrap();
     let services = ready(&mut rig).await;
     rig.cloud
-        .delete_load_balancer(&id_of(&rig, &services, "deleted"))
+        .delete_load_balancer(&balancer_of(&rig, &services, "deleted").id)
         .unwrap();
     rig.cloud.reset_counters();
     // A clock that the process itself ticks: with looks switched on there were many by then.
