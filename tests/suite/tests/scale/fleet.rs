@@ -1,34 +1,26 @@
 //! Many Nodes and Services on a real API server, the process `cloudwit`, and the simulated cloud over HTTP.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{Counters, Operation, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, Service};
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
 
 /// Objects that are written at the same time; more do not make the API server faster.
-pub const WRITERS: usize = 16;
+const WRITERS: usize = 16;
 
 /// Everything ends long before, also on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-
-/// The requests that are about load balancers.
-pub const BALANCER_OPERATIONS: [Operation; 6] = [
-    Operation::ListLoadBalancers,
-    Operation::GetLoadBalancer,
-    Operation::CreateLoadBalancer,
-    Operation::UpdateLoadBalancer,
-    Operation::UpdateTargets,
-    Operation::DeleteLoadBalancer,
-];
 
 /// A cluster and a cloud, and what is needed to start Cloudwit between them.
 pub struct Fleet {
@@ -79,8 +71,12 @@ impl Fleet {
     }
 
     /// Registers these Nodes.
-    pub async fn add_nodes(&self, nodes: impl IntoIterator<Item = NodeBuilder>) {
-        let creations = nodes.into_iter().map(|node| node.create(&self.client));
+    pub async fn add_nodes(&self, nodes: impl IntoIterator<Item = Node>) {
+        let (api, parameters) = (self.nodes(), PostParams::default());
+        let creations = nodes.into_iter().map(|node| {
+            let (api, parameters) = (&api, &parameters);
+            async move { api.create(parameters, &node).await }
+        });
         each(creations, |created| drop(created.unwrap())).await;
     }
 
@@ -88,6 +84,24 @@ impl Fleet {
     pub async fn add_services(&self, count: usize) {
         let creations = (0..count).map(|number| ServiceBuilder::new(&format!("web-{number}")).create(&self.client));
         each(creations, |created| drop(created.unwrap())).await;
+    }
+
+    /// Changes the Nodes of these numbers, their status if the change is about it.
+    pub async fn patch_nodes(&self, numbers: Range<usize>, change: Value) {
+        let (api, parameters) = (self.nodes(), PatchParams::default());
+        let status = change.get("status").is_some();
+        let change = Patch::Strategic(change);
+        let patches = numbers.map(|number| {
+            let (api, parameters, change, name) = (&api, &parameters, &change, format!("node-{number}"));
+            async move {
+                if status {
+                    api.patch_status(&name, parameters, change).await
+                } else {
+                    api.patch(&name, parameters, change).await
+                }
+            }
+        });
+        each(patches, |patched| drop(patched.unwrap())).await;
     }
 
     /// Waits until so many Nodes are there and each is initialised.
@@ -138,7 +152,7 @@ impl Process {
 }
 
 /// What `/metrics` showed: each line's name with labels, and its value.
-pub struct Metrics(BTreeMap<String, f64>);
+pub struct Metrics(pub BTreeMap<String, f64>);
 
 impl Metrics {
     fn parse(text: &str) -> Self {
@@ -161,19 +175,12 @@ impl Metrics {
             .map(|(_, value)| value)
             .sum()
     }
-
-    /// How many lines there are, that is, how many combinations of labels.
-    pub fn lines(&self) -> usize {
-        self.0.len()
-    }
 }
 
-/// Requests that are about load balancers.
-pub fn balancer_requests(counters: &Counters) -> u64 {
-    BALANCER_OPERATIONS
-        .iter()
-        .map(|operation| counters.requests(*operation))
-        .sum()
+/// Node number so, `node-NUMBER`, as its kubelet registers it. Up to 8192 Pod ranges are in that of the cluster.
+pub fn node(number: usize) -> NodeBuilder {
+    let cidr = format!("10.244.{}.{}/29", number / 32, number % 32 * 8);
+    NodeBuilder::new(&format!("node-{number}")).pod_cidr(&cidr)
 }
 
 /// Carries out many at a time and hands over each answer.
