@@ -106,8 +106,12 @@ fn every_test_that_a_page_names_exists() {
         .iter()
         .map(|file| fs::read_to_string(file).unwrap())
         .collect();
-    for page in ["user-pain.md", "upstream-tests.md"] {
-        let text = fs::read_to_string(root().join("docs/reference").join(page)).unwrap();
+    for page in [
+        "reference/user-pain.md",
+        "reference/upstream-tests.md",
+        "explanation/compatibility.md",
+    ] {
+        let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
         let named = test_names(&text);
         assert!(named.len() > 40, "{page} names {} tests only", named.len());
         let missing: Vec<_> = named
@@ -132,12 +136,11 @@ fn check(command: &str) -> Result<(), String> {
 
 /// The flags of the binary are fields of its arguments.
 fn check_flags(command: &str, arguments: &[&str]) -> Result<(), String> {
-    let declared: String = ["args.rs", "telemetry.rs"]
-        .map(|file| {
-            fs::read_to_string(root().join("runtime/manager/src").join(file))
-                .expect("the manager declares its flags there")
-        })
-        .concat();
+    let declared: String = files_below(&root().join("runtime/manager/src"), ".rs")
+        .iter()
+        .map(|file| fs::read_to_string(file).expect("a file that was just found can be read"))
+        .filter(|text| text.contains("clap::Args") || text.contains("Parser)"))
+        .collect();
     for flag in arguments.iter().filter_map(|argument| argument.strip_prefix("--")) {
         let name = flag.split('=').next().unwrap_or_default().replace('-', "_");
         if !declared.contains(&format!("pub {name}:")) {
