@@ -95,7 +95,7 @@ async fn openstack_540_a_node_that_waits_says_why_on_itself() {
     let stack = Stack::start().await;
     stack.joins("silent-540").await;
     stack.cloud.set_faults([Fault::status(503)]);
-    let _running = stack.run(quick([NODES[0]]));
+    let running = stack.run(quick([NODES[0]]));
     let told = stack.told("silent-540", "InitializationFailed").await;
     assert!(
         told.contains("Still waiting for cloud provider \"sim\"") && told.contains("503"),
@@ -106,10 +106,14 @@ async fn openstack_540_a_node_that_waits_says_why_on_itself() {
         waits_for(&node).is_some_and(|reason| reason.starts_with("unavailable: ") && reason.contains("503"))
     })
     .await;
+    let before = writes(&running, "nodes", "patch");
     stack.cloud.set_faults([]);
     until("the cloud is back", || stack.is_initialised("silent-540")).await;
-    let node = stack.node("silent-540").await.unwrap();
-    assert_eq!(waits_for(&node), None, "it goes in the same write as the taint");
+    assert_eq!(waits_for(&stack.node("silent-540").await.unwrap()), None);
+    stack.joins("next-540").await;
+    until("the next one is initialised", || stack.is_initialised("next-540")).await;
+    let after = writes(&running, "nodes", "patch");
+    assert_eq!(after - before, 2.0, "it goes in the same write as the taint");
 
     // "Removing the taint by hand helps": then nothing may say any more that the Node waits.
     stack.cloud.set_faults([Fault::status(503)]);
