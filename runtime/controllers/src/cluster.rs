@@ -132,6 +132,15 @@ impl Cluster {
         })
     }
 
+    /// Answers whether the loops are alive.
+    pub fn health(&self) -> crate::health::Health {
+        crate::health::Health {
+            nodes: self.nodes.clone(),
+            services: self.services.clone(),
+            metrics: self.metrics.clone(),
+        }
+    }
+
     /// Answers what an object waits for.
     pub fn explain(&self) -> Explain {
         self.explain.clone()

@@ -68,6 +68,14 @@ impl Queues {
         queues
     }
 
+    /// Seconds of the longest work in progress, by queue.
+    pub(crate) fn longest_work(&self) -> Vec<(&'static str, f64)> {
+        lock(&self.gauges.sources)
+            .iter()
+            .filter_map(|(name, source)| Some((*name, source()?.longest_seconds)))
+            .collect()
+    }
+
     pub(crate) fn named(&self, name: &'static str) -> QueueMetrics {
         let label = [("name", name)];
         QueueMetrics {

@@ -29,3 +29,7 @@ pub fn without_effect(matches: &ArgMatches) -> Vec<String> {
         .filter_map(|arg| Some(format!("--{} changes nothing. {}", arg.get_long()?, arg.get_help()?)))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "flag_table_tests.rs"]
+mod flag_table;

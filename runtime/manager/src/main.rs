@@ -3,10 +3,19 @@
 mod admin;
 mod api_server;
 mod args;
+mod authentication;
+mod authorization;
+mod client_authorities;
 mod clock;
 mod cluster_args;
 mod command_line;
 mod config;
+mod config_file;
+mod config_keys;
+#[cfg(test)]
+mod config_schema;
+mod config_tree;
+mod configz;
 mod controller_args;
 mod credentials;
 mod delegation_args;
@@ -18,28 +27,38 @@ mod explain_pages;
 mod feature_gates;
 mod flag_checks;
 mod go_values;
+mod health;
+mod health_slis;
 mod leader_migration;
 mod leadership;
 mod lease;
 mod lease_metrics;
 mod lease_plan;
 mod logging_args;
+mod metrics_page;
 mod no_effect_args;
 mod node_deletion_args;
 mod options;
+mod pages;
+mod process_metrics;
 mod provider_args;
 mod provider_dir;
 mod providers;
 mod request_budget;
+mod reviews;
 mod run;
+mod secure_serving;
 mod secure_serving_args;
 mod selection;
 mod swap;
 mod swap_files;
 mod swap_plan;
 mod telemetry;
+mod tls_clients;
 mod tls_options;
+mod tls_pairs;
 mod version;
+mod watched_files;
 mod webhook_args;
 
 use std::process::ExitCode;
@@ -71,11 +90,11 @@ async fn cloudwit() -> ExitCode {
         // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
         None => {
-            telemetry::init(&args.logging);
+            let verbosity = telemetry::init(&args.logging);
             for note in flag_checks::without_effect(&matches).into_iter().chain(args.features.notes()) {
                 tracing::warn!("{note}");
             }
-            run::run(args).await.map(|()| ExitCode::SUCCESS)
+            run::run(args, verbosity).await.map(|()| ExitCode::SUCCESS)
         }
     };
     match ended {

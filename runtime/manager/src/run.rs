@@ -1,27 +1,32 @@
 //! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use cloudwit_controllers::{Clients, Cluster, Controller, Leadership};
+use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::{Host, HostOptions, Outside, SwappableProvider};
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::Admin;
-use crate::args::Args;
 use crate::api_server::ApiServer;
+use crate::args::Args;
+use crate::health::Checks;
 use crate::leadership::Candidates;
-use crate::swap::{Reload, Source};
-use crate::{clock, config, options, providers, swap};
+use crate::pages::Pages;
+use crate::secure_serving::SecureServing;
+use crate::swap::Reload;
+use crate::telemetry::Verbosity;
+use crate::{admin, clock, config, configz, health, options, pages, process_metrics, providers, swap};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
 /// Runs until told to stop. Nothing is written to the cluster before everything that can be checked has been checked.
-pub async fn run(args: Args) -> anyhow::Result<()> {
+pub async fn run(args: Args, verbosity: Verbosity) -> anyhow::Result<()> {
     let args = Arc::new(args);
     let settings = config::resolve(&args)?;
     // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
@@ -30,19 +35,45 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     let identity = clock::identity();
     let server = ApiServer::connect(&args.api_server, &identity).await?;
+    let https = SecureServing::bind(&args).await?;
     let candidates = Candidates::new(identity, settings.election.clone());
     let mut registry = Registry::default();
+    process_metrics::register(&mut registry);
     let cluster = candidates.lead(Cluster::new(clients(&server, &candidates)?, &mut registry));
     let mut options = options::controllers(&args, &settings);
-    options.controllers.retain(|controller| candidates.leadership_of(*controller).is_some());
-    let provider = load(&args, settings, &cluster, &mut registry).await?;
-    tokio::spawn(probe(provider.clone(), candidates.leadership().clone()));
+    options
+        .controllers
+        .retain(|controller| candidates.leadership_of(*controller).is_some());
+    let routing = settings.routing.clone();
+    let loaded = load(
+        &args,
+        settings,
+        &cluster,
+        &mut registry,
+        candidates.leadership().clone(),
+    )
+    .await?;
+    for provider in &loaded {
+        tokio::spawn(probe(provider.clone(), candidates.leadership().clone()));
+    }
+    let mut checks = Checks::default();
+    checks.add(health::of_providers(&loaded));
+    let cloud = providers::joined(loaded, routing)?;
 
     let shutdown = CancellationToken::new();
     let mut candidacy = candidates.run(&server, &mut registry)?;
-    let admin = Admin::new(registry, cluster.explain());
-    let mut pages = tokio::spawn(admin.serve(args.admin.admin_address.0, shutdown.clone()));
-    let mut loops = tokio::spawn(cluster.run(provider, options, shutdown.clone()));
+    checks.add(health::of_leadership(candidacy.health()));
+    let controllers = cluster.health();
+    checks.add(move || health::of_controllers(&controllers));
+    let router = pages::router(Pages {
+        registry: Arc::new(registry),
+        checks,
+        explain: cluster.explain(),
+        configz: Arc::new(configz::of(&args)),
+        verbosity: args.secure_serving.profiling.then_some(verbosity),
+    });
+    let mut pages = tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone()));
+    let mut loops = tokio::spawn(cluster.run(cloud, options, shutdown.clone()));
     tokio::select! {
         ended = &mut pages => ended.context("the admin pages crashed")?.context("the admin pages ended")?,
         ended = &mut loops => ended.context("the controllers crashed")?.context("the controllers ended")?,
@@ -56,6 +87,20 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Serves the pages over HTTPS and on loopback, until one of the two ends.
+async fn serve(
+    https: Option<SecureServing>,
+    router: axum::Router,
+    admin: Option<SocketAddr>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let plain = admin::serve(router.clone(), admin, shutdown.clone());
+    match https {
+        Some(https) => tokio::try_join!(plain, https.serve(router, shutdown)).map(|_| ()),
+        None => plain.await,
+    }
 }
 
 /// One client for each controller, with the rights and the leadership that it has.
@@ -75,28 +120,24 @@ fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients, kube:
     })
 }
 
-/// The host, and the provider in it.
+/// The host, and the providers in it.
 async fn load(
     args: &Arc<Args>,
     settings: config::Settings,
     cluster: &Cluster,
     registry: &mut Registry,
-) -> anyhow::Result<Arc<SwappableProvider>> {
+    leadership: Leadership,
+) -> anyhow::Result<Vec<Arc<SwappableProvider>>> {
     let options = HostOptions {
         cache_dir: args.provider.cache_dir.clone(),
         ..HostOptions::default()
     };
-    let host = Arc::new(Host::new(options, registry)?);
+    // Not even a call that is in the middle of something says anything to the cloud after the lead is lost.
+    let clients = HttpClients::only_while(move || !leadership.is_over());
+    let host = Arc::new(Host::new(options, registry)?.with_http_clients(clients));
     let outside = Outside {
         events: cluster.event_sink(),
         cluster: cluster.view(),
-    };
-    let reload: Reload = {
-        let args = args.clone();
-        Arc::new(move || match config::resolve(&args) {
-            Ok(settings) => Ok(source(&args, settings)),
-            Err(problems) => Err(problems.to_string()),
-        })
     };
     let election = &args.leader_election;
     let subject = swap::subject(
@@ -104,27 +145,34 @@ async fn load(
         &election.leader_elect_resource_namespace,
         &election.leader_elect_resource_name,
     );
-    providers::start(&host, source(args, settings), reload, outside, subject).await
+    let mut providers = Vec::new();
+    for source in settings.providers {
+        let reload = reload(args, &source.settings.name);
+        providers.push(providers::start(&host, source, reload, outside.clone(), subject.clone()).await?);
+    }
+    Ok(providers)
 }
 
-/// What the provider is loaded from.
-fn source(args: &Args, settings: config::Settings) -> Source {
-    let config = args.provider.cloud_config.as_ref();
-    let file = config.map_or("(none)".into(), |file| file.display().to_string());
-    Source {
-        component: settings.component,
-        settings: settings.provider,
-        config_origin: format!("--cloud-config={file}"),
-        files: config.into_iter().chain(&args.provider.provider_settings).cloned().collect(),
-    }
+/// Reads what one provider is loaded from anew.
+fn reload(args: &Arc<Args>, name: &str) -> Reload {
+    let (args, name) = (args.clone(), name.to_owned());
+    Arc::new(move || {
+        let settings = config::resolve(&args).map_err(|problems| problems.to_string())?;
+        let mut sources = settings.providers.into_iter();
+        sources.find(|source| source.settings.name == name).ok_or_else(|| {
+            format!(
+                "provider {name:?} is not in the configuration any more; it runs on until the process is started again"
+            )
+        })
+    })
 }
 
 /// Says whether the cloud answers, once this process leads; one that waits leaves the cloud alone.
 async fn probe(provider: Arc<SwappableProvider>, leadership: Leadership) {
     leadership.begun().await;
     match provider.current().probe().await {
-        Ok(()) => tracing::info!("the cloud answers"),
-        Err(error) => tracing::warn!(%error, "the cloud cannot be used yet; trying on"),
+        Ok(()) => tracing::info!(provider = provider.name(), "the cloud answers"),
+        Err(error) => tracing::warn!(provider = provider.name(), %error, "the cloud cannot be used yet; trying on"),
     }
 }
 

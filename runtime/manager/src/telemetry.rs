@@ -19,16 +19,47 @@ fn directives(verbosity: u8) -> String {
     )
 }
 
+/// Changes the verbosity while the process runs; clones do it for the same log.
+#[derive(Clone)]
+pub struct Verbosity(std::sync::Arc<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>);
+
+impl std::fmt::Debug for Verbosity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Verbosity").finish()
+    }
+}
+
+impl Verbosity {
+    /// As `-v` would have set it; wins over `RUST_LOG`, since it is the later wish.
+    pub fn set(&self, verbosity: u8) -> Result<(), String> {
+        (self.0)(EnvFilter::new(directives(verbosity)))
+    }
+}
+
 /// Starts logging. Called once.
-pub fn init(args: &LoggingArgs) {
+pub fn init(args: &LoggingArgs) -> Verbosity {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     match args.logging_format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let builder = builder.with_filter_reloading();
+            let handle = builder.reload_handle();
+            builder.init();
+            Verbosity(std::sync::Arc::new(move |filter| {
+                handle.reload(filter).map_err(|error| error.to_string())
+            }))
+        }
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
+            let handle = builder.reload_handle();
+            builder.init();
+            Verbosity(std::sync::Arc::new(move |filter| {
+                handle.reload(filter).map_err(|error| error.to_string())
+            }))
+        }
     }
 }
 

@@ -1,0 +1,252 @@
+//! The HTTPS server: TLS, then who is asking, then whether he may, and only then what there is.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Args;
+use crate::authentication::{Authenticator, User};
+use crate::authorization::{Authorizer, Verdict};
+use crate::pages::Trusted;
+use crate::reviews::Reviewer;
+use crate::secure_serving_args::SecureServingArgs;
+use crate::tls_clients::AnyClient;
+use crate::tls_options::TlsOptions;
+use crate::tls_pairs::Pairs;
+use crate::{client_authorities, watched_files};
+
+/// How long a handshake and the head of a request may take; upstream gives 32 s for the latter (`net/http ReadHeaderTimeout`).
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const HEAD: Duration = Duration::from_secs(32);
+/// Connections at a time. Scrapers and probes need a handful.
+const CONNECTIONS: usize = 256;
+/// How long requests under way may take at the end.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
+/// A server that is bound, and serves once it is told what.
+pub struct SecureServing {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    guard: Arc<Guard>,
+    http: Builder<TokioExecutor>,
+}
+
+struct Guard {
+    authenticator: Arc<Authenticator>,
+    authorizer: Authorizer,
+}
+
+/// The certificates a client has shown, its own first.
+#[derive(Clone)]
+struct Chain(Arc<Vec<CertificateDer<'static>>>);
+
+impl SecureServing {
+    /// Binds the port and prepares who may read; None for `--secure-port=0`.
+    pub async fn bind(args: &Args) -> anyhow::Result<Option<Self>> {
+        let serving = &args.secure_serving;
+        if serving.secure_port == 0 {
+            return Ok(None);
+        }
+        let listener = listen(serving)?;
+        // The flags were checked before.
+        let options = TlsOptions::new(serving).map_err(|wrong| anyhow::anyhow!(wrong.join("; ")))?;
+        let pairs = Pairs::new(serving, options.crypto.clone())?;
+        let watched = pairs.clone();
+        watched_files::follow(pairs.files(), "the serving certificate", move || watched.reload());
+        let reviewer = Reviewer::new(
+            "--authentication-kubeconfig",
+            args.authentication.authentication_kubeconfig.as_deref(),
+        )
+        .await?;
+        let authenticator = Arc::new(Authenticator::new(&args.authentication, reviewer));
+        client_authorities::follow(&authenticator, &args.authentication).await?;
+        let authorizer = Authorizer::new(&args.authorization).await?;
+        tracing::info!(address = %listener.local_addr()?, "serving HTTPS");
+        Ok(Some(Self {
+            listener,
+            acceptor: TlsAcceptor::from(Arc::new(tls(serving, &options, pairs)?)),
+            guard: Arc::new(Guard {
+                authenticator,
+                authorizer,
+            }),
+            http: http(serving),
+        }))
+    }
+
+    /// Serves these pages until shutdown.
+    pub async fn serve(self, pages: Router, shutdown: CancellationToken) -> anyhow::Result<()> {
+        let pages = pages.layer(from_fn_with_state(self.guard, admit));
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let permit = room
+                .clone()
+                .acquire_owned()
+                .await
+                .context("the server's room was closed")?;
+            let stream = tokio::select! {
+                () = shutdown.cancelled() => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            let Ok((stream, _)) = stream else {
+                // Out of file descriptors, most likely; others will be closed.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (acceptor, http, pages, shutdown) = (
+                self.acceptor.clone(),
+                self.http.clone(),
+                pages.clone(),
+                shutdown.clone(),
+            );
+            tokio::spawn(async move {
+                if let Err(error) = connection(stream, acceptor, http, pages, shutdown).await {
+                    tracing::debug!(%error, "an HTTPS connection ended");
+                }
+                drop(permit);
+            });
+        }
+        // Connections end by themselves; this waits for them, not for long.
+        let _ = tokio::time::timeout(LAST_REQUESTS, room.acquire_many(CONNECTIONS as u32)).await;
+        Ok(())
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    http: Builder<TokioExecutor>,
+    pages: Router,
+    shutdown: CancellationToken,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let chain = Chain(Arc::new(
+        chain
+            .iter()
+            .map(|certificate| certificate.clone().into_owned())
+            .collect(),
+    ));
+    let service = TowerToHyperService::new(pages.layer(Extension(chain)));
+    let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        ended = served.as_mut() => return ended,
+        () = shutdown.cancelled() => {}
+    }
+    served.as_mut().graceful_shutdown();
+    served.await
+}
+
+fn listen(args: &SecureServingArgs) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::new(args.bind_address, args.secure_port);
+    let bind = || {
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
+        };
+        socket.set_reuseaddr(args.permit_address_sharing)?;
+        socket.set_reuseport(args.permit_port_sharing)?;
+        socket.bind(address)?;
+        socket.listen(1024)
+    };
+    bind().with_context(|| format!("cannot listen on {address}; give a free --secure-port, or 0 to serve nothing, and an address of this machine as --bind-address"))
+}
+
+fn tls(args: &SecureServingArgs, options: &TlsOptions, pairs: Pairs) -> anyhow::Result<ServerConfig> {
+    let mut config = ServerConfig::builder_with_provider(options.crypto.clone())
+        .with_protocol_versions(options.versions)
+        .context("--tls-cipher-suites and --tls-min-version leave nothing to serve with")?
+        .with_client_cert_verifier(Arc::new(AnyClient(options.crypto.clone())))
+        .with_cert_resolver(Arc::new(pairs));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if !args.disable_http2_serving {
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+    }
+    Ok(config)
+}
+
+fn http(args: &SecureServingArgs) -> Builder<TokioExecutor> {
+    let mut http = Builder::new(TokioExecutor::new());
+    http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    http.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD);
+    if args.http2_max_streams_per_connection > 0 {
+        http.http2()
+            .max_concurrent_streams(args.http2_max_streams_per_connection);
+    }
+    if args.disable_http2_serving {
+        http.http1_only()
+    } else {
+        http
+    }
+}
+
+/// Lets a request pass if its sender may send it.
+async fn admit(
+    State(guard): State<Arc<Guard>>,
+    Extension(chain): Extension<Chain>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let user = match guard.authenticator.who(request.headers_mut(), &chain.0).await {
+        Ok(user) => user,
+        Err(why) => {
+            tracing::debug!(why, "refused a request whose sender is not known");
+            return status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized".into());
+        }
+    };
+    let (verb, path) = (
+        request.method().as_str().to_ascii_lowercase(),
+        request.uri().path().to_owned(),
+    );
+    match guard.authorizer.allows(&user, &verb, &path).await {
+        Verdict::Allowed => {}
+        Verdict::Forbidden(reason) => return forbidden(&user, &verb, &path, &reason),
+        Verdict::Unknown(why) => {
+            tracing::warn!(why, "the API server could not be asked whether a request is allowed");
+            let text = "it could not be found out whether this is allowed".into();
+            return status(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text);
+        }
+    }
+    if user != User::anonymous() {
+        request.extensions_mut().insert(Trusted);
+    }
+    next.run(request).await
+}
+
+fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> Response {
+    let mut text = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+    if !reason.is_empty() {
+        text += &format!(": {reason}");
+    }
+    status(StatusCode::FORBIDDEN, "Forbidden", text)
+}
+
+/// A refusal as the API server writes it.
+fn status(code: StatusCode, reason: &str, message: String) -> Response {
+    let body = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code.as_u16(),
+    });
+    let mut response = (code, Json(body)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
