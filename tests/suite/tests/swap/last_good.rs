@@ -96,7 +96,7 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
     refused(
         &stack,
         "grants",
-        &["it would like to be granted more than it is; add to grants.http: - {scheme: http, host: 127.0.0.1, port: "],
+        &["it would like to be granted more than it is; add to grants.http: - {scheme: http, host: \"127.0.0.1\", port: "],
     )
     .await;
     stack.configure(&sim, &settings.replace("grants:", "grant:"));
