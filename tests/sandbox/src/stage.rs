@@ -15,7 +15,8 @@ use kube::{Client, Config};
 use crate::narrator::Narrator;
 
 /// Short periods, so that the story takes seconds. An operator's own are minutes: see `cloudwit --help`.
-const DEMO_FLAGS: [&str; 7] = [
+const DEMO_FLAGS: [&str; 8] = [
+    "--leader-elect=true",
     "--node-monitor-period=1s",
     "--node-status-update-frequency=10s",
     "--route-reconciliation-period=2s",

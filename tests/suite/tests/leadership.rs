@@ -8,5 +8,7 @@ mod accounts;
 mod audit;
 #[path = "leadership/changes.rs"]
 mod changes;
+#[path = "leadership/migration.rs"]
+mod migration;
 #[path = "leadership/replicas.rs"]
 mod replicas;
