@@ -11,7 +11,9 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::args::Args;
+use crate::config_file::{self, Common, Configured, Routing};
 use crate::leadership::Election;
+use crate::swap::Source;
 use crate::{flag_checks, provider_dir, selection};
 
 /// All mistakes of a configuration.
@@ -35,10 +37,10 @@ impl std::error::Error for Problems {}
 /// What the process works with.
 #[derive(Debug)]
 pub struct Settings {
-    /// The provider's component.
-    pub component: PathBuf,
-    /// What the host needs to load it.
-    pub provider: ProviderSettings,
+    /// What each provider is loaded from.
+    pub providers: Vec<Source>,
+    /// Which Nodes and Services are whose.
+    pub routing: Routing,
     /// The controllers that run.
     pub controllers: Vec<Controller>,
     /// Pod ranges of the cluster.
@@ -59,14 +61,12 @@ struct SettingsFile {
 /// Checks all flags and reads the files they name.
 pub fn resolve(args: &Args) -> Result<Settings, Problems> {
     let mut problems = flag_checks::mistakes(args);
-    let component = component(args, &mut problems);
-    let config_text = cloud_config(args.provider.cloud_config.as_deref(), &mut problems);
-    let file = settings_file(args.provider.provider_settings.as_deref(), &mut problems);
     let controllers = selection::select(&args.controllers.controllers).unwrap_or_else(|wrong| {
         problems.extend(wrong);
         Vec::new()
     });
     let cluster_cidrs = cluster_cidrs(&args.cluster.cluster_cidr, &mut problems);
+    let configured = configured(args, &cluster_cidrs, &mut problems);
     check_periods(args, &mut problems);
     problems.extend(args.api_server.mistakes());
     let election = args.leader_election.election().unwrap_or_else(|wrong| {
@@ -77,20 +77,77 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
         return Err(Problems(problems));
     }
     Ok(Settings {
-        component,
-        provider: ProviderSettings {
-            name: args.provider.cloud_provider.clone(),
-            config_text,
-            values: file.values.into_iter().collect(),
-            cluster_name: args.cluster.cluster_name.clone(),
-            cluster_cidrs: cluster_cidrs.iter().map(IpNet::to_string).collect(),
-            grants: file.grants,
-            limits: file.limits,
-        },
+        providers: configured.providers,
+        routing: configured.routing,
         controllers,
         cluster_cidrs,
         election,
     })
+}
+
+/// The providers, from `--config` or from the flags about one.
+fn configured(args: &Args, cluster_cidrs: &[IpNet], problems: &mut Vec<String>) -> Configured {
+    let cluster_cidrs: Vec<String> = cluster_cidrs.iter().map(IpNet::to_string).collect();
+    let Some(file) = &args.provider.config else {
+        return from_flags(args, cluster_cidrs, problems);
+    };
+    let given = [
+        ("--cloud-provider", !args.provider.cloud_provider.is_empty()),
+        ("--cloud-config", args.provider.cloud_config.is_some()),
+        ("--provider-settings", args.provider.provider_settings.is_some()),
+    ];
+    for (flag, _) in given.iter().filter(|(_, given)| *given) {
+        problems.push(format!(
+            "{flag} and --config={} both say what the providers are, and neither goes before the other; move it into the file",
+            file.display()
+        ));
+    }
+    let common = Common {
+        provider_dir: &args.provider.provider_dir,
+        cluster_name: &args.cluster.cluster_name,
+        cluster_cidrs: &cluster_cidrs,
+    };
+    config_file::read(file, common).unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        Configured::default()
+    })
+}
+
+fn from_flags(args: &Args, cluster_cidrs: Vec<String>, problems: &mut Vec<String>) -> Configured {
+    let flags = &args.provider;
+    let component = component(args, problems);
+    let config_text = cloud_config(flags.cloud_config.as_deref(), problems);
+    let file = settings_file(flags.provider_settings.as_deref(), problems);
+    let config_origin = flags
+        .cloud_config
+        .as_ref()
+        .map_or("(none)".into(), |file| file.display().to_string());
+    let source = Source {
+        component,
+        settings: ProviderSettings {
+            name: flags.cloud_provider.clone(),
+            config_text,
+            values: file.values.into_iter().collect(),
+            cluster_name: args.cluster.cluster_name.clone(),
+            cluster_cidrs,
+            grants: file.grants,
+            limits: file.limits,
+        },
+        config_origin: format!("--cloud-config={config_origin}"),
+        files: flags
+            .cloud_config
+            .iter()
+            .chain(&flags.provider_settings)
+            .cloned()
+            .collect(),
+    };
+    Configured {
+        routing: Routing {
+            default: flags.cloud_provider.clone(),
+            ..Routing::default()
+        },
+        providers: vec![source],
+    }
 }
 
 fn component(args: &Args, problems: &mut Vec<String>) -> PathBuf {
@@ -263,18 +320,26 @@ mod tests {
             &["--cloud-provider=sim", &flag, "--cluster-cidr=10.1.2.3/16, fd00::/48"],
         )
         .unwrap();
-        assert_eq!(settings.provider.values, [("region".to_owned(), "north".to_owned())]);
-        assert_eq!(settings.provider.grants.http.len(), 1);
-        assert_eq!(settings.provider.cluster_cidrs, ["10.1.0.0/16", "fd00::/48"]);
-        assert_eq!(settings.component, dir.path().join("sim.wasm"));
+        assert_eq!(
+            settings.providers[0].settings.values,
+            [("region".to_owned(), "north".to_owned())]
+        );
+        assert_eq!(settings.providers[0].settings.grants.http.len(), 1);
+        assert_eq!(
+            settings.providers[0].settings.cluster_cidrs,
+            ["10.1.0.0/16", "fd00::/48"]
+        );
+        assert_eq!(settings.providers[0].component, dir.path().join("sim.wasm"));
     }
 
     #[test]
     fn the_examples_under_deploy_are_accepted() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/examples");
         let dir = folder();
-        for example in std::fs::read_dir(examples).unwrap() {
-            let example = example.unwrap().path();
+        let examples = std::fs::read_dir(examples)
+            .unwrap()
+            .map(|example| example.unwrap().path());
+        for example in examples.filter(|example| example.join("settings.yaml").exists()) {
             let provider = example.file_name().unwrap().to_str().unwrap().to_owned();
             std::fs::write(dir.path().join(format!("{provider}.wasm")), b"x").unwrap();
             let flags = [
@@ -283,8 +348,8 @@ mod tests {
                 format!("--provider-settings={}", example.join("settings.yaml").display()),
             ];
             let settings = of(dir.path(), &flags.each_ref().map(String::as_str)).unwrap();
-            assert!(!settings.provider.grants.http.is_empty(), "{provider}");
-            serde_json::from_str::<serde_json::Value>(&settings.provider.config_text).unwrap();
+            assert!(!settings.providers[0].settings.grants.http.is_empty(), "{provider}");
+            serde_json::from_str::<serde_json::Value>(&settings.providers[0].settings.config_text).unwrap();
         }
     }
 

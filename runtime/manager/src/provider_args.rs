@@ -23,6 +23,11 @@ pub struct ProviderArgs {
     #[arg(long, value_name = "FILE")]
     pub provider_settings: Option<PathBuf>,
 
+    /// Several providers with what each may do, and which Nodes and Services are whose: a CloudwitConfiguration, as YAML. Stands in
+    /// place of --cloud-provider, --cloud-config and --provider-settings.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// Where compiled components are kept between starts; must belong to this process alone. Without it each start compiles.
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,

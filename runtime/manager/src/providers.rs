@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use cloudwit_host::{Host, Outside, SwappableProvider};
-use cloudwit_model::Subject;
+use cloudwit_model::{Cloud, Member, Router, Subject};
 
+use crate::config_file::Routing;
 use crate::swap::{Reload, Source, SwapWatch};
 
 /// Loads a provider and lets it check its configuration; from then on follows the changes of its files. Touches neither cluster nor cloud.
@@ -41,4 +42,21 @@ pub async fn start(
     };
     tokio::spawn(watch.run());
     Ok(provider)
+}
+
+/// All providers as one cloud; a single one needs no router.
+pub fn joined(providers: Vec<Arc<SwappableProvider>>, mut routing: Routing) -> anyhow::Result<Arc<dyn Cloud>> {
+    if let [only] = providers.as_slice()
+        && routing.prefixes.is_empty()
+    {
+        return Ok(only.clone());
+    }
+    let members = providers.into_iter().map(|provider| Member {
+        name: provider.name().to_owned(),
+        provider_id_prefixes: routing.prefixes.remove(provider.name()),
+        cloud: provider,
+    });
+    let router = Router::new(members.collect(), &routing.default, routing.services)
+        .map_err(|mistakes| anyhow!("the providers cannot run side by side: {}", mistakes.join("; ")))?;
+    Ok(Arc::new(router))
 }
