@@ -225,11 +225,13 @@ mod tests {
             Leadership::elected(Arc::new(move || Duration::from_secs(clock.load(Ordering::SeqCst))));
         term.renew(TERM);
         let write = poll_fn(|context| {
-            polls.fetch_add(1, Ordering::SeqCst);
+            if polls.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Poll::Ready(());
+            }
             // As if the process was stopped here: time has passed, but no timer has fired.
             now.store(11, Ordering::SeqCst);
             context.waker().wake_by_ref();
-            Poll::<()>::Pending
+            Poll::Pending
         });
         assert_eq!(leadership.write(write).await, Err(NotLeading));
         assert_eq!(polls.load(Ordering::SeqCst), 1);
