@@ -41,7 +41,7 @@ fn every_command_of_the_readme_is_understood() {
 }
 
 /// Every issue and pull request that `docs/reference/user-pain.md` has to have a row for.
-const PAINS: [&str; 39] = [
+const PAINS: [&str; 47] = [
     "oracle/oci-cloud-controller-manager#57",
     "kubernetes/cloud-provider-vsphere#479",
     "kubernetes/cloud-provider-vsphere#501",
@@ -81,6 +81,14 @@ const PAINS: [&str; 39] = [
     "kubernetes/cloud-provider-openstack#2858",
     "kubernetes/cloud-provider-openstack#1304",
     "kubernetes-sigs/cloud-provider-azure#1194",
+    "hetznercloud/hcloud-cloud-controller-manager#1139",
+    "kubernetes-sigs/cloud-provider-azure#604",
+    "kubernetes/cloud-provider-vsphere#531",
+    "kubernetes/cloud-provider-vsphere#786",
+    "kubewarden/policy-server#374",
+    "kubewarden/policy-server#682",
+    "kubewarden/adm-controller#368",
+    "kubewarden/policy-server#740",
 ];
 
 #[test]

@@ -2,9 +2,13 @@
 
 use std::fs;
 
-use cloudwit_test_support::guests;
+use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::objects::is_uninitialised;
+use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 
-use crate::stack::Stack;
+use crate::stack::{SOON, Stack};
 
 /// What is rolled out wrongly, what the metric calls it, and what the Event says.
 async fn refused(stack: &Stack, result: &str, says: &[&str]) {
@@ -112,4 +116,30 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
     let said = stack.events("ProviderSwapRefused").await.join("\n");
     assert!(!said.contains("wrong-token") && !said.contains("token-0"), "{said}");
     assert!(stack.events("ProviderSwapped").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubewarden_368_a_start_with_a_broken_component_says_so_and_changes_nothing() {
+    let program = tokio::task::spawn_blocking(programs::cloudwit).await.unwrap();
+    let server = ApiServer::start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken.wasm");
+    fs::write(&broken, b"apiVersion: v1\n").unwrap();
+    let deployment = Deployment::new(&folder.path().join("start"), program.parent().unwrap(), &broken).unwrap();
+    NodeBuilder::new("waiting").create(&server.client()).await.unwrap();
+    let started = deployment.start_cloudwit(server.kubeconfig(), "http://127.0.0.1:1", &[]);
+    let (mut cloudwit, _) = started.unwrap();
+    let status = eventually(SOON, "it ends", || {
+        let ended = cloudwit.ended().unwrap();
+        async move { ended }
+    })
+    .await;
+    assert!(!status.success());
+    let said = cloudwit.log_end();
+    assert!(
+        said.contains("is no WebAssembly but starts with \"apiVersi\""),
+        "{said}"
+    );
+    let node = Api::<Node>::all(server.client()).get("waiting").await.unwrap();
+    assert!(is_uninitialised(&node));
 }

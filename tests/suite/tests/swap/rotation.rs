@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use cloudwit_sim_cloud::Operation;
 use cloudwit_test_support::eventually;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
@@ -99,4 +100,18 @@ async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
     fs::remove_file(&file).unwrap();
     stack.until_swaps("unchanged", before + 1).await;
     stack.initialises_a_node().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn azure_604_a_secret_that_changes_is_a_provider_initialised_anew() {
+    let stack = Stack::start("anew").await;
+    let before = stack.cloud.counters().operations[&Operation::ListZones].requests;
+    stack.cloud.set_tokens(["token-0", "token-1"]);
+    stack.secret.write(&[("token", b"token-1")]);
+    stack.until_swaps("swapped", 1).await;
+    // The probe is the only one that asks for zones: it was made anew, with the new secret, before the switch.
+    let after = stack.cloud.counters().operations[&Operation::ListZones].requests;
+    assert_eq!(after, before + 1);
+    assert!(sent(&stack, "token-1") > 0);
+    stack.until_event("ProviderSwapped", "sim").await;
 }

@@ -17,6 +17,8 @@ const SWAPS: usize = 100;
 /// Made during each swap.
 const NODES: usize = 10;
 const SERVICES: usize = 2;
+/// So many older tokens are still taken: longer than any call takes.
+const OLD_TOKENS: usize = 20;
 /// For everything to be done after the last swap.
 const SETTLE: Duration = Duration::from_secs(240);
 
@@ -45,9 +47,12 @@ fn change(stack: &Stack, swap: usize) {
         let page_size = 400 + swap % 100;
         stack.configure(&sim.replace('}', &format!(",\"pageSize\":{page_size}}}")), &settings);
     }
-    // Both are taken, as when a cloud rotates: a call in flight ends with the one it began with.
-    let (old, new) = (format!("token-{}", swap - 1), format!("token-{swap}"));
-    stack.cloud.set_tokens([&old, &new]);
+    // As when a cloud rotates, older ones are still taken for a while: a call in flight ends with the one it began with.
+    let tokens: Vec<String> = (swap.saturating_sub(OLD_TOKENS)..=swap)
+        .map(|number| format!("token-{number}"))
+        .collect();
+    stack.cloud.set_tokens(&tokens);
+    let new = &tokens[tokens.len() - 1];
     stack.secret.write(&[("token", new.as_bytes())]);
 }
 
