@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, Service};
 use kube::api::ObjectMeta;
 
 use crate::node_view::{ABSENT, SHUTDOWN, UNINITIALIZED, has_taint, provider_id};
+use crate::service_classes::Classes;
 use crate::service_helpers::{has_cleanup_finalizer, ingress, service_type};
 use crate::service_lb_plan::{dying, wants_balancer};
 
@@ -47,15 +48,18 @@ pub fn service(service: &Service) -> Vec<String> {
         .and_then(|spec| spec.load_balancer_class.as_deref());
     if let Some(class) = class {
         said.push(format!("belongs to the controller of class {class}."));
-    } else if wants_balancer(service) && !dying(service) {
+    } else if wants_balancer(service, &Classes::default()) && !dying(service) {
         said.push(balancer(service));
-    } else if !wants_balancer(service) {
+    } else if !wants_balancer(service, &Classes::default()) {
         said.push(format!(
             "is of type {}: it needs no load balancer.",
             service_type(service)
         ));
     }
-    if class.is_none() && has_cleanup_finalizer(service) && (dying(service) || !wants_balancer(service)) {
+    if class.is_none()
+        && has_cleanup_finalizer(service)
+        && (dying(service) || !wants_balancer(service, &Classes::default()))
+    {
         said.push("still waits for its load balancer to be deleted.".into());
     }
     said.extend(deletion(&service.metadata));

@@ -5,12 +5,18 @@ use k8s_openapi::api::core::v1::Service;
 use crate::explain::{span, times};
 use crate::explain_node::next_try;
 use crate::queue::{KeyPlace, KeyState};
+use crate::service_classes::Classes;
 use crate::service_helpers::{ingress, service_type};
-use crate::service_lb_plan::{dying, has_foreign_class, needs_cleanup, wants_balancer};
+use crate::service_lb_plan::{dying, needs_cleanup, wants_balancer};
 use crate::service_record::{Ensured, Record};
 
 /// What the service controller has to say; nothing about a Service that is gone and left nothing behind.
-pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Option<KeyState>) -> Option<String> {
+pub fn balancer(
+    service: Option<&Service>,
+    record: Option<&Record>,
+    queued: Option<KeyState>,
+    classes: &Classes,
+) -> Option<String> {
     let Some(service) = service else {
         return record.map(|record| {
             format!(
@@ -19,7 +25,7 @@ pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Opti
             )
         });
     };
-    if has_foreign_class(service) {
+    if classes.give_away(service) {
         let class = service
             .spec
             .as_ref()
@@ -29,7 +35,7 @@ pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Opti
             class.unwrap_or_default()
         ));
     }
-    if needs_cleanup(service) || (dying(service) && record.is_some()) {
+    if needs_cleanup(service, classes) || (dying(service) && record.is_some()) {
         let why = if dying(service) {
             "is being deleted; "
         } else {
@@ -40,7 +46,7 @@ pub fn balancer(service: Option<&Service>, record: Option<&Record>, queued: Opti
             None => format!("{why}its load balancer goes first. {}", next_try(queued)),
         });
     }
-    if !wants_balancer(service) {
+    if !wants_balancer(service, classes) {
         return Some(format!("is of type {}: there is nothing to do.", service_type(service)));
     }
     Some(match record {
@@ -133,12 +139,12 @@ mod tests {
     #[test]
     fn a_service_that_waits_for_the_cloud_says_for_what_and_when_it_is_looked_at_again() {
         let service = lb().finalizer();
-        let mut record = Record::new(service.arc());
+        let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
         let message = "the cloud builds load balancer lb-1".to_owned();
         record.wait(Operation::Ensure, "t".into(), message, nodes(&["a"]));
         assert_eq!(
-            balancer(Some(&service.0), Some(&record), queued(0, 4)).unwrap(),
+            balancer(Some(&service.0), Some(&record), queued(0, 4), &Classes::default()).unwrap(),
             "waits for the cloud since 1 m 5 s: the cloud builds load balancer lb-1; next look in 4 s."
         );
     }
@@ -146,25 +152,27 @@ mod tests {
     #[test]
     fn a_failing_service_says_why_and_how_often() {
         let service = lb().finalizer();
-        let mut record = Record::new(service.arc());
+        let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
         record.fail(&Failure::Denied("no rights".into()).into());
         assert_eq!(
-            balancer(Some(&service.0), Some(&record), queued(3, 300)).unwrap(),
+            balancer(Some(&service.0), Some(&record), queued(3, 300), &Classes::default()).unwrap(),
             "has no load balancer yet since 1 m 5 s (3 tries). Last answer of the provider: denied: no rights. Next try in 5 m."
         );
         assert!(
-            balancer(None, Some(&record), queued(3, 300))
+            balancer(None, Some(&record), queued(3, 300), &Classes::default())
                 .unwrap()
                 .starts_with("is gone from the cluster; its load")
         );
-        assert_eq!(balancer(None, None, None), None);
+        assert_eq!(balancer(None, None, None, &Classes::default()), None);
     }
 
     #[test]
     fn a_service_with_nothing_to_do_says_so() {
         let service = lb().finalizer().ingress("1.1.1.1");
-        let say = |service: &Service, record: Option<&Record>| balancer(Some(service), record, None).unwrap();
+        let say = |service: &Service, record: Option<&Record>| {
+            balancer(Some(service), record, None, &Classes::default()).unwrap()
+        };
         let done = say(&service.0, Some(&ensured(&service)));
         assert_eq!(done, "has its load balancer at 1.1.1.1 with 1 Node behind it.");
         assert_eq!(
@@ -186,13 +194,13 @@ mod tests {
             unfinished: Duration::ZERO,
         });
         assert_eq!(
-            balancer(Some(&service.0), Some(&record), now).unwrap(),
+            balancer(Some(&service.0), Some(&record), now, &Classes::default()).unwrap(),
             "has its load balancer at 1.1.1.1 with 1 Node behind it. The cloud is asked whether it is still there. It is being \
              worked on right now."
         );
         record.note_unseen("unavailable: down".into());
         assert_eq!(
-            balancer(Some(&service.0), Some(&record), None).unwrap(),
+            balancer(Some(&service.0), Some(&record), None, &Classes::default()).unwrap(),
             "has its load balancer at 1.1.1.1 with 1 Node behind it. The last look whether it is still there failed: \
              unavailable: down. It is looked at again in the next round."
         );
@@ -203,10 +211,10 @@ mod tests {
     #[test]
     fn a_write_that_the_api_server_did_not_take_is_told_as_its_answer() {
         let service = lb();
-        let mut record = Record::new(service.arc());
+        let mut record = Record::new(service.arc(), &Classes::default());
         record.note_write(Some("the API server refuses it: forbidden".into()));
         assert_eq!(
-            balancer(Some(&service.0), Some(&record), queued(2, 10)).unwrap(),
+            balancer(Some(&service.0), Some(&record), queued(2, 10), &Classes::default()).unwrap(),
             "has no load balancer yet since 1 m 5 s (2 tries). The last write to the Service failed: the API server refuses \
              it: forbidden. Next try in 10 s."
         );

@@ -51,11 +51,13 @@ pub mod options;
 pub mod queue;
 pub mod queue_metrics;
 pub mod rights;
+mod service_classes;
 mod service_drift;
 mod service_dry_run;
 pub mod service_helpers;
 pub mod service_lb;
 pub mod service_lb_plan;
+mod service_lb_owner;
 mod service_lb_steps;
 pub mod service_metrics;
 pub mod service_needs_update;
@@ -74,6 +76,7 @@ pub use cluster::{Cluster, ControllersError};
 pub use health::Health;
 pub use explain::{Explain, Explanation};
 pub use leadership::{Leadership, Term};
+pub use service_classes::Classes;
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
 };

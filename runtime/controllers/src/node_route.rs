@@ -34,6 +34,7 @@ use crate::node_route_metrics::{PassOutcome, Trigger};
 use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan, waits};
 use crate::node_route_retries::{RouteRetries, retry_pause};
 use crate::node_route_troubles::RouteTroubles;
+use crate::node_view::owner_place;
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
 use crate::sync::lock;
@@ -196,11 +197,20 @@ impl NodeRoute {
             }
         };
         let nodes = self.context.nodes.all();
-        let plan = plan(
+        let mut plan = plan(
             &self.context.options.route.cluster_cidrs,
             nodes.iter().map(|node| &**node),
             &routes,
         );
+        let owners = self.context.cloud.owners();
+        if owners.are_several() {
+            let routed = |node: &Node| owner_place(node, &owners).is_some_and(|place| owners.abilities(place).routes);
+            let routed = nodes
+                .iter()
+                .filter(|node| routed(node))
+                .filter_map(|node| node.metadata.name.as_deref());
+            plan.leave_to_others(&routed.collect());
+        }
         self.slow_down(trigger, plan.changes.is_empty());
         let changes = self.retries.admit(&plan.changes, Instant::now());
         self.plan = plan;

@@ -65,6 +65,24 @@ impl RoutePlan {
         let nodes = self.nodes.iter().filter(|(node, _)| !self.waiting.contains(*node));
         nodes.map(complete).collect()
     }
+
+    /// Keeps to these Nodes: the others are nobody's, or of a provider that sets no routes, and how they reach their Pods is not ours to
+    /// say. Routes that are in the way of nothing that is wanted still go.
+    pub fn leave_to_others(&mut self, ours: &BTreeSet<&str>) {
+        for change in &mut self.changes {
+            if change
+                .create
+                .take_if(|route| !ours.contains(route.node.name.as_str()))
+                .is_some()
+            {
+                change.delete.clear();
+            }
+        }
+        self.changes
+            .retain(|change| change.create.is_some() || !change.delete.is_empty());
+        self.refused.retain(|refusal| ours.contains(refusal.node.as_str()));
+        self.nodes.retain(|node, _| ours.contains(node.as_str()));
+    }
 }
 
 /// Whether all of this destination lies in one of the cluster's ranges. Upstream asks for the first or the last address only,

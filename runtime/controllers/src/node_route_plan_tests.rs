@@ -451,3 +451,47 @@ fn only_ranges_and_addresses_of_a_node_concern_routes() {
     images.metadata.labels = Some([("a".into(), "b".into())].into());
     assert!(!concerns_routes(&before, &images));
 }
+
+#[test]
+fn nodes_of_a_provider_without_routes_are_left_to_others() {
+    let network: IpNet = "10.0.1.0/24".parse().unwrap();
+    let create = |name: &str| {
+        let node = NodeRef {
+            name: name.into(),
+            ..NodeRef::default()
+        };
+        Some(NewRoute {
+            name_hint: name.into(),
+            destination: network.to_string(),
+            node,
+        })
+    };
+    let stale = Route {
+        id: "r".into(),
+        destination: network.to_string(),
+        node: None,
+        next_hops: Vec::new(),
+        blackhole: true,
+    };
+    let change = |create, delete| RouteChange {
+        network,
+        delete,
+        create,
+    };
+    let ours = change(create("ours"), vec![stale.clone()]);
+    let leftover = change(None, vec![stale.clone()]);
+    let theirs = change(create("theirs"), vec![stale]);
+    let mut plan = RoutePlan {
+        changes: vec![ours.clone(), theirs, leftover.clone()],
+        nodes: ["ours", "theirs"]
+            .map(|name| (name.to_owned(), BTreeSet::from([network])))
+            .into(),
+        ..RoutePlan::default()
+    };
+    plan.leave_to_others(&BTreeSet::from(["ours"]));
+    assert_eq!(plan.changes, [ours, leftover]);
+    assert_eq!(
+        plan.routes_created(&BTreeSet::new()).into_keys().collect::<Vec<_>>(),
+        ["ours"]
+    );
+}

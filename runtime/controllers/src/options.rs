@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::service_classes::Classes;
+
 /// The four controllers. Their names are IDs in flags, metrics, Events and RBAC (`cloud-provider
 /// names/controller_names.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -172,6 +174,8 @@ pub struct ServiceOptions {
     /// At most so many of these looks in a minute, for all Services together. Where there are more Services than that, the
     /// period becomes longer.
     pub drift_per_minute: u16,
+    /// Classes (`spec.loadBalancerClass`) whose Services are ours as well.
+    pub classes: Classes,
 }
 
 impl Default for ServiceOptions {
@@ -180,6 +184,7 @@ impl Default for ServiceOptions {
             concurrent_syncs: 1,
             drift_period: Some(Duration::from_secs(600)),
             drift_per_minute: 120,
+            classes: Classes::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Builders of Services, node sets and records for the tests of the plan and of the record.
 
+use crate::service_classes::Classes;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Node, Service, ServiceSpec, ServiceStatus};
@@ -107,7 +108,7 @@ pub(crate) fn nodes(names: &[&str]) -> TargetSet {
 
 /// A record after a successful ensure with node `a` and address 1.1.1.1, all written.
 pub(crate) fn ensured(service: &Build) -> Record {
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     record.note_ensured(nodes(&["a"]), vec![point("1.1.1.1")], Vec::new());
     record.note_written();

@@ -26,7 +26,7 @@ use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::service_drift::{DriftPause, watch_drift};
 use crate::service_helpers::has_cleanup_finalizer;
-use crate::service_lb_plan::{Step, has_foreign_class, next_step, wants_balancer, worth_a_look};
+use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
 use crate::service_metrics::Stopwatch;
 use crate::service_record::Record;
 use crate::service_targets::{NodeFacts, TargetSet, targets};
@@ -132,18 +132,19 @@ impl ServiceLb {
     }
 
     fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
+        let classes = &self.context.options.service.classes;
         let matters = match change {
-            Change::Added(new) => worth_a_look(None, new),
-            Change::Updated { old, new } => worth_a_look(Some(old), new),
+            Change::Added(new) => worth_a_look(None, new, classes),
+            Change::Updated { old, new } => worth_a_look(Some(old), new, classes),
             Change::Deleted(_) => lock(&self.records).contains_key(key),
         };
         if let Some(service) = change.current()
-            && has_foreign_class(service)
+            && classes.give_away(service)
         {
             // Remembered so that its finalizer is left alone when a type change takes the class off the object.
             lock(&self.records)
                 .entry(key.clone())
-                .or_insert_with(|| Record::new((*service).clone()));
+                .or_insert_with(|| Record::new((*service).clone(), classes));
         }
         if matters {
             self.queue.add(key.clone());
@@ -158,7 +159,8 @@ impl ServiceLb {
             .about_services(Controller::ServiceLb, move |key, service| {
                 let controller = controller.upgrade()?;
                 let records = lock(&controller.records);
-                explain_service::balancer(service, records.get(key), controller.queue.look(key))
+                let classes = &controller.context.options.service.classes;
+                explain_service::balancer(service, records.get(key), controller.queue.look(key), classes)
             });
     }
 
@@ -214,6 +216,7 @@ impl ServiceLb {
     }
 
     fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
+        let classes = &self.context.options.service.classes;
         let targets = lock(&self.targets).clone();
         let mut records = lock(&self.records);
         let Some(service) = current else {
@@ -223,19 +226,20 @@ impl ServiceLb {
         };
         let record = records
             .entry(key.clone())
-            .or_insert_with(|| Record::new(service.clone()));
+            .or_insert_with(|| Record::new(service.clone(), classes));
         if record.is_about(service) {
             record.see(service.clone());
         } else if !record.is_touched() {
-            *record = Record::new(service.clone());
+            *record = Record::new(service.clone(), classes);
         }
         next_step(record, Some(service), &targets)
     }
 
     /// Drops the record of a Service that is gone or none of our business.
     fn forget_idle(&self, key: &Key, current: Option<&Service>) {
+        let classes = &self.context.options.service.classes;
         let keep = current.is_some_and(|service| {
-            wants_balancer(service) || has_foreign_class(service) || has_cleanup_finalizer(service)
+            wants_balancer(service, classes) || classes.give_away(service) || has_cleanup_finalizer(service)
         });
         if !keep {
             lock(&self.records).remove(key);

@@ -10,6 +10,7 @@
 
 use k8s_openapi::api::core::v1::Service;
 
+use crate::service_classes::Classes;
 use crate::service_helpers::{has_cleanup_finalizer, service_type};
 use crate::service_needs_update::needs_update;
 use crate::service_record::Record;
@@ -36,17 +37,9 @@ pub enum Step {
     Nothing,
 }
 
-/// Whether we look after this Service: type `LoadBalancer` and no class, since a class names another controller.
-pub fn wants_balancer(service: &Service) -> bool {
-    service_type(service) == "LoadBalancer" && !has_foreign_class(service)
-}
-
-/// Whether a class gives the Service to another controller.
-pub fn has_foreign_class(service: &Service) -> bool {
-    service
-        .spec
-        .as_ref()
-        .is_some_and(|spec| spec.load_balancer_class.is_some())
+/// Whether we look after this Service: type `LoadBalancer` and no class that names another controller.
+pub fn wants_balancer(service: &Service, classes: &Classes) -> bool {
+    service_type(service) == "LoadBalancer" && !classes.give_away(service)
 }
 
 /// Whether the Service is being deleted.
@@ -58,28 +51,28 @@ pub fn dying(service: &Service) -> bool {
 ///
 /// Upstream forgets to look at the class here, and so takes Services of other controllers over while they are deleted: the
 /// finalizer is shared (weak spot S1).
-pub fn needs_cleanup(service: &Service) -> bool {
+pub fn needs_cleanup(service: &Service, classes: &Classes) -> bool {
     has_cleanup_finalizer(service)
-        && !has_foreign_class(service)
+        && !classes.give_away(service)
         && (dying(service) || service_type(service) != "LoadBalancer")
 }
 
 /// Whether a change of a Service is worth a look. `old` is none for a Service that was not seen before.
 ///
 /// Everything else (status, labels, our own writes) must not wake anything, so that it cannot cut a pause short.
-pub fn worth_a_look(old: Option<&Service>, new: &Service) -> bool {
+pub fn worth_a_look(old: Option<&Service>, new: &Service, classes: &Classes) -> bool {
     let Some(old) = old else {
-        return wants_balancer(new) || needs_cleanup(new);
+        return wants_balancer(new, classes) || needs_cleanup(new, classes);
     };
-    needs_update(old, new).is_some()
-        || (needs_cleanup(new) && !needs_cleanup(old))
-        || (dying(new) && !dying(old) && wants_balancer(new))
-        || (lacks_finalizer(new) && !lacks_finalizer(old))
-        || (old.metadata.uid != new.metadata.uid && (wants_balancer(old) || needs_cleanup(new)))
+    needs_update(old, new, classes).is_some()
+        || (needs_cleanup(new, classes) && !needs_cleanup(old, classes))
+        || (dying(new) && !dying(old) && wants_balancer(new, classes))
+        || (lacks_finalizer(new, classes) && !lacks_finalizer(old, classes))
+        || (old.metadata.uid != new.metadata.uid && (wants_balancer(old, classes) || needs_cleanup(new, classes)))
 }
 
-fn lacks_finalizer(service: &Service) -> bool {
-    wants_balancer(service) && !dying(service) && !has_cleanup_finalizer(service)
+fn lacks_finalizer(service: &Service, classes: &Classes) -> bool {
+    wants_balancer(service, classes) && !dying(service) && !has_cleanup_finalizer(service)
 }
 
 /// The next step. `current` is none when the Service is gone from the API server.
@@ -90,10 +83,10 @@ pub fn next_step(record: &Record, current: Option<&Service>, targets: &TargetSet
     if !record.is_about(service) {
         return delete_if_touched(record);
     }
-    if wants_balancer(service) && !dying(service) {
+    if wants_balancer(service, record.classes()) && !dying(service) {
         return step_of_wanted(record, service, targets);
     }
-    if has_foreign_class(service) || record.is_foreign() {
+    if record.classes().give_away(service) || record.is_foreign() {
         return delete_if_touched(record);
     }
     step_of_unwanted(record, service)
@@ -114,7 +107,7 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> St
     let Some(ensured) = record.ensured() else {
         return Step::Ensure;
     };
-    if needs_update(&ensured.service, service).is_some() {
+    if needs_update(&ensured.service, service, record.classes()).is_some() {
         Step::Ensure
     } else if record.unwritten().differs_from(service) {
         Step::PatchStatus

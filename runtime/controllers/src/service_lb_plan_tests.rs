@@ -6,7 +6,11 @@ use crate::service_record::build::{Build, balancer, ensured, nodes, of_type};
 
 /// The step for a Service that this process sees for the first time.
 fn first(service: &Build) -> Step {
-    next_step(&Record::new(service.arc()), Some(&service.0), &nodes(&["a"]))
+    next_step(
+        &Record::new(service.arc(), &Classes::default()),
+        Some(&service.0),
+        &nodes(&["a"]),
+    )
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn cleanup_is_needed_with_our_finalizer_and_without_a_reason_for_it() {
             "of another class: upstream takes this one over",
         ),
     ] {
-        assert_eq!(needs_cleanup(&service.0), expected, "{why}");
+        assert_eq!(needs_cleanup(&service.0, &Classes::default()), expected, "{why}");
     }
 }
 
@@ -116,7 +120,11 @@ fn only_what_concerns_the_load_balancer_is_worth_a_look() {
             "created anew as another type",
         ),
     ] {
-        assert_eq!(worth_a_look(old.as_ref().map(|old| &old.0), &new.0), expected, "{why}");
+        assert_eq!(
+            worth_a_look(old.as_ref().map(|old| &old.0), &new.0, &Classes::default()),
+            expected,
+            "{why}"
+        );
     }
 }
 
@@ -169,7 +177,7 @@ fn deleting_goes_from_the_cloud_to_the_finalizer_to_nothing() {
         balancer().finalizer().dying().ingress("1.1.1.1"),
         of_type("ClusterIP").finalizer().ingress("1.1.1.1"),
     ] {
-        let mut record = Record::new(service.arc());
+        let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Delete);
         record.note_deleted(Vec::new());
         assert_eq!(next_step(&record, Some(&service.0), &nodes(&[])), Step::RemoveFinalizer);
@@ -199,11 +207,11 @@ fn a_type_change_there_and_back_builds_a_new_load_balancer() {
 fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
     let service = balancer().finalizer();
     assert_eq!(
-        next_step(&Record::new(service.arc()), None, &nodes(&[])),
+        next_step(&Record::new(service.arc(), &Classes::default()), None, &nodes(&[])),
         Step::Nothing,
         "never touched"
     );
-    let mut failed = Record::new(service.arc());
+    let mut failed = Record::new(service.arc(), &Classes::default());
     failed.start(Operation::Ensure);
     assert_eq!(
         next_step(&failed, None, &nodes(&[])),
@@ -223,7 +231,7 @@ fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
 
 #[test]
 fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
-    let mut record = Record::new(balancer().class().finalizer().arc());
+    let mut record = Record::new(balancer().class().finalizer().arc(), &Classes::default());
     let changed = of_type("ClusterIP").finalizer();
     record.see(changed.arc());
     assert_eq!(next_step(&record, Some(&changed.0), &nodes(&["a"])), Step::Nothing);
@@ -245,7 +253,7 @@ fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
 #[test]
 fn implemented_elsewhere_is_asked_again_only_when_the_service_changes() {
     let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     record.note_elsewhere(nodes(&["a"]));
     assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a", "b"])), Step::Nothing);

@@ -55,6 +55,9 @@ impl ServiceLb {
     }
 
     async fn ensure(&self, key: &Key, service: &Service) -> Option<Outcome> {
+        if let Some(outcome) = self.settle_owner(key, service).await {
+            return outcome;
+        }
         let (set, targets) = self.targets_now();
         let token = self.record(key, |record| record.start(Operation::Ensure))?;
         if token.is_none() {
@@ -217,7 +220,7 @@ impl ServiceLb {
     }
 
     /// Patches the `status` subresource and puts the answer into the cache. False in a dry run.
-    async fn patch(&self, service: &Service, patch: Value, purpose: &str) -> Result<bool, WriteError> {
+    pub(crate) async fn patch(&self, service: &Service, patch: Value, purpose: &str) -> Result<bool, WriteError> {
         let target = apply::Target {
             namespace: service.metadata.namespace.as_deref(),
             name: service.metadata.name.as_deref().unwrap_or_default(),
@@ -247,7 +250,7 @@ impl ServiceLb {
             .service(service, EventKind::Warning, "UnAvailableLoadBalancer", message);
     }
 
-    fn write_failed(&self, service: &Service, what: &str, error: &WriteError) -> Outcome {
+    pub(crate) fn write_failed(&self, service: &Service, what: &str, error: &WriteError) -> Outcome {
         if !matches!(error, WriteError::NotFound | WriteError::NotLeading) {
             warn!(service = %key_of(service), %error, "{what}");
             let message = format!("Error syncing load balancer: {what}: {error}");

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 
+use crate::service_classes::Classes;
 use crate::service_lb_plan::wants_balancer;
 
 /// The first field that differs.
@@ -41,8 +42,8 @@ pub enum Change {
 ///
 /// Without effect, as upstream: labels, selector, cluster IPs, internal traffic policy, `ipFamilyPolicy`, node port allocation by itself,
 /// `publishNotReadyAddresses`, traffic distribution, finalizers, status, a deletion timestamp.
-pub fn needs_update(old: &Service, new: &Service) -> Option<Change> {
-    match (wants_balancer(old), wants_balancer(new)) {
+pub fn needs_update(old: &Service, new: &Service, classes: &Classes) -> Option<Change> {
+    match (wants_balancer(old, classes), wants_balancer(new, classes)) {
         (false, false) => return None,
         (true, true) => {}
         _ => return Some(Change::Type),

@@ -39,7 +39,7 @@ fn changed(change: impl FnOnce(&mut Service, &mut ServiceSpec)) -> Option<Change
     let mut spec = new.spec.take().unwrap();
     change(&mut new, &mut spec);
     new.spec = Some(spec);
-    needs_update(&old, &new)
+    needs_update(&old, &new, &Classes::default())
 }
 
 fn port_changed(change: impl FnOnce(&mut ServicePort)) -> Option<Change> {
@@ -77,11 +77,11 @@ fn starting_or_stopping_to_want_a_load_balancer_is_a_change() {
     );
     let mut old = service();
     old.spec.as_mut().unwrap().type_ = Some("NodePort".into());
-    assert_eq!(needs_update(&old, &service()), Some(Change::Type));
+    assert_eq!(needs_update(&old, &service(), &Classes::default()), Some(Change::Type));
     let mut new = old.clone();
     new.spec.as_mut().unwrap().ports = None;
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         None,
         "a Service that never wanted one may change as it likes"
     );
@@ -125,12 +125,16 @@ fn every_property_of_a_port_counts() {
     );
     let (mut old, mut new) = (service(), service());
     old.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].app_protocol = None;
-    assert_eq!(needs_update(&old, &new), expected, "appProtocol set");
+    assert_eq!(
+        needs_update(&old, &new, &Classes::default()),
+        expected,
+        "appProtocol set"
+    );
     let mut second = port();
     second.port = 443;
     old.spec.as_mut().unwrap().ports = Some(vec![port(), second.clone()]);
     new.spec.as_mut().unwrap().ports = Some(vec![second, port()]);
-    assert_eq!(needs_update(&old, &new), expected, "order");
+    assert_eq!(needs_update(&old, &new, &Classes::default()), expected, "order");
 }
 
 #[test]
@@ -198,13 +202,13 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     old.spec.as_mut().unwrap().external_ips = strings(&["1.1.1.1", "2.2.2.2"]);
     new.spec.as_mut().unwrap().external_ips = strings(&["1.1.1.1", "3.3.3.3"]);
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         Some(Change::ExternalIps),
         "value of an external IP"
     );
     new.spec.as_mut().unwrap().external_ips = strings(&["2.2.2.2", "1.1.1.1"]);
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         Some(Change::ExternalIps),
         "order of external IPs"
     );
@@ -213,7 +217,7 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     old.spec.as_mut().unwrap().load_balancer_source_ranges = strings(&["10.0.0.0/8", "11.0.0.0/8"]);
     new.spec.as_mut().unwrap().load_balancer_source_ranges = strings(&["11.0.0.0/8", "10.0.0.0/8"]);
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         Some(Change::SourceRanges),
         "order of source ranges"
     );
@@ -221,13 +225,13 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     let (mut old, mut new) = (service(), service());
     old.spec.as_mut().unwrap().ip_families = strings(&["IPv4", "IPv6"]);
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         Some(Change::IpFamilies),
         "two families to one"
     );
     new.spec.as_mut().unwrap().ip_families = strings(&["IPv6", "IPv4"]);
     assert_eq!(
-        needs_update(&old, &new),
+        needs_update(&old, &new, &Classes::default()),
         None,
         "the content of ipFamilies is not compared"
     );

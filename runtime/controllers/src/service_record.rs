@@ -9,8 +9,9 @@ use std::sync::Arc;
 use cloudwit_model::{AnnotationChange, CloudError, Failure};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
+use crate::service_classes::Classes;
 use crate::service_helpers::{ingress, ingress_equal};
-use crate::service_lb_plan::{has_foreign_class, wants_balancer};
+use crate::service_lb_plan::wants_balancer;
 use crate::service_needs_update::needs_update;
 use crate::service_targets::TargetSet;
 
@@ -90,6 +91,7 @@ impl Unwritten {
 #[derive(Debug, Clone)]
 pub struct Record {
     service: Arc<Service>,
+    classes: Classes,
     ensured: Option<Ensured>,
     pending: Option<Pending>,
     unwritten: Unwritten,
@@ -112,10 +114,11 @@ pub struct Record {
 
 impl Record {
     /// A record that knows nothing yet.
-    pub fn new(service: Arc<Service>) -> Self {
-        let foreign = has_foreign_class(&service);
+    pub fn new(service: Arc<Service>, classes: &Classes) -> Self {
+        let foreign = classes.give_away(&service);
         Self {
             service,
+            classes: classes.clone(),
             ensured: None,
             pending: None,
             unwritten: Unwritten::default(),
@@ -136,6 +139,11 @@ impl Record {
         &self.service
     }
 
+    /// The classes that are ours.
+    pub fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
     /// Whether it is the same Service, not one of the same name that was created later.
     pub fn is_about(&self, service: &Service) -> bool {
         self.service.metadata.uid == service.metadata.uid
@@ -146,7 +154,7 @@ impl Record {
     /// A finalizer of a Service that was seen with a class belongs to that class's controller, also after a type change has
     /// removed the class from the object.
     pub fn see(&mut self, service: Arc<Service>) {
-        self.foreign = !wants_balancer(&service) && (self.foreign || has_foreign_class(&service));
+        self.foreign = !wants_balancer(&service, &self.classes) && (self.foreign || self.classes.give_away(&service));
         self.service = service;
     }
 
@@ -260,7 +268,8 @@ impl Record {
             (self.touched, self.deleted) = (true, false);
         }
         let pending = self.pending.as_ref().filter(|pending| {
-            let same = operation == Operation::Delete || needs_update(&pending.service, &self.service).is_none();
+            let same = operation == Operation::Delete
+                || needs_update(&pending.service, &self.service, &self.classes).is_none();
             pending.operation == operation && same
         });
         let token = pending.map(|pending| pending.token.clone());
@@ -351,6 +360,18 @@ impl Record {
             ..Unwritten::default()
         };
         self.unwritten.add_annotations(changes);
+    }
+
+    /// The load balancer is gone from the cloud of its last provider and is to be made in another's: it has to be ensured anew.
+    pub fn note_moved(&mut self, changes: Vec<AnnotationChange>) {
+        self.note_deleted(changes);
+        self.deleted = false;
+    }
+
+    /// In whose cloud the load balancer will be. Answers all that has to be written.
+    pub fn note_owner(&mut self, note: AnnotationChange) -> Unwritten {
+        self.unwritten.add_annotations(vec![note]);
+        self.unwritten.clone()
     }
 
     /// All answers are on the Service.

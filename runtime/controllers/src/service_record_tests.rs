@@ -5,7 +5,7 @@ use crate::service_lb_plan::{Step, next_step};
 #[test]
 fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes() {
     let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     assert_eq!(record.start(Operation::Ensure), None);
     assert!(
         record.wait(Operation::Ensure, "t1".into(), "building".into(), nodes(&["a"])),
@@ -36,7 +36,7 @@ fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes()
 #[test]
 fn nodes_that_came_while_the_cloud_was_building_are_given_afterwards() {
     let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     record.wait(Operation::Ensure, "t".into(), "building".into(), nodes(&["a"]));
     assert_eq!(record.start(Operation::Ensure).as_deref(), Some("t"));
@@ -60,7 +60,7 @@ fn an_update_of_nodes_that_finds_nothing_leads_to_a_new_ensure() {
 #[test]
 fn annotations_are_removed_with_the_load_balancer() {
     let service = of_type("ClusterIP").finalizer().annotation("id", "lb-1");
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Delete);
     record.note_deleted(vec![AnnotationChange {
         key: "id".into(),
@@ -81,7 +81,7 @@ fn annotations_are_removed_with_the_load_balancer() {
 #[test]
 fn answers_of_the_provider_are_written_before_anything_else_is_asked() {
     let service = balancer().finalizer();
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     let change = AnnotationChange {
         key: "id".into(),
@@ -115,7 +115,7 @@ fn answers_of_the_provider_are_written_before_anything_else_is_asked() {
 #[test]
 fn an_answer_that_changes_nothing_is_not_written() {
     let service = balancer().finalizer().ingress("1.1.1.1");
-    let mut record = Record::new(service.arc());
+    let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     record.note_ensured(nodes(&["a"]), vec![point("1.1.1.1")], Vec::new());
     assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a"])), Step::Nothing);

@@ -1,6 +1,6 @@
 //! The controllers' options from the command line.
 
-use cloudwit_controllers::{LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share};
+use cloudwit_controllers::{Classes, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share};
 
 use crate::args::Args;
 use crate::config::Settings;
@@ -38,6 +38,7 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
             concurrent_syncs: controllers.concurrent_service_syncs.into(),
             drift_period: Some(controllers.service_drift_period.0).filter(|period| !period.is_zero()),
             drift_per_minute: controllers.service_drift_per_minute,
+            classes: Classes::new(settings.routing.services.classes.keys().cloned()),
         },
         route: RouteOptions {
             configure: controllers.configure_cloud_routes,
