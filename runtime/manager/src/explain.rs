@@ -48,7 +48,14 @@ pub struct ExplainArgs {
     pub object: Object,
 
     /// Where the running Cloudwit serves its admin pages.
-    #[arg(long, global = true, value_name = "IP:PORT", default_value = crate::secure_serving_args::DEFAULT_ADMIN_ADDRESS)]
+    // A name of its own: values of global arguments are handed up to the controllers' flags, where one of another type has this name.
+    #[arg(
+        id = "explain_at",
+        long = "admin-address",
+        global = true,
+        value_name = "IP:PORT",
+        default_value = crate::secure_serving_args::DEFAULT_ADMIN_ADDRESS
+    )]
     pub admin_address: SocketAddr,
 
     /// Kubeconfig file, for when no Cloudwit answers; without it the service account of the Pod.

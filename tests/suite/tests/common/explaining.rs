@@ -88,7 +88,6 @@ impl Scene {
         let ours = [
             "explain".to_owned(),
             format!("--admin-address={address}"),
-            "--secure-port=0".to_owned(),
             format!("--kubeconfig={kubeconfig}"),
         ];
         run(
