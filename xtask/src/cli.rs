@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, check, sandbox, test};
+use crate::{bench, check, manifests, sandbox, test};
 
 /// The commands of this repository.
 ///
@@ -41,6 +41,9 @@ enum Command {
 
     /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
     Check,
+
+    /// Render deploy/manifests from the Helm chart in deploy/chart. Builds Helm with Go the first time.
+    Manifests,
 }
 
 /// Flags of `cargo xtask sandbox`.
@@ -86,6 +89,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Test(args) => test::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Check => check::run(),
+        Command::Manifests => manifests::run(),
     }
 }
 

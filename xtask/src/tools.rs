@@ -28,6 +28,14 @@ pub fn require_go() -> Result<()> {
     Ok(())
 }
 
+/// Checks that Go is there, for `what`.
+pub fn require_go_for(what: &str) -> Result<()> {
+    if find("go").is_none() {
+        bail!("Go is missing, which builds {what}: install Go 1.26 or newer from https://go.dev/dl");
+    }
+    Ok(())
+}
+
 /// Checks that guests can be built, and adds the target through rustup if it is not there.
 pub fn require_wasm_target() -> Result<()> {
     // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
