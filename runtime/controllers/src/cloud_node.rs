@@ -24,7 +24,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
-use tracing::{debug, info, warn};
+use tracing::{Instrument as _, debug, info, warn};
 
 use crate::cloud_node_lanes::Lanes;
 use crate::cloud_node_plan::{matters, plan_addresses, plan_labels, waits_in_vain};
@@ -37,12 +37,12 @@ use crate::metrics::Purpose;
 use crate::node_labels::{DropReason, Dropped};
 use crate::node_view::{UNINITIALIZED, has_taint, node_ref, owner, owner_place, provider_id};
 use crate::options::Controller;
+use crate::provider_swap::after_each_swap;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::reconcile_span;
 use crate::sync::lock;
 use crate::watch::Change;
 
-/// How often to look whether the provider was swapped; Nodes that wait are then tried at once.
-const SWAP_CHECK: Duration = Duration::from_secs(1);
 /// How often a page of the refresh is tried again when the cloud asks to slow down.
 const PAGE_ATTEMPTS: u32 = 3;
 
@@ -132,7 +132,10 @@ impl CloudNode {
                     let Some(batch) = batch else { return };
                     let known = self.sort(batch, &mut lanes);
                     if !known.is_empty() {
-                        corrections.push(each(self.at_once, known, |(taken, node)| self.correct_labels(taken, node)));
+                        corrections.push(each(self.at_once, known, |(taken, node)| {
+                            let span = taken.span();
+                            self.correct_labels(taken, node).instrument(span)
+                        }));
                     }
                 }
                 Some(place) = lookups.next() => lanes.done(place),
@@ -145,13 +148,14 @@ impl CloudNode {
     fn sort(&self, batch: Vec<Taken>, lanes: &mut Lanes<Job>) -> Vec<Job> {
         let owners = self.context.cloud.owners();
         let mut known = Vec::new();
-        for taken in batch {
+        for mut taken in batch {
             let Some(node) = self.context.nodes.get(taken.key()) else {
                 // It was deleted during its last attempt, which noted a failure after the deletion was noted.
                 lock(&self.waiting).done(taken.key());
                 taken.finish(Outcome::Done);
                 continue;
             };
+            taken.begin(Controller::CloudNode);
             if !has_taint(&node, UNINITIALIZED) {
                 known.push((taken, node));
                 continue;
@@ -171,20 +175,30 @@ impl CloudNode {
 
     async fn initialise_nodes(&self, nodes: Vec<Job>) {
         let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
-        match self.lookup(Purpose::Init, &refs).await {
+        let shared = reconcile_span::on_many(Controller::CloudNode, nodes.len());
+        for (taken, _) in &nodes {
+            taken.span().follows_from(&shared);
+        }
+        let answer = self.lookup(Purpose::Init, &refs).instrument(shared.clone()).await;
+        reconcile_span::ended(&shared, answer.is_ok());
+        match answer {
             Ok(answers) => {
                 each(
                     self.at_once,
                     nodes.into_iter().zip(answers),
-                    |((taken, node), answer)| self.initialise_node(taken, node, answer),
+                    |((taken, node), answer)| {
+                        let span = taken.span();
+                        self.initialise_node(taken, node, answer).instrument(span)
+                    },
                 )
                 .await;
             }
             Err(error) => {
-                warn!(nodes = nodes.len(), %error, "could not look up Nodes that wait to be initialised");
+                shared.in_scope(|| warn!(%error, "could not look up Nodes that wait to be initialised"));
                 let (reason, retry) = (error.to_string(), error.retry());
                 each(self.at_once, nodes, |(taken, node)| {
-                    self.not_yet(taken, node, reason.clone(), retry)
+                    let span = taken.span();
+                    self.not_yet(taken, node, reason.clone(), retry).instrument(span)
                 })
                 .await;
             }
@@ -308,17 +322,24 @@ impl CloudNode {
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
-            match self.lookup_patiently(&refs).await {
-                Ok(answers) => {
-                    each(self.refresh_at_once, page.iter().zip(answers), |(node, answer)| {
-                        self.refresh_node(node, answer)
-                    })
-                    .await
+            let span = reconcile_span::on_many(Controller::CloudNode, page.len());
+            let refreshed = async {
+                match self.lookup_patiently(&refs).await {
+                    Ok(answers) => {
+                        each(self.refresh_at_once, page.iter().zip(answers), |(node, answer)| {
+                            self.refresh_node(node, answer)
+                        })
+                        .await;
+                        true
+                    }
+                    Err(error) => {
+                        warn!(%error, "could not refresh addresses; next try in the next period");
+                        false
+                    }
                 }
-                Err(error) => {
-                    warn!(nodes = page.len(), %error, "could not refresh addresses; next try in the next period")
-                }
-            }
+            };
+            let refreshed = refreshed.instrument(span.clone()).await;
+            reconcile_span::ended(&span, refreshed);
         }
     }
 
@@ -327,7 +348,7 @@ impl CloudNode {
         let presence = match answer {
             Ok(presence) => presence,
             Err(failure) => {
-                return warn!(node = name, %failure, "could not refresh addresses; next try in the next period");
+                return Self::not_refreshed(name, &failure);
             }
         };
         let Some(instance) = presence.instance() else { return };
@@ -341,8 +362,14 @@ impl CloudNode {
             return;
         };
         if let Err(error) = self.write_refreshed(&current, instance).await {
-            warn!(node = name, %error, "could not refresh addresses; next try in the next period");
+            Self::not_refreshed(name, &error);
         }
+    }
+
+    fn not_refreshed(node: &str, why: &dyn std::fmt::Display) {
+        let span = reconcile_span::part_on_object(Controller::CloudNode, node);
+        reconcile_span::ended(&span, false);
+        span.in_scope(|| warn!(node, %why, "could not refresh addresses; next try in the next period"));
     }
 
     async fn write_refreshed(&self, node: &Node, instance: &Instance) -> Result<(), InitError> {
@@ -386,18 +413,11 @@ impl CloudNode {
 
     /// A new provider, configuration or secret may know what the last one did not.
     async fn retry_after_swaps(&self) {
-        let mut digest = self.context.cloud.identity().digest;
-        loop {
-            sleep(SWAP_CHECK).await;
-            let now = self.context.cloud.identity().digest;
-            if now != digest {
-                digest = now;
-                lock(&self.waiting)
-                    .keys()
-                    .into_iter()
-                    .for_each(|key| self.queue.add(key));
-            }
-        }
+        let try_all = || {
+            let waiting = lock(&self.waiting).keys();
+            waiting.into_iter().for_each(|key| self.queue.add(key));
+        };
+        after_each_swap(&*self.context.cloud, try_all).await;
     }
 }
 

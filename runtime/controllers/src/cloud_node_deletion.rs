@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cloudwit_model::{EventKind, ProviderIdentity};
 use k8s_openapi::api::core::v1::Node;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{Instrument as _, info, warn};
 
 use crate::apply::{Target, Unchanged, WriteError};
 use crate::cloud_node_lifecycle_plan::may_still_go;
@@ -14,6 +14,8 @@ use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::guard::{Admission, Guard, Proof};
 use crate::node_view::provider_id;
+use crate::options::Controller;
+use crate::reconcile_span;
 
 /// A Node that is gone for certain.
 pub struct Gone {
@@ -62,7 +64,10 @@ impl Deleter<'_> {
         let admission = self.guard.admit(&certain, total, Instant::now());
         self.tell_brake(engaged, &admission, &gone);
         for gone in gone.iter().filter(|gone| admission.admitted.contains(&gone.uid())) {
-            self.delete(gone).await;
+            let name = gone.node.metadata.name.as_deref().unwrap_or_default();
+            let span = reconcile_span::part_on_object(Controller::CloudNodeLifecycle, name);
+            let deleted = self.delete(gone).instrument(span.clone()).await;
+            reconcile_span::ended(&span, deleted);
         }
     }
 
@@ -100,10 +105,12 @@ impl Deleter<'_> {
         }
     }
 
-    async fn delete(&mut self, gone: &Gone) {
+    /// False when the API server did not let it go.
+    async fn delete(&mut self, gone: &Gone) -> bool {
         let uid = gone.uid();
         let name = gone.node.metadata.name.clone().unwrap_or_default();
         let result = self.delete_if_unchanged(gone, &name).await;
+        let failed = matches!(result, Err(ref error) if !matches!(error, WriteError::Conflict(_) | WriteError::NotFound));
         let now = Instant::now();
         match result {
             Ok(Deletion::Done) => {
@@ -132,6 +139,7 @@ impl Deleter<'_> {
                     .node(&gone.node, EventKind::Warning, "DeletingNodeFailed", message);
             }
         }
+        !failed
     }
 
     async fn delete_if_unchanged(&self, gone: &Gone, name: &str) -> Result<Deletion, WriteError> {

@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, Presence, ProviderIdentity, Retry};
-use futures::future::join_all;
+use futures::future::{join_all, ready};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
-use tracing::{debug, warn};
+use tracing::{Instrument as _, debug, warn};
 
 use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
@@ -33,6 +33,7 @@ use crate::guard::{Absent, Brake, Guard, Proof, Rules, Seen, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, owner_place, provider_id};
+use crate::reconcile_span;
 use crate::options::{Controller, NodeDeletion};
 use crate::sync::lock;
 use crate::watch::Key;
@@ -170,13 +171,16 @@ impl Lifecycle {
                 .filter_map(|node| node.metadata.name.as_deref())
                 .collect::<HashSet<_>>(),
         );
-        self.mark(recovered).await;
-        if Instant::now() >= self.next_lookup {
-            asked.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-            if let Some(gone) = self.ask(&asked, provider).await {
-                let total = nodes.iter().filter(|node| is_own(node, provider)).count();
-                self.remove(gone, total, provider).await;
-            }
+        asked.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let total = nodes.iter().filter(|node| is_own(node, provider)).count();
+        if !(asked.is_empty() && recovered.is_empty()) {
+            let span = reconcile_span::on_many(Controller::CloudNodeLifecycle, asked.len() + recovered.len());
+            let work = async {
+                self.mark(recovered).await;
+                self.look_after(&asked, total, provider).await
+            };
+            let answered = work.instrument(span.clone()).await;
+            reconcile_span::ended(&span, answered);
         }
         let mut known = lock(&self.known);
         known.seen = self.guard.all(Instant::now());
@@ -186,6 +190,18 @@ impl Lifecycle {
         let candidates = self.guard.candidates() as i64;
         let before = std::mem::replace(&mut self.candidates, candidates);
         self.context.metrics.deletion_candidates.inc_by(candidates - before);
+    }
+
+    /// Asks about the Nodes unless it is too early, and removes those that are gone; false when the cloud did not answer.
+    async fn look_after(&mut self, asked: &[Arc<Node>], total: usize, provider: &ProviderIdentity) -> bool {
+        if Instant::now() < self.next_lookup {
+            return true;
+        }
+        let Some(gone) = self.ask(asked, provider).await else {
+            return false;
+        };
+        self.remove(gone, total, provider).await;
+        true
     }
 
     /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
@@ -367,10 +383,16 @@ impl Lifecycle {
             ..
         } = &self.context;
         stream::iter(nodes)
+            .filter(|(node, mark)| ready(plan_taints(node, *mark).is_some()))
             .for_each_concurrent(options.lifecycle.concurrent_syncs, async |(node, mark)| {
-                if let Err(error) = write_taints(apply, cache, &node, |node| plan_taints(node, mark)).await {
-                    let node = node.metadata.name.as_deref();
-                    warn!(node, %error, ?mark, "could not write taints; tried again in the next period");
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                let span = reconcile_span::part_on_object(Controller::CloudNodeLifecycle, name);
+                let written = write_taints(apply, cache, &node, |node| plan_taints(node, mark));
+                let written = written.instrument(span.clone()).await;
+                reconcile_span::ended(&span, written.is_ok());
+                if let Err(error) = written {
+                    let _in = span.entered();
+                    warn!(node = name, %error, ?mark, "could not write taints; tried again in the next period");
                 }
             })
             .await;

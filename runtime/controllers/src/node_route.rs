@@ -22,7 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::Patch;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{Instrument as _, warn};
 
 use crate::apply::{Part, Target, WriteError};
 use crate::cluster::Context;
@@ -88,12 +88,9 @@ pub async fn prepare(context: Context) {
     queue.add(Trigger::Periodic.label());
     let mut routes = NodeRoute::new(context, queue.clone());
     routes.explain();
-    while let Some(taken) = queue.take().await {
-        let outcome = match &**taken.key() {
-            "node_change" => routes.nodes_changed().await,
-            "retry" => routes.retry().await,
-            _ => routes.tick().await,
-        };
+    while let Some(mut taken) = queue.take().await {
+        let span = taken.begin(Controller::NodeRoute);
+        let outcome = routes.work_on(taken.key()).instrument(span).await;
         taken.finish(outcome);
     }
 }
@@ -152,6 +149,14 @@ impl NodeRoute {
             let known = lock(&troubles).of(node.metadata.name.as_deref()?, Instant::now());
             Some(explain_route::routes(node, &known))
         });
+    }
+
+    async fn work_on(&mut self, key: &str) -> Outcome {
+        match key {
+            "node_change" => self.nodes_changed().await,
+            "retry" => self.retry().await,
+            _ => self.tick().await,
+        }
     }
 
     fn period(&self) -> Duration {

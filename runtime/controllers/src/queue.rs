@@ -14,9 +14,12 @@ use std::time::Duration;
 use cloudwit_model::Retry;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+use tracing::Span;
 
 pub use crate::backoff::Backoff;
+use crate::options::Controller;
 use crate::queue_metrics::QueueMetrics;
+use crate::reconcile_span;
 use crate::sync::lock;
 use crate::watch::Key;
 
@@ -125,6 +128,20 @@ impl Queue {
         self.shared.schedule(key.into(), Instant::now() + pause);
     }
 
+    /// Wants all keys that wait after a failure worked on now, because its cause may be gone. Their failures still count.
+    pub fn retry_failed_now(&self) {
+        let now = Instant::now();
+        let mut state = lock(&self.shared.state);
+        let waits = |entry: &Entry| entry.failures > 0 && matches!(entry.place, Place::Waiting(_));
+        let failed = state.entries.iter().filter(|(_, entry)| waits(entry));
+        let failed: Vec<Key> = failed.map(|(key, _)| key.clone()).collect();
+        for key in failed {
+            self.shared.schedule_locked(&mut state, key, now);
+        }
+        drop(state);
+        self.shared.changed.notify_waiters();
+    }
+
     /// Keys that are waiting for their time.
     pub fn waiting(&self) -> Vec<Key> {
         lock(&self.shared.state)
@@ -226,6 +243,7 @@ impl Queue {
             .map(|key| Taken {
                 key,
                 shared: self.shared.clone(),
+                span: Span::none(),
                 finished: false,
             })
             .collect()
@@ -355,6 +373,7 @@ impl Shared {
 pub struct Taken {
     key: Key,
     shared: Arc<Shared>,
+    span: Span,
     finished: bool,
 }
 
@@ -362,6 +381,17 @@ impl Taken {
     /// The key.
     pub fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// Begins the span of this work, which [`finish`](Self::finish) ends, and gives it.
+    pub fn begin(&mut self, controller: Controller) -> Span {
+        self.span = reconcile_span::on_object(controller, &self.key);
+        self.span.clone()
+    }
+
+    /// The span of this work; disabled before [`begin`](Self::begin).
+    pub fn span(&self) -> Span {
+        self.span.clone()
     }
 
     /// Failures in a row before this time.
@@ -375,6 +405,7 @@ impl Taken {
     /// Ends the work.
     pub fn finish(mut self, outcome: Outcome) {
         self.finished = true;
+        self.span.record("result", reconcile_span::result(outcome));
         self.shared.finish(&self.key, outcome);
     }
 }
@@ -382,6 +413,7 @@ impl Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         if !self.finished {
+            self.span.record("result", "cancelled");
             self.shared.finish(&self.key, Outcome::Retry(Retry::Backoff));
         }
     }

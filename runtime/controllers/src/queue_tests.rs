@@ -168,6 +168,20 @@ async fn a_change_of_the_object_cuts_a_pause_short() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_failed_is_tried_at_once_when_the_cause_may_be_gone_and_what_waits_for_its_time_is_left() {
+    let (queue, start) = (queue(), Instant::now());
+    queue.add("denied");
+    next(&queue).await.finish(Outcome::Retry(Retry::Slowly));
+    queue.after("pending", SECOND * 20);
+    queue.retry_failed_now();
+    let taken = next(&queue).await;
+    assert_eq!((&**taken.key(), taken.failures(), start.elapsed().as_secs()), ("denied", 1, 0));
+    taken.finish(Outcome::Done);
+    assert_eq!(&**next(&queue).await.key(), "pending");
+    assert_eq!(start.elapsed().as_secs(), 20);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_batch_takes_all_that_are_ready_in_their_order_up_to_the_limit() {
     let queue = queue();
     for i in 0..2500 {

@@ -17,12 +17,13 @@ use std::time::Duration;
 use cloudwit_model::{Retry, Target};
 use k8s_openapi::api::core::v1::{Node, Service};
 use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tracing::{Instrument as _, debug, warn};
 
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_service;
 use crate::options::Controller;
+use crate::provider_swap::after_each_swap;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::service_drift::{DriftPause, watch_drift};
 use crate::service_helpers::has_cleanup_finalizer;
@@ -64,7 +65,8 @@ async fn run(controller: Arc<ServiceLb>) {
         tasks.spawn(work(controller.clone()));
     }
     tasks.spawn(watch_nodes(controller.clone()));
-    tasks.spawn(watch_drift(controller));
+    tasks.spawn(watch_drift(controller.clone()));
+    tasks.spawn(retry_after_swaps(controller));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
             && error.is_panic()
@@ -78,6 +80,11 @@ async fn work(controller: Arc<ServiceLb>) {
     while let Some(taken) = controller.queue.take().await {
         controller.work_on(taken).await;
     }
+}
+
+/// A refused token is tried at long intervals; with a new one it shall not wait for the next.
+async fn retry_after_swaps(controller: Arc<ServiceLb>) {
+    after_each_swap(&*controller.context.cloud, || controller.queue.retry_failed_now()).await;
 }
 
 async fn watch_nodes(controller: Arc<ServiceLb>) {
@@ -185,8 +192,9 @@ impl ServiceLb {
         }
     }
 
-    async fn work_on(&self, taken: Taken) {
-        let outcome = self.sync(taken.key()).await;
+    async fn work_on(&self, mut taken: Taken) {
+        let span = taken.begin(Controller::ServiceLb);
+        let outcome = self.sync(taken.key()).instrument(span).await;
         lock(&self.passes).remove(taken.key());
         let outcome = match outcome {
             Outcome::Retry(retry) if self.is_cleanup(taken.key()) => {

@@ -40,6 +40,8 @@ pub(super) struct FakeCloud {
     /// What `get` shows; none: what `ensure` gives.
     pub(super) shown: Mutex<Option<Option<Balancer>>>,
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
+    /// Another one is another provider.
+    pub(super) digest: Mutex<&'static str>,
 }
 
 impl FakeCloud {
@@ -56,6 +58,7 @@ impl FakeCloud {
             }]),
             shown: Mutex::default(),
             held: watch::Sender::new(None),
+            digest: Mutex::default(),
         })
     }
 
@@ -109,7 +112,10 @@ pub(super) fn never<T>() -> Answer<'static, T> {
 
 impl Cloud for FakeCloud {
     fn identity(&self) -> ProviderIdentity {
-        ProviderIdentity::default()
+        ProviderIdentity {
+            digest: (*lock(&self.digest)).into(),
+            ..ProviderIdentity::default()
+        }
     }
 
     fn abilities(&self) -> Abilities {

@@ -67,6 +67,18 @@ async fn a_pending_answer_comes_back_after_exactly_its_time_and_success_not_at_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_denied_is_tried_at_once_with_a_new_token() {
+    let stage = Stage::new(vec![balancer("web")], 1, 1, true);
+    *lock(&stage.cloud.always) = Some(("ensure", Failure::Denied("the token is not valid".into())));
+    stage.until("it was denied twice", |stage| stage.count("ensure") == 2).await;
+    *lock(&stage.cloud.always) = None;
+    *lock(&stage.cloud.digest) = "with the new token";
+    let swapped = tokio::time::Instant::now();
+    stage.until("it succeeds", |stage| stage.count("ensure") == 3).await;
+    assert!(swapped.elapsed() < Duration::from_secs(2), "{:?}", swapped.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failing_delete_is_tried_again_every_30_seconds_at_least() {
     for failure in [other(), Failure::Denied("no rights".into())] {
         let mut dying = balancer("web");

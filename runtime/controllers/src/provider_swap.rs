@@ -1,0 +1,24 @@
+//! Noticing that a provider was swapped: new credentials or a new component may do at once what has failed so far.
+//!
+//! The controllers know a provider by its identity alone, whose digest covers the component, its settings and its secrets.
+
+use std::time::Duration;
+
+use cloudwit_model::Cloud;
+use tokio::time::sleep;
+
+/// How often to look. The question costs nothing but a copy of a few strings.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Calls `then` after each swap of any provider, for ever.
+pub(crate) async fn after_each_swap(cloud: &dyn Cloud, mut then: impl FnMut()) {
+    let mut known = cloud.identity().digest;
+    loop {
+        sleep(PERIOD).await;
+        let now = cloud.identity().digest;
+        if now != known {
+            known = now;
+            then();
+        }
+    }
+}
