@@ -409,8 +409,9 @@ async fn deprecated_labels_are_copied_to_their_successors() -> Result<()> {
 
 #[tokio::test]
 async fn a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> Result<()> {
-    let client = ApiServer::shared().await.client();
-    let cloud = FakeCloud::new("silent");
+    // Alone: the controllers of other tests would note on the new Node that their clouds do not know it.
+    let server = ApiServer::start().await?;
+    let (client, cloud) = (server.client(), FakeCloud::new("silent"));
     cloud.run("silent-new");
     let before = NodeBuilder::new("silent-new").create(&client).await?;
     not_ready(&client, &cloud, "silent-gone").await?;
@@ -425,10 +426,7 @@ async fn a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> Result<()
     .await;
     running.stop().await;
     let running = Running::start_with(client.clone(), cloud.clone(), quick(), |cluster| {
-        // Its term has begun, and is over.
-        let (term, leading) = Leadership::elected(Arc::new(|| Duration::from_secs(10)));
-        term.renew(Duration::from_secs(9));
-        cluster.led_by(leading)
+        cluster.led_by(ended())
     });
     eventually(LONG, "dropped writes", || async {
         running.writes_with("nodes/status", "patch", "not_leading") >= 1.0
@@ -440,6 +438,49 @@ async fn a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> Result<()
     assert_eq!(before.metadata.resource_version, after.metadata.resource_version);
     assert!(nodes(&client).get_opt("silent-gone").await?.is_some());
     assert_eq!(events(&client, "silent-gone").await?, Vec::<String>::new());
+    Ok(())
+}
+
+/// A leadership that has begun, and is over.
+fn ended() -> Leadership {
+    let (term, leading) = Leadership::elected(Arc::new(|| Duration::from_secs(10)));
+    term.renew(Duration::from_secs(9));
+    leading
+}
+
+#[tokio::test]
+async fn why_a_node_waits_is_not_noted_in_a_dry_run_nor_without_the_lead() -> Result<()> {
+    let server = ApiServer::start().await?;
+    let (client, cloud) = (server.client(), FakeCloud::new("mute"));
+    let before = NodeBuilder::new("mute-1").create(&client).await?;
+    let mut dry = init_only();
+    dry.dry_run = true;
+    // The only patch there is to make is the note, since the cloud does not know the machine.
+    let running = Running::start(client.clone(), &cloud, dry);
+    eventually(LONG, "a note that is not written", || async {
+        running.writes_with("nodes", "patch", "dry_run") >= 1.0
+    })
+    .await;
+    running.stop().await;
+    let running = Running::start_with(client.clone(), cloud.clone(), init_only(), |cluster| {
+        cluster.led_by(ended())
+    });
+    eventually(LONG, "a note that is dropped", || async {
+        running.writes_with("nodes", "patch", "not_leading") >= 1.0
+    })
+    .await;
+    running.stop().await;
+    let after = nodes(&client).get("mute-1").await?;
+    assert_eq!(before.metadata.resource_version, after.metadata.resource_version);
+    let running = Running::start(client.clone(), &cloud, init_only());
+    eventually(LONG, "the note is written otherwise", || async {
+        let node = nodes(&client).get("mute-1").await?;
+        let notes = node.metadata.annotations.unwrap_or_default();
+        ensure!(notes.contains_key("cloudwit.dev/waiting-for-cloud"), "{notes:?}");
+        anyhow::Ok(())
+    })
+    .await;
+    running.stop().await;
     Ok(())
 }
 
