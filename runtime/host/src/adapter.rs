@@ -10,6 +10,7 @@ use wasmtime::Store;
 
 use crate::answer::Nonsense;
 use crate::instance::CallState;
+use crate::version::Contract;
 
 /// Why a call has no answer, before it is told to the controllers.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Mismatch {
 
 /// A loaded component of one version of the contract. Each call instantiates it in the store it is given.
 pub(crate) trait Adapter: Send + Sync {
+    /// The version of the contract that is spoken with the component.
+    fn contract(&self) -> Contract;
     /// The interfaces the component exports.
     fn abilities(&self) -> Abilities;
     /// Instantiates once and compares the type of every exported function; wasmtime does that at no earlier step.

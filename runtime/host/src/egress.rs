@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
+use crate::budget_status::BudgetStatus;
 use crate::destination::Destination;
 use crate::egress_metrics::EgressMetrics;
 use crate::egress_plan::{self, Rule};
@@ -153,6 +154,15 @@ impl Egress {
     pub(crate) fn has_clients_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.clients, &other.clients);
         ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
+    }
+
+    /// What is left of the budget at each API host that was asked.
+    pub(crate) fn budgets(&self) -> Vec<BudgetStatus> {
+        let mut budgets = self.budgets.status();
+        for budget in &mut budgets {
+            budget.host = self.redactor.redact(std::mem::take(&mut budget.host));
+        }
+        budgets
     }
 
     /// The budgets for a successor with these rules: the very same ones when nothing about them changes.

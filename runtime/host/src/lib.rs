@@ -27,6 +27,7 @@
 mod adapter;
 mod answer;
 mod artifact;
+mod budget_status;
 mod cache;
 mod call;
 mod code;
@@ -76,6 +77,7 @@ pub mod state;
 mod test_server;
 
 pub use adapter::{Description, HttpWish, Problem, SecretWish};
+pub use budget_status::{BudgetStatus, RateStatus};
 pub use call::{LastFault, LoadFacts};
 pub use error::{HostError, LoadError};
 pub use grants::Grants;

@@ -77,6 +77,11 @@ impl Provider {
         &self.0.code.digest
     }
 
+    /// The version of the contract that is spoken with it, such as `0.1`.
+    pub fn contract(&self) -> String {
+        self.0.adapter.contract().to_string()
+    }
+
     /// What it would like to be granted, with the configuration it has, and is not.
     pub fn lacking(&self) -> Vec<Lack> {
         wishes::lacking(&self.0.description, &self.env().grants)

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::budget_status::RateStatus;
 use crate::grants::HttpGrant;
 
 /// Longest pause, whatever the cloud asks for: a wrong clock or a typing error must not stop a cluster for a day.
@@ -201,6 +202,28 @@ impl RateLimit {
     /// The rate it keeps.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// What is left in the bucket; none without a limit.
+    pub fn left(&self, now: Instant) -> Option<RateStatus> {
+        let rate = self.rate?;
+        let owed = self.full_at.saturating_duration_since(now);
+        let owed = owed.as_nanos().div_ceil(rate.interval.as_nanos().max(1));
+        Some(RateStatus {
+            per_second: 1.0 / rate.interval.as_secs_f64(),
+            burst: rate.burst,
+            left: rate.burst.saturating_sub(u32::try_from(owed).unwrap_or(u32::MAX)),
+        })
+    }
+
+    /// How much of a pause that the cloud asked for is left.
+    pub fn paused_for(&self, now: Instant) -> Option<Duration> {
+        (self.paused_until > now).then(|| self.paused_until - now)
+    }
+
+    /// How many wait for their turn.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
     }
 
     /// Whether forgetting it would change nothing.

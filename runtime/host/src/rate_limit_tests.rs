@@ -55,6 +55,25 @@ fn a_burst_goes_at_once_and_then_the_flow_is_even() {
 }
 
 #[test]
+fn what_is_left_of_a_budget_can_be_read_without_using_it() {
+    let now = Instant::now();
+    assert_eq!(RateLimit::new(None, now).left(now), None);
+    let mut limit = limited(4.0, 3, now);
+    let left = |limit: &RateLimit, at| limit.left(at).unwrap().left;
+    assert_eq!((left(&limit, now), left(&limit, now)), (3, 3));
+    assert_eq!(ask(&mut limit, now, now), Turn::Go);
+    assert_eq!(ask(&mut limit, now, now), Turn::Go);
+    assert_eq!((left(&limit, now), limit.left(now).unwrap().per_second), (1, 4.0));
+    assert_eq!(left(&limit, now + SECOND / 8), 1, "no whole request yet");
+    assert_eq!(left(&limit, now + SECOND / 4), 2);
+    assert_eq!(left(&limit, now + SECOND), 3);
+    limit.pause(10 * SECOND, now);
+    assert_eq!((left(&limit, now), limit.paused_for(now)), (0, Some(10 * SECOND)));
+    assert_eq!(limit.paused_for(now + 10 * SECOND), None);
+    assert_eq!(left(&limit, now + 10 * SECOND), 1, "one trial after a pause");
+}
+
+#[test]
 fn who_comes_first_goes_first() {
     let now = Instant::now();
     let mut limit = limited(1.0, 1, now);

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use wasmtime_wasi_http::WasiBody;
 
+use crate::budget_status::BudgetStatus;
 use crate::destination::Destination;
 use crate::egress_metrics::EgressMetrics;
 use crate::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, Turn};
@@ -42,6 +43,23 @@ impl RequestBudgets {
             (to.clone(), budget)
         };
         Self(Mutex::new(lock(&self.0).iter().map(kept).collect()))
+    }
+
+    /// All API hosts that are remembered, by name.
+    pub fn status(&self) -> Vec<BudgetStatus> {
+        let now = Instant::now();
+        let status = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
+            let limit = lock(&budget.limit);
+            BudgetStatus {
+                host: to.to_string(),
+                rate: limit.left(now),
+                paused_for: limit.paused_for(now),
+                waiting: limit.waiting(),
+            }
+        };
+        let mut all: Vec<BudgetStatus> = lock(&self.0).iter().map(status).collect();
+        all.sort_by(|a, b| a.host.cmp(&b.host));
+        all
     }
 
     /// The budget for this API host, new with this rate if it is not known.

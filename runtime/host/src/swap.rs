@@ -21,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::LoadError;
 use crate::adapter::Problem;
+use crate::budget_status::BudgetStatus;
 use crate::call::LastFault;
 use crate::host::{Host, ProviderSettings};
 use crate::instance::Outside;
@@ -123,6 +124,11 @@ impl SwappableProvider {
             last_fault: status.last_fault.or_else(|| history.last_fault.clone()),
             ..status
         }
+    }
+
+    /// What is left of the request budget at each API host that was asked. Cheap too.
+    pub fn budgets(&self) -> Vec<BudgetStatus> {
+        self.current().env().egress.budgets()
     }
 
     /// Follows a change: the component and the settings as they are now, or why there are none. Counts, logs and remembers what came of it.

@@ -75,6 +75,8 @@ pub struct ProviderStatus {
     pub provider: String,
     /// The provider's own version.
     pub version: String,
+    /// The version of the contract that is spoken with it, such as `0.1`.
+    pub contract: String,
     /// SHA-256 of the component, unpacked, in hexadecimal.
     pub component_digest: String,
     /// What it can be asked.
@@ -124,6 +126,7 @@ impl ProviderStatus {
             name: name.to_owned(),
             provider: description.name.clone(),
             version: description.version.clone(),
+            contract: provider.contract(),
             component_digest: provider.component_digest().to_owned(),
             abilities: provider.abilities(),
             provider_id_prefixes: description.provider_id_prefixes.clone(),

@@ -14,6 +14,7 @@ use crate::adapter::{Adapter, CallError, Description, Mismatch, Problem, Reply};
 use crate::answer::Checked;
 use crate::instance::CallState;
 use crate::v0_1_convert as convert;
+use crate::version::Contract;
 use generated::exports::cloudwit::provider as exports;
 
 pub(crate) mod generated {
@@ -128,6 +129,10 @@ fn answer<T, U>(
 }
 
 impl Adapter for V0_1 {
+    fn contract(&self) -> Contract {
+        Contract::V0_1
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities {
             instances: self.instances.is_some(),
