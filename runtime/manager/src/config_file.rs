@@ -109,7 +109,8 @@ pub fn read(file: &Path, common: Common<'_>) -> Result<Configured, Vec<String>> 
     parse(file, &text, common)
 }
 
-fn parse(file: &Path, text: &str, common: Common<'_>) -> Result<Configured, Vec<String>> {
+/// The same for a text. `file` is what messages call it and where relative paths begin.
+pub fn parse(file: &Path, text: &str, common: Common<'_>) -> Result<Configured, Vec<String>> {
     let shown = file.display().to_string();
     let tree = Tree::parse(text).map_err(|error| vec![format!("{shown}: {error}")])?;
     let mut mistakes = config_keys::mistakes(&shown, &tree);

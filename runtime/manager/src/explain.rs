@@ -38,6 +38,22 @@ pub enum Command {
                             kubectl exec deploy/cloudwit -- cloudwit explain node node-7"
     )]
     Explain(ExplainArgs),
+
+    /// Print or apply what a cluster needs to run Cloudwit: its Deployment, its rights, and the providers with their configuration and secrets.
+    ///
+    /// Takes the files of the provider from this machine, tries them here in the sandbox (the configuration is checked, no request leaves this
+    /// machine), and puts them into ConfigMaps and a Secret in kube-system. What is wrong is told at once; nothing is installed then. Run it again
+    /// after a change: what the running process can follow needs no restart, the rest is rolled out.
+    #[command(
+        override_usage = "cloudwit install --config=FILE [OPTIONS] [-- FLAG...]\n       \
+                          cloudwit install --cloud-provider=NAME --component=FILE [OPTIONS] [-- FLAG...]",
+        after_help = "What is printed has the secrets in it. --existing-secret leaves them to whatever keeps your secrets.\n\n\
+                      Examples:\n  cloudwit install --config=cloudwit.yaml | kubectl apply --server-side -f -\n  \
+                      cloudwit install --config=cloudwit.yaml --apply --kubeconfig=admin.kubeconfig\n  \
+                      cloudwit install --cloud-provider=sim --component=sim.wasm --cloud-config=sim.json \\\n           \
+                      --provider-settings=settings.yaml --cluster-cidr=10.244.0.0/16 -- --v=2"
+    )]
+    Install(Box<crate::install::InstallArgs>),
 }
 
 /// Flags and arguments of `explain`.

@@ -29,6 +29,13 @@ mod flag_checks;
 mod go_values;
 mod health;
 mod health_slis;
+mod install;
+mod install_apply;
+mod install_bundle;
+mod install_check;
+mod install_manifests;
+#[cfg(test)]
+mod install_tests;
 mod leader_migration;
 mod leadership;
 mod lease;
@@ -89,6 +96,7 @@ async fn cloudwit() -> ExitCode {
     let ended = match args.command {
         // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
+        Some(explain::Command::Install(args)) => install::run(*args).await,
         None => {
             let verbosity = telemetry::init(&args.logging);
             for note in flag_checks::without_effect(&matches).into_iter().chain(args.features.notes()) {
