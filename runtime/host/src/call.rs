@@ -38,11 +38,22 @@ pub(crate) struct Caller {
     slots: Arc<Semaphore>,
     /// The operator's name for the provider; the metrics' label.
     name: String,
-    /// Name and version as the provider describes itself, once it has.
-    described: OnceLock<(String, String)>,
+    /// What the provider is, once it has described itself.
+    described: OnceLock<Described>,
     last_fault: Mutex<Option<LastFault>>,
     redactor: Arc<Redactor>,
 }
+
+/// What a provider is; for faults and spans.
+struct Described {
+    name: String,
+    version: String,
+    /// The beginning of the component's digest, enough to tell builds apart.
+    digest: String,
+}
+
+/// So many characters of a digest are shown in spans.
+const SHORT_DIGEST: usize = 12;
 
 /// The last time a provider misbehaved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,14 +108,18 @@ impl Caller {
     }
 
     /// From now on faults and spans say so.
-    pub fn described_as(&self, name: &str, version: &str) {
-        self.described.get_or_init(|| (name.into(), version.into()));
+    pub fn described_as(&self, name: &str, version: &str, digest: &str) {
+        self.described.get_or_init(|| Described {
+            name: name.into(),
+            version: version.into(),
+            digest: digest.chars().take(SHORT_DIGEST).collect(),
+        });
     }
 
     /// A fault of this provider.
     pub fn fault(&self, kind: FaultKind, message: String, output: String) -> ProviderFault {
         let provider = match self.described.get() {
-            Some((name, version)) => format!("{name} {version}"),
+            Some(Described { name, version, .. }) => format!("{name} {version}"),
             None => self.name.clone(),
         };
         ProviderFault {
@@ -118,7 +133,9 @@ impl Caller {
     /// Waits for an instance, at most the wall-clock limit, and prepares the call.
     pub async fn begin(&self, operation: Operation, subjects: Subjects) -> Result<Session<'_>, ProviderFault> {
         let wall_time = self.env.limits.wall_time;
+        let span = self.span(operation);
         let Ok(slots) = timeout(wall_time, self.slots()).await else {
+            span.record("result", "fault");
             self.shared.metrics.call_refused(&self.name, operation, FaultKind::Host);
             let text = format!(
                 "no instance was free for {wall_time:?} ({} calls at a time by limits.concurrency)",
@@ -128,8 +145,6 @@ impl Caller {
             self.remember(&fault);
             return Err(fault);
         };
-        let version = self.described.get().map_or("", |(_, version)| version);
-        let span = tracing::info_span!("provider", name = self.name, version, operation = operation.as_str());
         let (cpu, log) = (
             CpuMeter::default(),
             GuestLog::new(self.env.limits.output_bytes, self.redactor.clone()),
@@ -149,6 +164,19 @@ impl Caller {
             _slots: slots,
         };
         Ok(Session { store, call })
+    }
+
+    /// The span of a call, from its wait for an instance to its end. What it says is listed in docs/reference/tracing.md.
+    fn span(&self, operation: Operation) -> Span {
+        let described = self.described.get();
+        tracing::info_span!(
+            "provider_call",
+            provider = self.name,
+            version = described.map(|described| described.version.as_str()),
+            digest = described.map(|described| described.digest.as_str()),
+            operation = operation.as_str(),
+            result = tracing::field::Empty,
+        )
     }
 
     /// A call that is about no object and has no failure in the contract.
@@ -261,6 +289,8 @@ impl Call<'_> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         let Caller { name, shared, .. } = self.caller;
+        self.span
+            .record("result", self.outcome.map_or("cancelled", Outcome::label));
         shared.metrics.call_ends(
             name,
             self.operation,

@@ -18,6 +18,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::budget_status::BudgetStatus;
@@ -30,11 +31,12 @@ use crate::http_error::Failed;
 use crate::keys::Keyring;
 use crate::placeholders::{self, PlaceholderError};
 use crate::rate_limit::Rate;
+use crate::redact::Redactor;
 use crate::refusal::{Refusal, RefusalLog, RefusalReason};
 use crate::request_body::{self, BUFFER_LIMIT, Collected, RequestBody};
 use crate::request_budget::RequestBudgets;
 use crate::response_body::ResponseBody;
-use crate::retry_after;
+use crate::{request_span, retry_after};
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -46,6 +48,8 @@ pub struct Egress {
     budgets: Arc<RequestBudgets>,
     metrics: EgressMetrics,
     log: RefusalLog,
+    /// A provider may put a secret that it was given into the name of a host.
+    redactor: Redactor,
 }
 
 impl Egress {
@@ -83,6 +87,7 @@ impl Egress {
             return Err(GrantError(problems));
         }
         let (provider, log) = (provider.to_owned(), RefusalLog::default());
+        let redactor = Redactor::new(keyring.contents());
         let budgets = before.map_or_else(Arc::default, |before| before.budgets_for(&rules));
         Ok(Arc::new(Self {
             provider,
@@ -92,6 +97,7 @@ impl Egress {
             budgets,
             metrics,
             log,
+            redactor,
         }))
     }
 
@@ -113,6 +119,8 @@ impl Egress {
         let (parts, body) = request.into_parts();
         let (url, to) = egress_plan::target(&parts.uri)?;
         let rule = egress_plan::decide(&self.rules, &to, parts.method.as_str())?;
+        let shown = self.redactor.redact(to.host.to_string());
+        request_span::goes_to(&shown, to.port);
         let fill = Fill {
             keyring: &self.keyring,
             to: &to,
@@ -131,13 +139,18 @@ impl Egress {
             first_byte: capped(options.first_byte_timeout, response),
         };
         let budget = self.budgets.of(&to, || rate(&self.rules, &to));
-        let admitted = match budget.turn(latest, &self.provider, &self.metrics).await {
+        let turn = request_span::spent_waiting(budget.turn(latest, &self.provider, &self.metrics)).await;
+        let admitted = match turn {
             Ok(admitted) => admitted,
-            Err(too_late) => return Ok(too_late),
+            Err(too_late) => {
+                request_span::not_sent("throttled");
+                return Ok(too_late);
+            }
         };
         let measured = self.metrics.measure(&self.provider, &parts.method);
         let answer = self.clients[rule.at].send(outgoing).await;
         measured.done(answer.as_ref().ok().map(reqwest::Response::status));
+        request_span::answered(&answer);
         let pause = |answer: &reqwest::Response| retry_after::wait(answer.status(), answer.headers(), Timestamp::now());
         if let Some(pause) = answer.as_ref().ok().and_then(pause) {
             admitted.pause(pause, &self.provider, &self.metrics);
@@ -178,8 +191,10 @@ impl Egress {
     }
 
     /// Counts, logs and remembers a refusal.
-    fn refused(&self, refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
+    fn refused(&self, mut refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
         let reason = refusal.reason;
+        refusal.message = self.redactor.redact(refusal.message);
+        request_span::not_sent("refused");
         self.metrics.refused(&self.provider, reason);
         if self.log.admit(&refusal) {
             tracing::warn!(
@@ -314,13 +329,16 @@ impl WasiHttpHooks for EgressHooks {
         _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
         let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
-        Box::new(async move {
+        // The guest waits for it in another task, so it is here that the call is known.
+        let span = request_span::begin(request.method());
+        let answer = async move {
             match egress.send(request, options, latest).await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
                 Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
                 Err(Stopped::Failed(error)) => Err(error),
             }
-        })
+        };
+        Box::new(answer.instrument(span))
     }
 }
 

@@ -199,7 +199,7 @@ impl Drop for Measured {
     }
 }
 
-fn method_class(method: &http::Method) -> &'static str {
+pub(crate) fn method_class(method: &http::Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",

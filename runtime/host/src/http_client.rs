@@ -116,9 +116,9 @@ impl HttpClients {
         if let Some(client) = live.get(&key).and_then(Weak::upgrade) {
             return Ok(client);
         }
-        let roots = roots(key.ca.as_deref())
+        let tls = tls(key.ca.as_deref())
             .map_err(|wrong| ca_problem(grant, at, file.as_deref().unwrap_or(Path::new("")), &wrong))?;
-        let client = build(&key, roots, Arc::clone(&self.0.lookup)).map_err(|_| GrantProblem {
+        let client = build(&key, tls, Arc::clone(&self.0.lookup)).map_err(|_| GrantProblem {
             path: format!("http[{at}]"),
             value: grant.host.clone(),
             wrong: "gives no usable HTTP client".into(),
@@ -153,6 +153,18 @@ fn ca_problem(grant: &HttpGrant, at: usize, file: &Path, wrong: &str) -> GrantPr
     }
 }
 
+/// How TLS is spoken with everybody who is asked over HTTP: with our one crypto provider, trusting the authorities of a PEM bundle, else
+/// Mozilla's. The error says what is wrong with the bundle.
+pub fn tls(ca: Option<&[u8]>) -> Result<rustls::ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| format!("cannot be used: {error}"))?;
+    let mut tls = builder.with_root_certificates(roots(ca)?).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(tls)
+}
+
 fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
     let Some(pem) = ca else {
         return Ok(RootCertStore {
@@ -173,14 +185,11 @@ fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
     }
 }
 
-fn build(key: &ClientKey, roots: RootCertStore, lookup: Arc<dyn Lookup>) -> Result<reqwest::Client, BuildFailed> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|_| BuildFailed)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+fn build(
+    key: &ClientKey,
+    tls: rustls::ClientConfig,
+    lookup: Arc<dyn Lookup>,
+) -> Result<reqwest::Client, BuildFailed> {
     let rule = key.proxy.is_none().then_some(key.addresses);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)

@@ -68,6 +68,7 @@ mod redact;
 pub mod refusal;
 mod request_body;
 mod request_budget;
+mod request_span;
 pub mod resolver;
 mod response_body;
 mod retry_after;

@@ -277,7 +277,8 @@ impl Outcome {
         }
     }
 
-    fn label(self) -> &'static str {
+    /// The outcome as a metric label and in spans; a closed set.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Failure(label) => label,

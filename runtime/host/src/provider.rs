@@ -51,7 +51,7 @@ impl Provider {
         let mut digest = Context::new(&SHA256);
         digest.update(code.digest.as_bytes());
         digest.update(&caller.env().settings_digest);
-        caller.described_as(&description.name, &description.version);
+        caller.described_as(&description.name, &description.version, &code.digest);
         Self(Arc::new(Inner {
             caller,
             adapter,
