@@ -14,6 +14,7 @@ use crate::no_effect_args::NoEffectArgs;
 use crate::node_deletion_args::NodeDeletionArgs;
 use crate::provider_args::ProviderArgs;
 use crate::secure_serving_args::{AdminArgs, SecureServingArgs};
+use crate::tracing_args::TracingArgs;
 use crate::version::VersionArgs;
 use crate::webhook_args::WebhookArgs;
 
@@ -71,6 +72,9 @@ pub struct Args {
     /// Flags about logging.
     #[command(flatten)]
     pub logging: LoggingArgs,
+    /// Flags about tracing.
+    #[command(flatten)]
+    pub tracing: TracingArgs,
     /// Switches for what is new.
     #[command(flatten)]
     pub features: FeatureArgs,

@@ -15,6 +15,7 @@ pub fn mistakes(args: &Args) -> Vec<String> {
     mistakes.extend(args.secure_serving.mistakes());
     mistakes.extend(args.authorization.mistakes());
     mistakes.extend(args.logging.mistakes());
+    mistakes.extend(args.tracing.mistakes());
     mistakes.extend(args.features.mistakes());
     mistakes.extend(args.webhooks.mistakes());
     mistakes

@@ -20,25 +20,32 @@ use crate::pages::Pages;
 use crate::secure_serving::SecureServing;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
-use crate::{admin, clock, config, configz, health, options, pages, process_metrics, providers, swap};
+use crate::trace_export::Traces;
+use crate::{admin, config, configz, health, options, pages, process_metrics, providers, swap};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
 /// Runs until told to stop. Nothing is written to the cluster before everything that can be checked has been checked.
-pub async fn run(args: Args, verbosity: Verbosity) -> anyhow::Result<()> {
+pub async fn run(
+    args: Args,
+    identity: String,
+    verbosity: Verbosity,
+    traces: anyhow::Result<Option<Traces>>,
+) -> anyhow::Result<()> {
     let args = Arc::new(args);
     let settings = config::resolve(&args)?;
+    let traces = traces?;
     // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let identity = clock::identity();
     let server = ApiServer::connect(&args.api_server, &identity).await?;
     let https = SecureServing::bind(&args).await?;
     let candidates = Candidates::new(identity, settings.election.clone());
     let mut registry = Registry::default();
     process_metrics::register(&mut registry);
+    traces.iter().for_each(|traces| traces.register(&mut registry));
     let cluster = candidates.lead(Cluster::new(clients(&server, &candidates)?, &mut registry));
     let mut options = options::controllers(&args, &settings);
     options
@@ -85,6 +92,9 @@ pub async fn run(args: Args, verbosity: Verbosity) -> anyhow::Result<()> {
             loops.await.context("the controllers crashed")?.context("the controllers ended")?;
             candidacy.release(all_ended).await;
         }
+    }
+    if let Some(traces) = traces {
+        traces.finish().await;
     }
     Ok(())
 }
