@@ -64,6 +64,9 @@ mod telemetry;
 mod tls_clients;
 mod tls_options;
 mod tls_pairs;
+mod trace_export;
+mod trace_spans;
+mod tracing_args;
 mod version;
 mod watched_files;
 mod webhook_args;
@@ -98,11 +101,19 @@ async fn cloudwit() -> ExitCode {
         Some(explain::Command::Explain(args)) => explain::run(args).await,
         Some(explain::Command::Install(args)) => install::run(*args).await,
         None => {
-            let verbosity = telemetry::init(&args.logging);
-            for note in flag_checks::without_effect(&matches).into_iter().chain(args.features.notes()) {
+            let identity = clock::identity();
+            // A bad flag of the exporter is told by the checks of `run`, with all others.
+            let traces = trace_export::Traces::of(&args.tracing, &identity);
+            let verbosity = telemetry::init(&args.logging, traces.as_ref().ok().and_then(Option::as_ref));
+            for note in flag_checks::without_effect(&matches)
+                .into_iter()
+                .chain(args.features.notes())
+            {
                 tracing::warn!("{note}");
             }
-            run::run(args, verbosity).await.map(|()| ExitCode::SUCCESS)
+            run::run(args, identity, verbosity, traces)
+                .await
+                .map(|()| ExitCode::SUCCESS)
         }
     };
     match ended {
