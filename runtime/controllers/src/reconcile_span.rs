@@ -18,7 +18,12 @@ pub(crate) fn on_object(controller: Controller, key: &str) -> Span {
 
 /// A part of a controller's current work that is about one object.
 pub(crate) fn part_on_object(controller: Controller, key: &str) -> Span {
-    tracing::info_span!("reconcile", controller = controller.name(), object = key, result = Empty)
+    tracing::info_span!(
+        "reconcile",
+        controller = controller.name(),
+        object = key,
+        result = Empty
+    )
 }
 
 /// Work of a controller on so many objects at once.

@@ -665,7 +665,9 @@ async fn a_process_that_may_no_longer_act_sends_nothing_and_gives_up_what_is_in_
     open.store(false, std::sync::atomic::Ordering::SeqCst);
     assert!(matches!(in_flight.await, Err(Error::HttpRequestDenied)));
     let sent = server.requests();
-    let (error, _) = send(&egress, get(&format!("http://127.0.0.1:{port}/after"))).await.unwrap_err();
+    let (error, _) = send(&egress, get(&format!("http://127.0.0.1:{port}/after")))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::HttpRequestDenied), "{error}");
     assert_eq!(server.requests(), sent);
 }
