@@ -8,6 +8,7 @@
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
 //! | [`guests`] | builds provider components |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
+//! | [`image`] | builds the static binary and runs it in an empty root |
 //! | [`manifests`] | renders the Helm chart to plain YAML |
 //! | [`progress`] | runs a long command and shows how far it is |
 //! | [`process`] | CPU time and memory of a process |
@@ -19,6 +20,7 @@ pub mod check;
 pub mod cli;
 pub mod controlplane;
 pub mod guests;
+pub mod image;
 pub mod manifests;
 pub mod process;
 pub mod programs;

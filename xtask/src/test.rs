@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{SandboxArgs, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
-use crate::{check, controlplane, guests, programs, sandbox, tools, workspace};
+use crate::{check, controlplane, guests, image, programs, sandbox, tools, workspace};
 
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
@@ -54,8 +54,10 @@ pub fn run(args: &TestArgs) -> Result<()> {
     deny(&mut steps);
     if args.all {
         steps.run("cargo component", cargo_component);
+        steps.run("image", image::checked);
     } else {
         steps.leave_out("the build with cargo-component; to have it: cargo xtask test --all");
+        steps.leave_out("the static binary in an empty root; to have it: cargo xtask image, or cargo xtask test --all");
     }
     steps.finish()
 }

@@ -38,30 +38,44 @@ pub fn require_go_for(what: &str) -> Result<()> {
 
 /// Checks that guests can be built, and adds the target through rustup if it is not there.
 pub fn require_wasm_target() -> Result<()> {
+    require_target(WASM_TARGET, "providers are built for")
+}
+
+/// Adds a target through rustup if it is not there. `what` goes on after "which".
+fn require_target(target: &str, what: &str) -> Result<()> {
     // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
     let here = workspace::root();
-    let print = ["--print", "target-libdir", "--target", WASM_TARGET];
+    let print = ["--print", "target-libdir", "--target", target];
     let library = output(Command::new(rustc()).args(print).current_dir(&here))?;
     if PathBuf::from(library.trim()).is_dir() {
         return Ok(());
     }
     if find("rustup").is_none() {
         bail!(
-            "the Rust target {WASM_TARGET} is missing, which providers are built for, and so is rustup that could add it: \
+            "the Rust target {target} is missing, which {what}, and so is rustup that could add it: \
              install rustup from https://rustup.rs, or the package of your distribution with that target"
         );
     }
     let added = Command::new("rustup")
-        .args(["target", "add", WASM_TARGET])
+        .args(["target", "add", target])
         .current_dir(&here)
         .status()
         .context("starting rustup")?;
     if !added.success() {
-        bail!(
-            "the Rust target {WASM_TARGET} is missing and rustup could not add it: run `rustup target add {WASM_TARGET}`"
-        );
+        bail!("the Rust target {target} is missing and rustup could not add it: run `rustup target add {target}`");
     }
     Ok(())
+}
+
+/// Checks that a static binary can be built, and adds the target through rustup if it is not there.
+pub fn require_musl(target: &str) -> Result<()> {
+    if find("musl-gcc").is_none() {
+        bail!(
+            "musl-gcc is missing, which compiles the C and assembler parts of the static binary: \
+             apt-get install musl-tools (Debian, Ubuntu), dnf install musl-gcc (Fedora), pacman -S musl (Arch)"
+        );
+    }
+    require_target(target, "the static binary is built for")
 }
 
 fn rustc() -> std::ffi::OsString {
