@@ -27,7 +27,8 @@ use crate::wait::within;
 /// How long a process may take to come to a point.
 const REACHED: Duration = Duration::from_secs(60);
 
-/// Requests with this method, this text in their target and all these texts in their body.
+/// Requests with this method, this text in their target and all these texts in their body. In a target only whole names count:
+/// `/v1/load-balancers/lb-1` is not in `/v1/load-balancers/lb-13`.
 #[derive(Debug, Clone)]
 pub struct Point {
     method: Method,
@@ -64,9 +65,18 @@ impl Point {
     fn fits(&self, parts: &Parts, body: &[u8]) -> bool {
         let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
         self.method == parts.method
-            && target.contains(&self.target)
+            && contains_whole(target, &self.target)
             && self.body.iter().all(|text| contains(body, text.as_bytes()))
     }
+}
+
+/// Whether the text is in there, and its last name does not go on after it.
+fn contains_whole(target: &str, text: &str) -> bool {
+    let in_name = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    target.match_indices(text).any(|(at, found)| {
+        let rest = &target[at + found.len()..];
+        !(found.ends_with(in_name) && rest.starts_with(in_name))
+    })
 }
 
 fn contains(body: &[u8], text: &[u8]) -> bool {
@@ -272,6 +282,21 @@ mod tests {
         assert_eq!(client.request_text(request("ab")).await.unwrap(), "did ab");
         assert_eq!(gate.deliver(&stop).await, [200], "it arrives late");
         assert_eq!(effects.load(Ordering::SeqCst), 3);
+    }
+
+    #[test]
+    fn a_name_in_a_target_is_not_the_beginning_of_another_name() {
+        for (target, text, fits) in [
+            ("/v1/load-balancers/lb-1", "/v1/load-balancers/lb-1", true),
+            ("/v1/load-balancers/lb-1/targets", "/v1/load-balancers/lb-1", true),
+            ("/v1/load-balancers/lb-13", "/v1/load-balancers/lb-1", false),
+            ("/v1/nodes/gone-too", "/nodes/gone", false),
+            ("/v1/nodes/gone", "/nodes/", true),
+            ("/v1/x?owner=1&cluster=c", "owner=1", true),
+            ("/lb-13/x/lb-1", "lb-1", true),
+        ] {
+            assert_eq!(contains_whole(target, text), fits, "{text} in {target}");
+        }
     }
 
     #[tokio::test]
