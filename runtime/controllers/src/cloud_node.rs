@@ -40,6 +40,7 @@ use crate::options::Controller;
 use crate::provider_swap::after_each_swap;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::reconcile_span;
+use crate::standing::{Object, Unfinished};
 use crate::sync::lock;
 use crate::watch::Change;
 
@@ -92,6 +93,7 @@ impl CloudNode {
             let provider = owner(node, &owners).unwrap_or(&everybody);
             Some(initialisation(node, provider, waiting.as_ref(), queued))
         });
+        stand(&context, &queue, &waiting);
         let options = &context.options.node;
         Self {
             recorder: context.events.recorder(Controller::CloudNode),
@@ -419,6 +421,28 @@ impl CloudNode {
         };
         after_each_swap(&*self.context.cloud, try_all).await;
     }
+}
+
+/// Tells how much is left to do, and which Nodes are not initialised.
+fn stand(context: &Context, queue: &Queue, waiting: &Arc<Mutex<Waiting>>) {
+    let progress = queue.clone();
+    context.standing.progress_of(Controller::CloudNode, move || progress.progress());
+    let (nodes, queue, waiting) = (context.nodes.clone(), queue.clone(), waiting.clone());
+    let unfinished = move |node: Arc<Node>| {
+        let name = node.metadata.name.clone()?;
+        let failing = lock(&waiting).about(&name, Instant::now());
+        let queued = queue.look(&name);
+        let since = failing.as_ref().map(|failing| failing.waited);
+        Some(Unfinished {
+            since: since.into_iter().chain(queued.map(|queued| queued.unfinished)).max(),
+            failed: failing.is_some(),
+            object: Object::Node(name),
+        })
+    };
+    context.standing.unfinished_of(Controller::CloudNode, move || {
+        let nodes = nodes.matching(|node| has_taint(node, UNINITIALIZED));
+        nodes.into_iter().filter_map(&unfinished).collect()
+    });
 }
 
 /// Works on so many items at a time. The others are not begun, which keeps memory flat for a page of a thousand.

@@ -34,7 +34,8 @@ use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, owner_place, provider_id};
 use crate::reconcile_span;
-use crate::options::{Controller, NodeDeletion};
+use crate::options::{Controller, LifecycleOptions, NodeDeletion};
+use crate::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::sync::lock;
 use crate::watch::Key;
 
@@ -48,6 +49,7 @@ pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let places = (0..owners.providers().len()).filter(|place| owners.abilities(*place).instances);
     let loops: Vec<Lifecycle> = places.map(|place| Lifecycle::new(&context, place)).collect();
     loops.iter().for_each(Lifecycle::explain);
+    loops.iter().for_each(Lifecycle::stand);
     async move {
         let _running = context.metrics.running(Controller::CloudNodeLifecycle);
         join_all(loops.into_iter().map(Lifecycle::run)).await;
@@ -75,10 +77,65 @@ struct Known {
     seen: HashMap<String, Seen>,
     at: Option<Instant>,
     brake: Option<Brake>,
+    /// Since when the brake has been engaged.
+    braked: Option<Instant>,
+    /// Nodes deleted within the window.
+    deleted: usize,
     /// The last look-up's failure, until one succeeds, and when the next one is.
     failed: Option<(Instant, String)>,
     /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
     unanswered: Waiting,
+}
+
+impl Known {
+    fn progress(&self, now: Instant) -> Progress {
+        let trouble = |(next, why): &(Instant, String)| Trouble {
+            what: format!("The cloud could not be asked about Nodes that are not Ready: {why}"),
+            next: next.saturating_duration_since(now),
+        };
+        Progress {
+            later: self.seen.len() + self.unanswered.keys().len(),
+            oldest: self.seen.values().map(|seen| seen.since).max(),
+            last_done: self.at.filter(|_| self.failed.is_none()).map(|at| now - at),
+            trouble: self.failed.as_ref().map(trouble),
+            ..Progress::default()
+        }
+    }
+
+    fn unanswered_nodes(&self, now: Instant) -> Vec<Unfinished> {
+        let unfinished = |key: Key| Unfinished {
+            since: self.unanswered.about(&key, now).map(|waiting| waiting.waited),
+            failed: true,
+            object: Object::Node(key.to_string()),
+        };
+        self.unanswered.keys().into_iter().map(unfinished).collect()
+    }
+
+    /// `nodes` are those of the provider.
+    fn deletions(&self, provider: &str, nodes: &[Arc<Node>], options: &LifecycleOptions, now: Instant) -> Deletions {
+        let elapsed = self.at.map_or(Duration::ZERO, |at| now - at);
+        let candidate = |node: &Arc<Node>| {
+            let seen = self.seen.get(node.metadata.uid.as_deref()?)?;
+            Some(Candidate {
+                node: node.metadata.name.clone()?,
+                provider_id: provider_id(node).map(|id| id.to_string()).unwrap_or_default(),
+                since: seen.since + elapsed,
+                answers: seen.answers,
+                held: seen.held && self.brake.is_some(),
+            })
+        };
+        let mut candidates: Vec<Candidate> = nodes.iter().filter_map(candidate).collect();
+        candidates.sort_by(|a, b| a.node.cmp(&b.node));
+        Deletions {
+            provider: provider.to_owned(),
+            policy: options.node_deletion,
+            deleted: self.deleted,
+            window: options.window,
+            allowed: options.share.of(nodes.len() + self.deleted),
+            brake: self.brake.zip(self.braked.map(|at| now - at)),
+            candidates,
+        }
+    }
 }
 
 impl Lifecycle {
@@ -145,6 +202,24 @@ impl Lifecycle {
             });
     }
 
+    /// Tells how the last pass went, which Nodes seem to be gone, and about which the cloud cannot say.
+    fn stand(&self) {
+        let (known, standing) = (self.known.clone(), &self.context.standing);
+        standing.progress_of(Controller::CloudNodeLifecycle, move || lock(&known).progress(Instant::now()));
+        let known = self.known.clone();
+        standing.unfinished_of(Controller::CloudNodeLifecycle, move || {
+            lock(&known).unanswered_nodes(Instant::now())
+        });
+        let (known, context, place) = (self.known.clone(), self.context.clone(), self.place);
+        standing.deletions_of(move || {
+            let owners = context.cloud.owners();
+            let provider = &owners.providers()[place];
+            let mut nodes = context.nodes.all();
+            nodes.retain(|node| is_own(node, provider) && owner_place(node, &owners) == Some(place));
+            lock(&known).deletions(&provider.name, &nodes, &context.options.lifecycle, Instant::now())
+        });
+    }
+
     async fn pass(&mut self) {
         let owners = self.context.cloud.owners();
         let provider = &owners.providers()[self.place];
@@ -186,6 +261,8 @@ impl Lifecycle {
         known.seen = self.guard.all(Instant::now());
         known.at = Some(Instant::now());
         known.brake = self.guard.brake();
+        known.braked = known.brake.and(known.braked.or(known.at));
+        known.deleted = self.guard.deleted_lately(Instant::now());
         drop(known);
         let candidates = self.guard.candidates() as i64;
         let before = std::mem::replace(&mut self.candidates, candidates);

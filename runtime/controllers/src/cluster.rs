@@ -27,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::service_helpers::service_type;
 use crate::service_view::lenient_service_view;
+use crate::standing::Standing;
 use crate::watch::{Cache, Watched};
 
 /// Why the controllers ended.
@@ -63,6 +64,8 @@ pub struct Context {
     pub events: Events,
     /// For `cloudwit explain`.
     pub explain: Explain,
+    /// For the status page.
+    pub standing: Standing,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Settings.
@@ -79,6 +82,7 @@ pub struct Cluster {
     metrics: Arc<Metrics>,
     events: Events,
     explain: Explain,
+    standing: Standing,
     event_writer: EventWriter,
     leading: Leadership,
     led_apart: BTreeMap<Controller, Leadership>,
@@ -95,6 +99,7 @@ impl Cluster {
         Self {
             clients,
             explain: Explain::new(nodes.clone(), services.clone()),
+            standing: Standing::default(),
             nodes,
             services,
             metrics,
@@ -146,6 +151,11 @@ impl Cluster {
         self.explain.clone()
     }
 
+    /// Answers how the controllers stand.
+    pub fn standing(&self) -> Standing {
+        self.standing.clone()
+    }
+
     /// Fills the caches, waits for leadership, and runs the enabled controllers until `shutdown`.
     ///
     /// A controller whose interface the provider does not export is left out with a warning, as upstream does.
@@ -171,6 +181,12 @@ impl Cluster {
             watch(self.services.clone(), caches.clone(), self.metrics.clone()),
         );
         let options = Arc::new(options);
+        for controller in Controller::ALL {
+            if !options.controllers.contains(&controller) {
+                let reason = "switched off by --controllers, or another manager's in a leader migration";
+                self.standing.off(controller, reason.to_owned());
+            }
+        }
         for controller in options.controllers.iter().copied() {
             self.start(&mut tasks, controller, &cloud, &options, &shutdown);
         }
@@ -200,6 +216,7 @@ impl Cluster {
     ) {
         if let Some(reason) = not_started_because(controller, cloud.as_ref(), options) {
             warn!(controller = controller.name(), "not started: {reason}");
+            self.standing.off(controller, reason);
             return;
         }
         let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
@@ -216,6 +233,7 @@ impl Cluster {
             apply,
             events: self.events.clone(),
             explain: self.explain.clone(),
+            standing: self.standing.clone(),
             metrics: self.metrics.clone(),
             options: options.clone(),
             shutdown: shutdown.clone(),

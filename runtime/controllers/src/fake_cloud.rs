@@ -113,6 +113,7 @@ pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
     let context = Context {
         cloud,
         explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),
+        standing: crate::standing::Standing::default(),
         nodes,
         services: Arc::default(),
         apply: Apply::new(client, metrics.clone(), crate::leadership::Leadership::always(), options.dry_run),

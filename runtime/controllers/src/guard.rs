@@ -275,6 +275,12 @@ impl Guard {
         self.brake
     }
 
+    /// Nodes that were deleted within the window and were not expected to go.
+    pub fn deleted_lately(&self, now: Instant) -> usize {
+        let lately = |at: &&Instant| now - **at < self.rules.window;
+        self.deletions.iter().filter(lately).count()
+    }
+
     /// Nodes that seem to be gone.
     pub fn candidates(&self) -> usize {
         self.absent.len()

@@ -67,6 +67,7 @@ pub mod service_patch;
 pub mod service_record;
 pub mod service_targets;
 pub mod service_view;
+pub mod standing;
 pub mod watch;
 
 #[cfg(test)]
@@ -78,6 +79,7 @@ pub use cluster::{Cluster, ControllersError};
 pub use health::Health;
 pub use explain::{Explain, Explanation};
 pub use leadership::{Leadership, Term};
+pub use standing::Standing;
 pub use service_classes::Classes;
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,

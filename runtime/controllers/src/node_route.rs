@@ -37,6 +37,7 @@ use crate::node_route_troubles::RouteTroubles;
 use crate::node_view::owner_place;
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
+use crate::standing::Progress;
 use crate::sync::lock;
 use crate::watch::Change;
 
@@ -88,6 +89,7 @@ pub async fn prepare(context: Context) {
     queue.add(Trigger::Periodic.label());
     let mut routes = NodeRoute::new(context, queue.clone());
     routes.explain();
+    routes.stand();
     while let Some(mut taken) = queue.take().await {
         let span = taken.begin(Controller::NodeRoute);
         let outcome = routes.work_on(taken.key()).instrument(span).await;
@@ -157,6 +159,19 @@ impl NodeRoute {
             "retry" => self.retry().await,
             _ => self.tick().await,
         }
+    }
+
+    /// Tells how much is left to do, and for which Nodes. The queue's own triggers are always there and say nothing.
+    fn stand(&self) {
+        let (troubles, queue) = (self.troubles.clone(), self.queue.clone());
+        let standing = &self.context.standing;
+        standing.progress_of(Controller::NodeRoute, move || Progress {
+            ready: queue.progress().ready,
+            in_work: queue.progress().in_work,
+            ..lock(&troubles).progress(Instant::now())
+        });
+        let troubles = self.troubles.clone();
+        standing.unfinished_of(Controller::NodeRoute, move || lock(&troubles).nodes());
     }
 
     fn period(&self) -> Duration {

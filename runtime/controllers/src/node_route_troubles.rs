@@ -3,7 +3,7 @@
 //!
 //! Only what is wrong is kept, so that it costs nothing while all is well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::node_route_plan::RoutePlan;
 use crate::node_route_retries::RouteRetries;
+use crate::standing::{Object, Progress, Trouble, Unfinished};
 
 /// What could not be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub struct RouteTroubles {
     compared: bool,
+    /// When the routes were last listed and compared.
+    compared_at: Option<Instant>,
     list_failed: Option<(String, Instant)>,
     failed: BTreeMap<String, Vec<Waiting>>,
     refused: BTreeMap<String, Vec<(String, String)>>,
@@ -76,6 +79,7 @@ impl RouteTroubles {
     /// A pass or a retry is over: this is what is left of it.
     pub fn note(&mut self, plan: &RoutePlan, retries: &RouteRetries) {
         self.compared = true;
+        self.compared_at = Some(Instant::now());
         self.list_failed = None;
         self.note_retries(retries);
         self.refused.clear();
@@ -108,6 +112,31 @@ impl RouteTroubles {
                 note(&route.node.name, Failed::Create, &route.destination);
             }
         }
+    }
+
+    /// How much is left to do.
+    pub fn progress(&self, now: Instant) -> Progress {
+        let trouble = |(why, due): &(String, Instant)| Trouble {
+            what: format!("The routes of the cloud could not be listed: {why}"),
+            next: due.saturating_duration_since(now),
+        };
+        Progress {
+            later: self.failed.values().map(Vec::len).sum(),
+            last_done: self.compared_at.map(|at| now - at),
+            trouble: self.list_failed.as_ref().map(trouble),
+            ..Progress::default()
+        }
+    }
+
+    /// The Nodes whose routes are not right.
+    pub fn nodes(&self) -> Vec<Unfinished> {
+        let names: BTreeSet<&String> = self.failed.keys().chain(self.refused.keys()).collect();
+        let unfinished = |name: &String| Unfinished {
+            object: Object::Node(name.clone()),
+            since: None,
+            failed: true,
+        };
+        names.into_iter().map(unfinished).collect()
     }
 
     /// What is known about a Node's routes.

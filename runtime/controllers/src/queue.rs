@@ -19,6 +19,7 @@ use tracing::Span;
 pub use crate::backoff::Backoff;
 use crate::options::Controller;
 use crate::queue_metrics::QueueMetrics;
+use crate::standing::Progress;
 use crate::reconcile_span;
 use crate::sync::lock;
 use crate::watch::Key;
@@ -53,6 +54,8 @@ struct State {
     entries: HashMap<Key, Entry>,
     ready: VecDeque<Key>,
     timers: BTreeSet<(Instant, Key)>,
+    /// When work on a key last ended with nothing left to do.
+    last_done: Option<Instant>,
     closed: bool,
 }
 
@@ -166,6 +169,26 @@ impl Queue {
             failures: entry.failures,
             unfinished: now - entry.since,
         })
+    }
+
+    /// How much is left to do; for people.
+    pub fn progress(&self) -> Progress {
+        let now = Instant::now();
+        let state = lock(&self.shared.state);
+        let is_running = |entry: &&Entry| matches!(entry.place, Place::Running { .. });
+        Progress {
+            ready: state.ready.len(),
+            in_work: state.entries.values().filter(is_running).count(),
+            later: state.timers.len(),
+            oldest: state.entries.values().map(|entry| now - entry.since).max(),
+            last_done: state.last_done.map(|at| now - at),
+            trouble: None,
+        }
+    }
+
+    /// All keys that have something left to do, in no order.
+    pub fn keys(&self) -> Vec<Key> {
+        lock(&self.shared.state).entries.keys().cloned().collect()
     }
 
     /// How many keys have something left to do. Only these cost memory.
@@ -313,6 +336,9 @@ impl Shared {
     fn finish(&self, key: &Key, outcome: Outcome) {
         let now = Instant::now();
         let mut state = lock(&self.state);
+        if outcome == Outcome::Done {
+            state.last_done = Some(now);
+        }
         let Some(entry) = state.entries.get_mut(key) else {
             return;
         };

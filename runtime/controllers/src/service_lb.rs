@@ -31,6 +31,7 @@ use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
 use crate::service_metrics::Stopwatch;
 use crate::service_record::Record;
 use crate::service_targets::{NodeFacts, TargetSet, targets};
+use crate::standing::{Object, Unfinished};
 use crate::sync::lock;
 use crate::watch::{Change, Key};
 
@@ -52,6 +53,7 @@ pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let controller = Arc::new(ServiceLb::new(context));
     controller.listen();
     controller.explain();
+    controller.stand();
     run(controller)
 }
 
@@ -169,6 +171,35 @@ impl ServiceLb {
                 let classes = &controller.context.options.service.classes;
                 explain_service::balancer(service, records.get(key), controller.queue.look(key), classes)
             });
+    }
+
+    /// Tells how much is left to do, and with which Services.
+    fn stand(self: &Arc<Self>) {
+        let queue = self.queue.clone();
+        let standing = &self.context.standing;
+        standing.progress_of(Controller::ServiceLb, move || queue.progress());
+        let controller = Arc::downgrade(self);
+        standing.unfinished_of(Controller::ServiceLb, move || {
+            controller.upgrade().map_or_else(Vec::new, |controller| controller.unfinished())
+        });
+    }
+
+    /// A finished load balancer that is only looked at, or brought up to date at the first try, does not count.
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let records = lock(&self.records);
+        let troubled = |record: &Record| record.failure().or(record.refusal()).is_some();
+        let mut keys: HashSet<Key> = self.queue.keys().into_iter().collect();
+        keys.retain(|key| records.get(key).is_none_or(|record| !record.is_settled() || troubled(record)));
+        keys.extend(records.iter().filter(|(_, record)| troubled(record)).map(|(key, _)| key.clone()));
+        let unfinished = |key: Key| {
+            let (namespace, name) = key.split_once('/')?;
+            Some(Unfinished {
+                object: Object::Service(namespace.to_owned(), name.to_owned()),
+                since: self.queue.look(&key).map(|state| state.unfinished),
+                failed: records.get(&key).is_some_and(troubled),
+            })
+        };
+        keys.into_iter().filter_map(unfinished).collect()
     }
 
     /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a

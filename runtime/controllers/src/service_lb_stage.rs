@@ -322,6 +322,7 @@ impl Stage {
         let controller = Arc::new(ServiceLb::new(Context {
             cloud: crate::dry_run::guarded(cloud.clone(), &apply),
             explain: crate::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
+            standing: crate::standing::Standing::default(),
             nodes: nodes_cache,
             services: Arc::default(),
             apply,
