@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloudwit_controllers::Controller;
-use cloudwit_host::{Grants, Limits, ProviderSettings};
+use cloudwit_host::{Grants, HostOptions, Limits, ProviderSettings};
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::args::Args;
 use crate::config_file::{self, Common, Configured, Routing};
 use crate::leadership::Election;
 use crate::swap::Source;
-use crate::{flag_checks, provider_dir, selection};
+use crate::{flag_checks, provider_dir, selection, yaml};
 
 /// All mistakes of a configuration.
 #[derive(Debug)]
@@ -187,13 +187,15 @@ fn settings_file(file: Option<&Path>, problems: &mut Vec<String>) -> SettingsFil
     if text.trim().is_empty() {
         return SettingsFile::default();
     }
-    let settings = serde_saphyr::from_str::<SettingsFile>(&text).unwrap_or_else(|error| {
+    let settings = yaml::read::<SettingsFile>(&text).unwrap_or_else(|error| {
         problems.push(format!("{flag}: {error}"));
         SettingsFile::default()
     });
     if let Err(wrong) = settings.grants.validate() {
         problems.extend(wrong.iter().map(|problem| format!("{flag}: grants.{problem}")));
     }
+    let wrong = settings.limits.problems(HostOptions::default().max_memory_bytes);
+    problems.extend(wrong.iter().map(|problem| format!("{flag}: {problem}")));
     settings
 }
 

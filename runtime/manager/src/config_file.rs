@@ -16,6 +16,7 @@ use serde::Deserialize;
 use crate::config_keys;
 use crate::config_tree::{Tree, Value};
 use crate::swap::Source;
+use crate::yaml;
 
 /// What the file says, as it is written; keys and meanings are in `config_keys`.
 #[derive(Debug, Deserialize)]
@@ -117,7 +118,7 @@ pub fn parse(file: &Path, text: &str, common: Common<'_>) -> Result<Configured, 
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let read: File = serde_saphyr::from_str(text).map_err(|error| vec![format!("{shown}: {error}")])?;
+    let read: File = yaml::read(text).map_err(|error| vec![format!("{shown}: {error}")])?;
     let mut reader = Reader {
         file,
         tree: &tree,

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
+use crate::yaml;
+
 /// A value and its line, counted from 1.
 #[derive(Debug)]
 pub struct Tree {
@@ -48,11 +50,9 @@ impl Value {
 }
 
 impl Tree {
-    /// Reads a document. The error is the YAML reader's own and names line and column.
+    /// Reads a document. The error names line and column.
     pub fn parse(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str::<Located>(text)
-            .map(|located| located.0)
-            .map_err(|error| error.to_string())
+        yaml::read::<Located>(text).map(|located| located.0)
     }
 
     /// The value under a key of a map.

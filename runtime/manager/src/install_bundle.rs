@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::config_file::{self, Common};
 use crate::install::InstallArgs;
 use crate::swap::Source;
+use crate::yaml;
 
 /// Where the Secret is mounted.
 const SECRETS: &str = "/etc/cloudwit/secrets";
@@ -50,7 +51,7 @@ impl Bundle {
         };
         let configured = config_file::parse(&file, &text, common)?;
         let configuration =
-            serde_saphyr::from_str(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+            yaml::read(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
         let mut collector = Collector {
             bundle: Self {
                 configuration,
@@ -86,7 +87,7 @@ fn configuration(args: &InstallArgs) -> Result<(PathBuf, String), Vec<String>> {
         let unusable = |error: &dyn std::fmt::Display| vec![format!("--provider-settings={}: {error}", file.display())];
         let text = fs::read_to_string(file).map_err(|error| unusable(&error))?;
         if !text.trim().is_empty() {
-            provider = serde_saphyr::from_str(&text).map_err(|error| unusable(&error))?;
+            provider = yaml::read(&text).map_err(|error| unusable(&error))?;
         }
     }
     provider.insert("name".into(), json!(args.cloud_provider));
