@@ -70,6 +70,7 @@ mod tracing_args;
 mod version;
 mod watched_files;
 mod webhook_args;
+mod yaml;
 
 use std::process::ExitCode;
 
