@@ -10,6 +10,8 @@ use std::path::Path;
 use cloudwit_controllers::Controller;
 use serde::Deserialize;
 
+use crate::yaml;
+
 /// How we are called in the file.
 const COMPONENT: &str = "cloud-controller-manager";
 
@@ -90,7 +92,7 @@ impl Migration {
     }
 
     fn parse(text: &str) -> Result<Self, Vec<String>> {
-        let file: File = serde_saphyr::from_str(text).map_err(|error| vec![error.to_string()])?;
+        let file: File = yaml::read(text).map_err(|error| vec![error])?;
         let mut mistakes = Vec::new();
         if file.kind != "LeaderMigrationConfiguration" {
             mistakes.push(format!(
