@@ -15,12 +15,13 @@ use anyhow::{Context, anyhow};
 use cloudwit_controllers::Leadership;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use kube::client::Body;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tower::BoxError;
 
 use crate::credentials::Account;
 use crate::request_budget::RequestBudget;
+use crate::yaml;
 
 /// How long a first answer of the API server may take; upstream waits as long (`app/controllermanager.go`).
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
@@ -239,17 +240,25 @@ async fn config(args: &ApiServerArgs) -> anyhow::Result<(Config, String)> {
 
 async fn from_file(file: &Path) -> anyhow::Result<Config> {
     // The library's own words repeat the path and the cause; the cause alone is what helps.
-    let unusable = |error: &dyn std::error::Error| {
+    let unusable = |error: &KubeconfigError| {
         anyhow!(
             "--kubeconfig={}: cannot be used: {}; give a kubeconfig file of this cluster",
             file.display(),
-            root_cause(error)
+            kubeconfig_trouble(error)
         )
     };
     let kubeconfig = Kubeconfig::read_from(file).map_err(|error| unusable(&error))?;
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .map_err(|error| unusable(&error))
+}
+
+/// What is wrong with a kubeconfig, without a line of it: it holds tokens and keys.
+pub fn kubeconfig_trouble(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => yaml::without_quotes(error),
+        other => root_cause(other),
+    }
 }
 
 /// The innermost reason: the outer layers only say that a request failed.
