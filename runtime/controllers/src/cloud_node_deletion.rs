@@ -15,6 +15,7 @@ use crate::events::Recorder;
 use crate::guard::{Admission, Guard, Proof};
 use crate::node_view::provider_id;
 use crate::options::Controller;
+use crate::passes::Pass;
 use crate::reconcile_span;
 
 /// A Node that is gone for certain.
@@ -48,6 +49,8 @@ pub struct Deleter<'a> {
     pub guard: &'a mut Guard,
     /// Who said that they are gone.
     pub provider: &'a ProviderIdentity,
+    /// The pass in which they are deleted.
+    pub step: Option<&'a Pass>,
 }
 
 enum Deletion {
@@ -67,6 +70,7 @@ impl Deleter<'_> {
             let name = gone.node.metadata.name.as_deref().unwrap_or_default();
             let span = reconcile_span::part_on_object(Controller::CloudNodeLifecycle, name);
             let deleted = self.delete(gone).instrument(span.clone()).await;
+            self.step.iter().for_each(|pass| pass.goes_on());
             reconcile_span::ended(&span, deleted);
         }
     }

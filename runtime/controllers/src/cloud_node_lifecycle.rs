@@ -35,6 +35,7 @@ use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, owner_place, provider_id};
 use crate::reconcile_span;
 use crate::options::{Controller, LifecycleOptions, NodeDeletion};
+use crate::passes::Pass;
 use crate::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::sync::lock;
 use crate::watch::Key;
@@ -68,6 +69,8 @@ struct Lifecycle {
     failures: u32,
     next_lookup: Instant,
     known: Arc<Mutex<Known>>,
+    /// The pass that is under way.
+    step: Option<Pass>,
 }
 
 /// What the last pass has learned, for those who ask.
@@ -149,6 +152,7 @@ impl Lifecycle {
             context: context.clone(),
             place,
             candidates: 0,
+            step: None,
         }
     }
 
@@ -158,7 +162,9 @@ impl Lifecycle {
             context.nodes.synced().await;
             loop {
                 let start = Instant::now();
+                self.step = Some(context.metrics.lifecycle_passes.begin());
                 self.pass().await;
+                self.step = None;
                 context
                     .metrics
                     .monitor_nodes_duration
@@ -288,6 +294,7 @@ impl Lifecycle {
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
             let answer = self.context.cloud.lookup(&refs).await;
+            self.goes_on();
             self.context
                 .metrics
                 .looked_up(Purpose::Lifecycle, refs.len(), answer.as_ref().map(|_| ()));
@@ -437,6 +444,7 @@ impl Lifecycle {
                     context,
                     recorder,
                     guard,
+                    step,
                     ..
                 } = self;
                 Deleter {
@@ -444,11 +452,17 @@ impl Lifecycle {
                     recorder,
                     guard,
                     provider,
+                    step: step.as_ref(),
                 }
                 .delete_all(gone, total)
                 .await;
             }
         }
+    }
+
+    /// The pass took a step, each of which has limits of its own.
+    fn goes_on(&self) {
+        self.step.iter().for_each(Pass::goes_on);
     }
 
     /// Writes the taints that are not right yet.
@@ -466,6 +480,7 @@ impl Lifecycle {
                 let span = reconcile_span::part_on_object(Controller::CloudNodeLifecycle, name);
                 let written = write_taints(apply, cache, &node, |node| plan_taints(node, mark));
                 let written = written.instrument(span.clone()).await;
+                self.goes_on();
                 reconcile_span::ended(&span, written.is_ok());
                 if let Err(error) = written {
                     let _in = span.entered();

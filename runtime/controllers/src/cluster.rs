@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloudwit_model::{Cloud, ClusterNode, ClusterView, EventSink};
 use k8s_openapi::api::core::v1::{Node, Service};
@@ -187,8 +188,11 @@ impl Cluster {
                 self.standing.off(controller, reason.to_owned());
             }
         }
+        let mut start_after = Duration::ZERO;
         for controller in options.controllers.iter().copied() {
-            self.start(&mut tasks, controller, &cloud, &options, &shutdown);
+            if self.start(&mut tasks, controller, start_after, &cloud, &options, &shutdown) {
+                start_after += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
+            }
         }
         tasks.start(
             "the writer of Events",
@@ -205,19 +209,20 @@ impl Cluster {
         }
     }
 
-    /// Starts a controller, unless the provider or the options leave nothing for it to do.
+    /// Has a controller start so long after its leadership begins, unless the provider or the options leave nothing for it to do.
     fn start(
         &self,
         tasks: &mut Tasks,
         controller: Controller,
+        after: Duration,
         cloud: &Arc<dyn Cloud>,
         options: &Arc<Options>,
         shutdown: &CancellationToken,
-    ) {
+    ) -> bool {
         if let Some(reason) = not_started_because(controller, cloud.as_ref(), options) {
             warn!(controller = controller.name(), "not started: {reason}");
             self.standing.off(controller, reason);
-            return;
+            return false;
         }
         let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
         let apply = Apply::new(
@@ -240,6 +245,7 @@ impl Cluster {
         };
         tasks.start(controller.name(), async move {
             leading.begun().await;
+            tokio::time::sleep(after).await;
             info!(controller = controller.name(), "starting");
             match controller {
                 Controller::CloudNode => crate::cloud_node::prepare(context).await,
@@ -248,6 +254,7 @@ impl Cluster {
                 Controller::NodeRoute => crate::node_route::prepare(context).await,
             }
         });
+        true
     }
 }
 

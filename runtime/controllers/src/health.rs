@@ -1,7 +1,7 @@
 //! Whether the controllers are alive: what `/healthz` and `/readyz` ask. Reads what the loops keep anyway; nothing is asked of the cloud.
 //!
-//! A loop that ends or panics ends the process, so what is left to see is a loop that hangs: work on one key that lasts far longer than
-//! every call in it may.
+//! A loop that ends or panics ends the process, so what is left to see is a loop that hangs: work on one key, or one step of a pass, that
+//! lasts far longer than every call in it may.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,13 @@ impl Health {
 
     /// The controllers that run, each with the seconds since when it hangs, if it does.
     pub fn controllers(&self) -> Vec<(Controller, Option<f64>)> {
-        let longest = self.metrics.longest_work();
+        let mut longest = self.metrics.longest_work();
+        longest.extend(
+            self.metrics
+                .lifecycle_passes
+                .longest_step()
+                .map(|seconds| (PASSES, seconds)),
+        );
         let hangs = |controller: Controller| {
             let own = longest.iter().filter(|(queue, _)| queues(controller).contains(queue));
             own.map(|(_, seconds)| *seconds)
@@ -63,11 +69,14 @@ impl Health {
     }
 }
 
-/// The queues a controller works on, by their names in metrics. The lifecycle controller has none: it works in passes.
+/// The lifecycle controller has no queue: it works in passes.
+const PASSES: &str = "passes";
+
+/// The queues a controller works on, by their names in metrics.
 fn queues(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::CloudNode => &["Nodes"],
-        Controller::CloudNodeLifecycle => &[],
+        Controller::CloudNodeLifecycle => &[PASSES],
         Controller::ServiceLb => &["service", "node"],
         Controller::NodeRoute => &["Routes"],
     }
@@ -106,5 +115,27 @@ mod tests {
         assert!(hangs.is_some_and(|seconds| seconds > 900.0), "{hangs:?}");
         drop(running);
         assert!(health.controllers().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_goes_on_is_well_and_one_that_stands_still_is_not() {
+        let metrics = Metrics::new(&mut Registry::default());
+        let health = Health {
+            nodes: Arc::default(),
+            services: Arc::default(),
+            metrics: metrics.clone(),
+        };
+        let _running = metrics.running(Controller::CloudNodeLifecycle);
+        let hangs = || health.controllers()[0].1;
+        let (slow, stuck) = (metrics.lifecycle_passes.begin(), metrics.lifecycle_passes.begin());
+        tokio::time::advance(Duration::from_secs(600)).await;
+        slow.goes_on();
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert_eq!(hangs(), Some(1200.0), "that of one provider stands still");
+        drop(stuck);
+        assert_eq!(hangs(), None, "the other one took a step");
+        drop(slow);
+        tokio::time::advance(Duration::from_secs(10_000)).await;
+        assert_eq!(hangs(), None, "between passes it may wait for as long as it likes");
     }
 }

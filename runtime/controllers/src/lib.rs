@@ -49,6 +49,7 @@ pub mod node_taints;
 pub mod node_view;
 pub mod options;
 mod provider_swap;
+mod passes;
 pub mod queue;
 pub mod queue_metrics;
 mod reconcile_span;

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 
 use crate::node_route_metrics::RouteMetrics;
 use crate::options::Controller;
+use crate::passes::Passes;
 use crate::queue_metrics::{QueueMetrics, Queues};
 use crate::service_metrics::ServiceMetrics;
 
@@ -27,6 +28,8 @@ pub struct Metrics {
     pub initial_sync_delay: Histogram,
     /// One pass of the lifecycle controller, in seconds.
     pub monitor_nodes_duration: Histogram,
+    /// Passes of the lifecycle controller that are under way; no metric, but what its health is seen from.
+    pub(crate) lifecycle_passes: Passes,
     lifecycle_calls: Family<Labels<2>, Counter>,
     lookups: Family<Labels<2>, Counter>,
     looked_up_nodes: Family<Labels<1>, Counter>,
@@ -80,6 +83,7 @@ impl Metrics {
             initial_sync_delay: delay(),
             // `controllers/nodelifecycle/metrics.go`: 1 ms doubling, 15 buckets.
             monitor_nodes_duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
+            lifecycle_passes: Passes::default(),
             lifecycle_calls: Family::default(),
             lookups: Family::default(),
             looked_up_nodes: Family::default(),

@@ -225,6 +225,8 @@ pub struct Options {
     pub cluster_name: String,
     /// Which controllers run.
     pub controllers: BTreeSet<Controller>,
+    /// How long after a controller the next one starts; each time up to as much again is added, as upstream does.
+    pub start_interval: Duration,
     /// Decide everything and write nothing: what would be written is logged and counted.
     pub dry_run: bool,
 }
@@ -238,6 +240,7 @@ impl Default for Options {
             route: RouteOptions::default(),
             cluster_name: "kubernetes".into(),
             controllers: Controller::ALL.into(),
+            start_interval: Duration::ZERO,
             dry_run: false,
         }
     }

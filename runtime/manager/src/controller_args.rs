@@ -17,6 +17,10 @@ pub struct ControllerArgs {
     )]
     pub controllers: Vec<String>,
 
+    /// How long after a controller the next one starts; each time up to as much again is added.
+    #[arg(long, value_name = "DURATION", default_value = "0s")]
+    pub controller_start_interval: GoDuration,
+
     /// How often addresses of initialised Nodes are refreshed.
     #[arg(long, value_name = "DURATION", default_value = "5m0s")]
     pub node_status_update_frequency: GoDuration,

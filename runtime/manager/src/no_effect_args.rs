@@ -22,10 +22,6 @@ pub struct NoEffectArgs {
     #[arg(long, value_name = "DURATION", default_value = "12h0m0s")]
     pub min_resync_period: GoDuration,
 
-    /// No effect: all controllers share two watches, so there is no burst at the start to spread.
-    #[arg(long, value_name = "DURATION", default_value = "0s")]
-    pub controller_start_interval: GoDuration,
-
     /// No effect here nor upstream: it belongs to kube-controller-manager.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub external_cloud_volume_plugin: String,

@@ -1,6 +1,8 @@
 //! The controllers' options from the command line.
 
-use cloudwit_controllers::{Classes, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share};
+use cloudwit_controllers::{
+    Classes, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
+};
 
 use crate::args::Args;
 use crate::config::Settings;
@@ -47,6 +49,7 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
         },
         cluster_name: args.cluster.cluster_name.clone(),
         controllers: settings.controllers.iter().copied().collect(),
+        start_interval: controllers.controller_start_interval.0,
         dry_run: controllers.dry_run,
     }
 }
