@@ -1,6 +1,8 @@
 //! Starts Cloudwit and nothing else.
 
+mod access_metrics;
 mod admin;
+mod admission;
 mod api_server;
 mod args;
 mod authentication;
@@ -24,6 +26,8 @@ mod explain;
 mod explain_answer;
 mod explain_fallback;
 mod explain_pages;
+#[cfg(test)]
+mod fake_reviews;
 mod feature_gates;
 mod flag_checks;
 mod go_values;
@@ -51,7 +55,10 @@ mod process_metrics;
 mod provider_args;
 mod provider_dir;
 mod providers;
+mod proxy_headers;
 mod request_budget;
+mod rest_client_metrics;
+mod review_cache;
 mod reviews;
 mod run;
 mod secure_serving;
@@ -67,6 +74,7 @@ mod tls_pairs;
 mod trace_export;
 mod trace_spans;
 mod tracing_args;
+mod user;
 mod version;
 mod watched_files;
 mod webhook_args;
