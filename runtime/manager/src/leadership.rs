@@ -82,6 +82,13 @@ pub struct Election {
     migration: Option<Migration>,
 }
 
+impl Election {
+    /// Which controllers are led apart, if any.
+    pub fn migration(&self) -> Option<&Migration> {
+        self.migration.as_ref()
+    }
+}
+
 impl LeaderElectionArgs {
     /// The election, none when it is off, or everything that is wrong with the flags. Upstream panics for wrong durations.
     pub fn election(&self) -> Result<Option<Election>, Vec<String>> {
