@@ -17,10 +17,12 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use prometheus_client::registry::Registry;
 use tower::BoxError;
 
 use crate::credentials::Account;
 use crate::request_budget::RequestBudget;
+use crate::rest_client_metrics::RestClientMetrics;
 use crate::yaml;
 
 /// How long a first answer of the API server may take; upstream waits as long (`app/controllermanager.go`).
@@ -88,7 +90,8 @@ pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
         kubeconfig: kubeconfig.map(Path::to_owned),
         ..ApiServerArgs::default()
     };
-    Ok(ApiServer::connect(&args, "").await?.client("command")?)
+    let requests = RestClientMetrics::new(&mut Registry::default());
+    Ok(ApiServer::connect(&args, "", requests).await?.client("command")?)
 }
 
 /// An API server that has answered, and the way to it.
@@ -96,17 +99,19 @@ pub struct ApiServer {
     config: Config,
     identity: String,
     args: ApiServerArgs,
+    requests: RestClientMetrics,
 }
 
 impl ApiServer {
     /// Finds the API server of these flags and asks for its version. `identity` tells replicas apart in the audit log.
-    pub async fn connect(args: &ApiServerArgs, identity: &str) -> anyhow::Result<Self> {
+    pub async fn connect(args: &ApiServerArgs, identity: &str, requests: RestClientMetrics) -> anyhow::Result<Self> {
         let (config, origin) = config(args).await?;
         let url = config.cluster_url.to_string();
         let server = Self {
             config,
             identity: identity.to_owned(),
             args: args.clone(),
+            requests,
         };
         let client = server
             .client("start")
@@ -155,7 +160,7 @@ impl ApiServer {
         );
         let agent = HeaderValue::try_from(agent).map_err(|error| kube::Error::Service(error.into()))?;
         config.headers.push((header::USER_AGENT, agent));
-        Client::try_from(config)
+        self.requests.client(config)
     }
 
     /// Puts a client behind its budget, its account and its leadership.

@@ -1,14 +1,21 @@
 //! May this user read this page: always allowed paths, `system:masters`, then the API server by SubjectAccessReview.
 
 use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReviewSpec};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
-use crate::authentication::User;
+use crate::access_metrics::AccessMetrics;
 use crate::delegation_args::AuthorizationArgs;
 use crate::go_values::entries;
-use crate::reviews::{Remembered, Reviewer};
+use crate::review_cache::ReviewCache;
+use crate::reviews::Reviewer;
+use crate::user::User;
 
 /// Members may do everything, in every cluster.
 const MASTERS: &str = "system:masters";
+
+/// More of the API server's reason is not kept.
+const REASON_BYTES: usize = 500;
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,74 +23,87 @@ pub enum Verdict {
     /// Go on.
     Allowed,
     /// No, with the API server's reason, if it gave one.
-    Forbidden(String),
+    Denied(String),
+    /// Nothing says yes, with the API server's reason, if it gave one.
+    NoOpinion(String),
     /// Nobody could be asked.
     Unknown(String),
+}
+
+impl Verdict {
+    /// As upstream's metrics call it.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied(_) => "denied",
+            Self::NoOpinion(_) => "no-opinion",
+            Self::Unknown(_) => "error",
+        }
+    }
 }
 
 /// Decides who may read what.
 pub struct Authorizer {
     args: AuthorizationArgs,
-    open: Vec<String>,
+    open: OpenPaths,
     reviewer: Option<Reviewer>,
-    answers: Remembered<(User, String, String), Verdict>,
+    answers: ReviewCache<Verdict>,
+    metrics: AccessMetrics,
 }
 
 impl Authorizer {
-    /// With the way to the API server of these flags.
-    pub async fn new(args: &AuthorizationArgs) -> anyhow::Result<Self> {
-        let reviewer = Reviewer::new("--authorization-kubeconfig", args.authorization_kubeconfig.as_deref()).await?;
+    /// With this way to the API server.
+    pub fn new(args: &AuthorizationArgs, reviewer: Option<Reviewer>, metrics: AccessMetrics) -> Self {
         if reviewer.is_none() {
             tracing::warn!(
                 "nobody can be asked who may read /metrics: only --authorization-always-allow-paths are served; give --authorization-kubeconfig, or run in a Pod"
             );
         }
-        Ok(Self::over(args, reviewer))
-    }
-
-    fn over(args: &AuthorizationArgs, reviewer: Option<Reviewer>) -> Self {
         Self {
-            open: entries(&args.authorization_always_allow_paths),
+            open: OpenPaths::of(&entries(&args.authorization_always_allow_paths)),
             args: args.clone(),
             reviewer,
-            answers: Remembered::default(),
+            answers: ReviewCache::default(),
+            metrics,
         }
     }
 
     /// Whether the user may do this with this path.
     pub async fn allows(&self, user: &User, verb: &str, path: &str) -> Verdict {
-        if user.groups.iter().any(|group| group == MASTERS) || self.is_open(path) {
-            return Verdict::Allowed;
-        }
-        let Some(reviewer) = &self.reviewer else {
-            return Verdict::Forbidden(String::new());
-        };
-        let question = (user.clone(), verb.to_owned(), path.to_owned());
-        if let Some(answer) = self.answers.get(&question) {
-            return answer;
-        }
-        let status = match reviewer.access(spec(user, verb, path)).await {
-            Ok(status) => status,
-            Err(error) => return Verdict::Unknown(error.to_string()),
-        };
-        let (answer, hold) = if status.allowed && status.denied != Some(true) {
-            (Verdict::Allowed, self.args.authorization_webhook_cache_authorized_ttl)
-        } else {
-            let reason = status.reason.unwrap_or_default();
-            (
-                Verdict::Forbidden(reason),
-                self.args.authorization_webhook_cache_unauthorized_ttl,
-            )
-        };
-        self.answers.put(question, answer.clone(), hold.0);
-        answer
+        let since = Instant::now();
+        let verdict = self.decide(user, verb, path).await;
+        self.metrics.authorized(verdict.label(), since);
+        verdict
     }
 
-    fn is_open(&self, path: &str) -> bool {
-        self.open.iter().any(|open| match open.strip_suffix('*') {
-            Some(prefix) => path.starts_with(prefix),
-            None => path == open || path.strip_prefix('/') == Some(open),
-        })
+    async fn decide(&self, user: &User, verb: &str, path: &str) -> Verdict {
+        if user.groups.iter().any(|group| group == MASTERS) || self.open.have(path) {
+            return Verdict::Allowed;
+        }
+        let Some(reviewer) = self.reviewer.clone() else {
+            return Verdict::NoOpinion(String::new());
+        };
+        let spec = spec(user, verb, path);
+        let digest = match serde_json::to_vec(&spec) {
+            Ok(question) => Sha256::digest(question).into(),
+            Err(error) => return Verdict::Unknown(error.to_string()),
+        };
+        let (yes, no) = (
+            self.args.authorization_webhook_cache_authorized_ttl.0,
+            self.args.authorization_webhook_cache_unauthorized_ttl.0,
+        );
+        let ask = async move {
+            let status = reviewer.access(spec).await?;
+            let mut reason = status.reason.unwrap_or_default();
+            reason.truncate(reason.floor_char_boundary(REASON_BYTES));
+            Ok(match (status.denied, status.allowed) {
+                (Some(true), _) => (Verdict::Denied(reason), no),
+                (_, true) => (Verdict::Allowed, yes),
+                (_, false) => (Verdict::NoOpinion(reason), no),
+            })
+        };
+        let answer = self.answers.ask(digest, ask).await;
+        answer.unwrap_or_else(|why| Verdict::Unknown(why.to_string()))
     }
 }
 
@@ -101,43 +121,39 @@ fn spec(user: &User, verb: &str, path: &str) -> SubjectAccessReviewSpec {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
+/// `--authorization-always-allow-paths`: whole paths, and beginnings that were written with a star. As upstream reads them
+/// (`apiserver pkg/authorization/path`): one slash at the start does not count, and nothing is made simpler, so `/healthz/../metrics`
+/// is no other path than it says.
+struct OpenPaths {
+    whole: Vec<String>,
+    beginnings: Vec<String>,
+}
 
-    use super::*;
-    use crate::args::Args;
-
-    async fn verdict(flag: &str, groups: &[&str], path: &str) -> Verdict {
-        let args = Args::parse_from(["cloudwit", flag]).authorization;
-        let user = User {
-            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-            ..User::anonymous()
-        };
-        Authorizer::over(&args, None).allows(&user, "get", path).await
-    }
-
-    #[tokio::test]
-    async fn open_paths_are_for_everybody_and_all_others_for_nobody_while_nobody_can_be_asked() {
-        for (flag, groups, path, allowed) in [
-            ("-v=0", &[][..], "/healthz", true),
-            ("-v=0", &[], "/healthz/ping", false),
-            ("-v=0", &[], "/metrics", false),
-            ("-v=0", &["system:masters"], "/metrics", true),
-            (
-                "--authorization-always-allow-paths=/metrics*",
-                &[],
-                "/metrics/slis",
-                true,
-            ),
-            ("--authorization-always-allow-paths=/metrics*", &[], "/healthz", false),
-            ("--authorization-always-allow-paths=", &[], "/healthz", false),
-        ] {
-            assert_eq!(
-                verdict(flag, groups, path).await == Verdict::Allowed,
-                allowed,
-                "{flag} {groups:?} {path}"
-            );
+impl OpenPaths {
+    fn of(entries: &[String]) -> Self {
+        let entries = entries.iter().map(|entry| without_slash(entry));
+        let (beginnings, whole): (Vec<&str>, Vec<&str>) = entries.partition(|entry| entry.ends_with('*'));
+        let beginnings = beginnings.iter().filter_map(|entry| entry.strip_suffix('*'));
+        Self {
+            whole: whole.into_iter().map(str::to_owned).collect(),
+            beginnings: beginnings.map(str::to_owned).collect(),
         }
     }
+
+    fn have(&self, path: &str) -> bool {
+        let path = without_slash(path);
+        self.whole.iter().any(|whole| whole == path)
+            || self
+                .beginnings
+                .iter()
+                .any(|beginning| path.starts_with(beginning.as_str()))
+    }
 }
+
+fn without_slash(path: &str) -> &str {
+    path.strip_prefix('/').unwrap_or(path)
+}
+
+#[cfg(test)]
+#[path = "authorization_tests.rs"]
+mod tests;

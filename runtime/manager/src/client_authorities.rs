@@ -11,14 +11,15 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 
-use crate::authentication::{Authenticator, ProxyHeaders};
+use crate::authentication::Authenticator;
 use crate::delegation_args::AuthenticationArgs;
+use crate::proxy_headers::ProxyHeaders;
 use crate::watched_files;
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 
-/// Reads the authorities, and follows their changes from then on. Says whether there are any, so whether to ask for certificates.
+/// Reads the authorities, and follows their changes from then on.
 pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArgs) -> anyhow::Result<()> {
     for (flag, file, trust) in [
         ("--client-ca-file", &args.client_ca_file, &authenticator.clients),
@@ -32,7 +33,8 @@ pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArg
         let trust = trust.clone();
         let read = move |file: &Path| trust.set(&std::fs::read(file)?);
         read(&file).with_context(|| format!("{flag}={}: cannot be used", file.display()))?;
-        watched_files::follow(vec![file.clone()], flag, move || read(&file));
+        let files = vec![file.clone()];
+        watched_files::follow(move || files.clone(), flag, move || std::future::ready(read(&file)));
     }
     let from_files = args.client_ca_file.is_some() && args.requestheader_client_ca_file.is_some();
     let Some(reviewer) = authenticator
@@ -42,9 +44,9 @@ pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArg
     else {
         return Ok(());
     };
-    let client = reviewer.client();
-    let found = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE).get(NAME).await;
-    match found {
+    let clients = reviewer.clients();
+    let client = clients.borrow().clone();
+    match Api::<ConfigMap>::namespaced(client, NAMESPACE).get(NAME).await {
         Ok(map) => take(authenticator, args, &map),
         Err(error) if args.authentication_tolerate_lookup_failure => {
             tracing::warn!(%error, "{NAMESPACE}/{NAME} cannot be read, so client certificates count for nothing yet");
@@ -56,11 +58,26 @@ pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArg
             ));
         }
     }
-    tokio::spawn(watch(authenticator.clone(), args.clone(), client));
+    tokio::spawn(keep_watching(authenticator.clone(), args.clone(), clients));
     Ok(())
 }
 
-async fn watch(authenticator: Arc<Authenticator>, args: AuthenticationArgs, client: Client) {
+/// Begins anew with each new way to the API server.
+async fn keep_watching(
+    authenticator: Arc<Authenticator>,
+    args: AuthenticationArgs,
+    mut clients: tokio::sync::watch::Receiver<Client>,
+) {
+    loop {
+        let client = clients.borrow_and_update().clone();
+        tokio::select! {
+            () = watch(&authenticator, &args, client) => return,
+            Ok(()) = clients.changed() => {}
+        }
+    }
+}
+
+async fn watch(authenticator: &Authenticator, args: &AuthenticationArgs, client: Client) {
     let config = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
     let mut changes = pin!(
         watcher(Api::<ConfigMap>::namespaced(client, NAMESPACE), config)
@@ -69,7 +86,7 @@ async fn watch(authenticator: Arc<Authenticator>, args: AuthenticationArgs, clie
     );
     while let Some(change) = changes.next().await {
         match change {
-            Ok(map) => take(&authenticator, &args, &map),
+            Ok(map) => take(authenticator, args, &map),
             Err(error) => tracing::debug!(%error, "the watch of {NAMESPACE}/{NAME} was interrupted, trying again"),
         }
     }
@@ -86,28 +103,101 @@ fn take(authenticator: &Authenticator, args: &AuthenticationArgs, map: &ConfigMa
     if args.requestheader_client_ca_file.is_some() {
         return;
     }
-    let list = |key: &str| {
-        entry(key)
-            .and_then(|json| serde_json::from_str::<Vec<String>>(json).ok())
-            .unwrap_or_default()
-    };
-    let headers = ProxyHeaders {
-        allowed_names: list("requestheader-allowed-names"),
-        username: list("requestheader-username-headers"),
-        group: list("requestheader-group-headers"),
-        uid: list("requestheader-uid-headers"),
-        extra_prefix: list("requestheader-extra-headers-prefix"),
-    };
-    *authenticator
-        .proxy_headers
-        .write()
-        .unwrap_or_else(PoisonError::into_inner) = headers;
+    match headers(map) {
+        Ok(headers) => {
+            *authenticator
+                .proxy_headers
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = Arc::new(headers);
+        }
+        // An unreadable list of names must not become an empty one, which stands for any name.
+        Err(why) => {
+            tracing::warn!("{NAMESPACE}/{NAME}: {why}; what was said of the front proxy before holds on");
+            return;
+        }
+    }
     let key = "requestheader-client-ca-file";
     adopt(key, entry(key), |pem| authenticator.proxies.set(pem));
+}
+
+/// What the front proxy may say: lists as JSON.
+fn headers(map: &ConfigMap) -> Result<ProxyHeaders, String> {
+    let list = |key: &str| {
+        let entry = map.data.as_ref().and_then(|data| data.get(key)).map(String::as_str);
+        match entry {
+            None | Some("") => Ok(Vec::new()),
+            Some(json) => {
+                serde_json::from_str::<Vec<String>>(json).map_err(|error| format!("{key} is no list of names: {error}"))
+            }
+        }
+    };
+    Ok(ProxyHeaders {
+        allowed_names: list("requestheader-allowed-names")?,
+        username: list("requestheader-username-headers")?,
+        group: list("requestheader-group-headers")?,
+        uid: list("requestheader-uid-headers")?,
+        extra_prefix: list("requestheader-extra-headers-prefix")?,
+    })
 }
 
 fn adopt(key: &str, pem: Option<&String>, set: impl Fn(&[u8]) -> anyhow::Result<()>) {
     if let Some(Err(error)) = pem.map(|pem| set(pem.as_bytes())) {
         tracing::warn!("{NAMESPACE}/{NAME}: {key} cannot be used: {error:#}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use prometheus_client::registry::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::access_metrics::AccessMetrics;
+    use crate::args::Args;
+
+    fn map(data: serde_json::Value) -> ConfigMap {
+        serde_json::from_value(json!({ "data": data })).unwrap()
+    }
+
+    #[test]
+    fn an_unreadable_entry_leaves_what_was_before() {
+        let args = Args::parse_from(["cloudwit"]).authentication;
+        let authenticator = Authenticator::new(&args, None, AccessMetrics::new(&mut Registry::default()));
+        let made = rcgen::generate_simple_self_signed(vec!["a".into()]).unwrap().cert.pem();
+        let good = map(json!({
+            "client-ca-file": made, "requestheader-client-ca-file": made,
+            "requestheader-allowed-names": r#"["front-proxy"]"#, "requestheader-username-headers": r#"["X-User"]"#,
+        }));
+        take(&authenticator, &args, &good);
+        let said = || authenticator.proxy_headers.read().unwrap().clone();
+        let before = said();
+        assert_eq!(
+            (&before.allowed_names, &before.username),
+            (&vec!["front-proxy".to_owned()], &vec!["X-User".to_owned()])
+        );
+        for broken in [
+            json!({ "requestheader-allowed-names": "front-proxy", "client-ca-file": "" }),
+            json!({ "requestheader-username-headers": "{}", "client-ca-file": "no certificate" }),
+        ] {
+            take(&authenticator, &args, &map(broken));
+            assert_eq!(said(), before);
+            assert!(authenticator.clients.has_authorities() && authenticator.proxies.has_authorities());
+        }
+    }
+
+    #[test]
+    fn the_files_of_the_flags_win_over_the_cluster() {
+        let line = ["cloudwit", "--client-ca-file=a", "--requestheader-client-ca-file=b"];
+        let args = Args::parse_from(line).authentication;
+        let authenticator = Authenticator::new(&args, None, AccessMetrics::new(&mut Registry::default()));
+        let made = rcgen::generate_simple_self_signed(vec!["a".into()]).unwrap().cert.pem();
+        let all = map(json!({
+            "client-ca-file": made, "requestheader-client-ca-file": made,
+            "requestheader-username-headers": r#"["X-User"]"#,
+        }));
+        take(&authenticator, &args, &all);
+        assert!(!authenticator.clients.has_authorities() && !authenticator.proxies.has_authorities());
+        assert_eq!(authenticator.proxy_headers.read().unwrap().username, ["x-remote-user"]);
     }
 }

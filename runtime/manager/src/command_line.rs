@@ -35,7 +35,7 @@ pub fn parse(line: impl IntoIterator<Item = String>) -> Result<Parsed, clap::Err
         match command.clone().try_get_matches_from([&program, &flag]) {
             Ok(_) => good.push(flag),
             Err(help) if matches!(help.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => return Err(help),
-            Err(error) => mistakes.push(mistake(&flag, &error)),
+            Err(error) => mistakes.push(mistake(&command, &flag, &error)),
         }
     }
     finish(command, good, mistakes)
@@ -83,7 +83,7 @@ fn one_by_one(command: &Command, words: &[String]) -> (Vec<String>, Vec<String>)
     let mistakes = match others.as_slice() {
         [] => Vec::new(),
         others => vec![format!(
-            "cloudwit does not take any arguments, got {others:?}; write flags as --name=value (the commands are explain and install)"
+            "cloudwit does not take any arguments, got {others:?}; write flags as --name=value (the commands are explain, install, config and inspect)"
         )],
     };
     (flags, mistakes)
@@ -98,7 +98,7 @@ fn takes_next_word(command: &Command, name: &str) -> bool {
 }
 
 /// One sentence naming the flag, the value and the fix.
-fn mistake(flag: &str, error: &clap::Error) -> String {
+fn mistake(command: &Command, flag: &str, error: &clap::Error) -> String {
     let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
     match error.kind() {
         ErrorKind::UnknownArgument => match error.get(ContextKind::SuggestedArg) {
@@ -110,11 +110,42 @@ fn mistake(flag: &str, error: &clap::Error) -> String {
             Some(ContextValue::Strings(valid)) => format!("{flag}: {value:?} is none of {}", valid.join(", ")),
             _ => format!("{flag}: this value cannot be used"),
         },
-        _ => match error.source() {
-            Some(source) => format!("{flag}: {source}"),
-            None => format!("{flag}: {}", error.kind()),
-        },
+        ErrorKind::ValueValidation => format!("{flag}: {}", unreadable(command, name, value, error)),
+        _ => format!("{flag}: {}", error.kind()),
     }
+}
+
+/// Why the value cannot be read, and what can. Our own types say so themselves; of the library's, the errors tell neither.
+fn unreadable(command: &Command, name: &str, value: &str, error: &clap::Error) -> String {
+    let Some(source) = error.source() else {
+        return "this value cannot be used".into();
+    };
+    if source.is::<std::num::ParseIntError>() || source.to_string().contains(" is not in ") {
+        let fix = match range(command, name) {
+            Some((least, most)) => format!("give a whole number from {least} to {most}"),
+            None => "give a whole number".into(),
+        };
+        return format!("{value:?} cannot be used; {fix}");
+    }
+    if source.is::<std::num::ParseFloatError>() {
+        return format!("{value:?} is no number; write for example 20 or 0.5");
+    }
+    if source.is::<std::net::AddrParseError>() {
+        return format!("{value:?} is no IP address; write for example 127.0.0.1, 0.0.0.0 or ::");
+    }
+    if source.is::<http::uri::InvalidUri>() {
+        return format!("{value:?} is no URL; write for example https://10.0.0.1:6443");
+    }
+    source.to_string()
+}
+
+/// The numbers that a flag takes, in the library's own words when it is given one that none takes.
+fn range(command: &Command, name: &str) -> Option<(String, String)> {
+    let word = format!("{name}={}", i64::MIN);
+    let error = command.clone().try_get_matches_from(["cloudwit", &word]).err()?;
+    let text = error.source()?.to_string();
+    let (least, most) = text.split_once(" is not in ")?.1.split_once("..=")?;
+    Some((least.to_owned(), most.to_owned()))
 }
 
 #[cfg(test)]
@@ -175,7 +206,7 @@ mod tests {
         let all = args.mistakes.join("\n");
         for part in [
             "--cloud-providr: there is no such flag; did you mean --cloud-provider?",
-            "--secure-port=70000: ",
+            "--secure-port=70000: \"70000\" cannot be used; give a whole number from 0 to 65535",
             "--node-monitor-period=soon: \"soon\" is no duration",
             "--node-deletion=never: \"never\" is none of off, taint, delete",
             "--admin-address=0.0.0.0:80: it is not on loopback",
@@ -185,6 +216,53 @@ mod tests {
         }
         assert_eq!(args.cluster.cluster_name, "start", "a value may be a word of its own");
         assert_eq!(args.mistakes.len(), 7, "{all}");
+    }
+
+    /// Every flag that does not take any text: a value that is none of it is named, with what would be one.
+    #[test]
+    fn each_flag_says_what_it_takes() {
+        let free = |name: &str| of(&[&format!("--{name}=?")]).mistakes.is_empty();
+        let command = Args::command();
+        let flags = command.get_arguments().filter(|arg| arg.get_action().takes_values());
+        let strict: Vec<&str> = flags
+            .filter_map(clap::Arg::get_long)
+            .filter(|name| !free(name))
+            .collect();
+        assert!(strict.len() > 40, "{strict:?}");
+        for name in strict {
+            let mistakes = of(&[&format!("--{name}=?")]).mistakes;
+            let said = &mistakes[0];
+            assert!(said.starts_with(&format!("--{name}=?: ")), "{said}");
+            let fixes = ["give ", "write ", "is none of ", "it has to be "];
+            assert!(fixes.iter().any(|fix| said.contains(fix)), "{said}");
+            assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        }
+        for (flag, fix) in [
+            (
+                "--secure-port=x",
+                "\"x\" cannot be used; give a whole number from 0 to 65535",
+            ),
+            ("--secure-port=-1", "give a whole number from 0 to 65535"),
+            ("--concurrent-service-syncs=0", "give a whole number from 1 to 65535"),
+            ("--tls-curve-preferences=29,x", "give a whole number"),
+            (
+                "--kube-api-qps=many",
+                "\"many\" is no number; write for example 20 or 0.5",
+            ),
+            ("--bind-address=here", "\"here\" is no IP address; write for example"),
+            ("--master=:", "\":\" is no URL; write for example https://"),
+            (
+                "--leader-elect=perhaps",
+                "\"perhaps\" is neither true nor false; write =true or =false",
+            ),
+            (
+                "--leader-elect-lease-duration=-5s",
+                "\"-5s\" is no duration; write for example",
+            ),
+        ] {
+            let mistakes = of(&[flag]).mistakes;
+            assert!(mistakes[0].contains(fix), "{mistakes:?}");
+        }
     }
 
     #[test]

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use crate::args::Args;
 use crate::duration::GoDuration;
 use crate::go_values::entries;
+use crate::leader_migration::Migration;
 
 /// What is served under upstream's key. Fields that have no meaning here carry the value of their flag.
-pub fn of(args: &Args) -> Value {
+pub fn of(args: &Args, migration: Option<&Migration>) -> Value {
     json!({ "cloudcontrollermanager.config.k8s.io": {
         "kind": "CloudControllerManagerConfiguration",
         "apiVersion": "cloudcontrollermanager.config.k8s.io/v1alpha1",
-        "Generic": generic(args),
+        "Generic": generic(args, migration),
         "KubeCloudShared": shared(args),
         "NodeController": {
             "ConcurrentNodeSyncs": args.controllers.concurrent_node_syncs,
@@ -27,7 +28,7 @@ pub fn of(args: &Args) -> Value {
     }})
 }
 
-fn generic(args: &Args) -> Value {
+fn generic(args: &Args, migration: Option<&Migration>) -> Value {
     let (server, election) = (&args.api_server, &args.leader_election);
     json!({
         "Port": args.secure_serving.secure_port,
@@ -40,7 +41,7 @@ fn generic(args: &Args) -> Value {
             "qps": server.kube_api_qps,
             "burst": server.kube_api_burst,
         },
-        "ControllerStartInterval": go(args.no_effect.controller_start_interval),
+        "ControllerStartInterval": go(args.controllers.controller_start_interval),
         "LeaderElection": {
             "leaderElect": election.leader_elect,
             "leaseDuration": go(election.leader_elect_lease_duration),
@@ -53,6 +54,7 @@ fn generic(args: &Args) -> Value {
         "Controllers": entries(&args.controllers.controllers),
         "Debugging": { "enableProfiling": args.secure_serving.profiling, "enableContentionProfiling": args.no_effect.contention_profiling },
         "LeaderMigrationEnabled": election.enable_leader_migration,
+        "LeaderMigration": migration.map_or_else(Migration::none, Migration::configz),
     })
 }
 
@@ -88,12 +90,34 @@ mod tests {
 
     #[test]
     fn it_has_upstreams_shape() {
-        let all = of(&Args::parse_from(["cloudwit", "--cloud-provider=sim"]));
+        let all = of(&Args::parse_from(["cloudwit", "--cloud-provider=sim"]), None);
         let all = &all["cloudcontrollermanager.config.k8s.io"];
         assert_eq!(all["Generic"]["LeaderElection"]["leaseDuration"], "15s");
         assert_eq!(all["Generic"]["Controllers"], json!(["*"]));
         assert_eq!(all["Generic"]["MinResyncPeriod"], "12h0m0s");
         assert_eq!(all["KubeCloudShared"]["CloudProvider"]["Name"], "sim");
         assert_eq!(all["NodeLifecycleController"]["NodeMonitorPeriod"], "5s");
+        let migration = &all["Generic"]["LeaderMigration"];
+        assert_eq!(
+            migration,
+            &json!({ "leaderName": "", "resourceLock": "", "controllerLeaders": null })
+        );
+    }
+
+    #[test]
+    fn the_leader_migration_that_is_in_force_is_told() {
+        let all = of(
+            &Args::parse_from(["cloudwit", "--enable-leader-migration"]),
+            Some(&Migration::default()),
+        );
+        let generic = &all["cloudcontrollermanager.config.k8s.io"]["Generic"];
+        assert_eq!(generic["LeaderMigrationEnabled"], true);
+        let migration = &generic["LeaderMigration"];
+        assert_eq!(migration["leaderName"], "cloud-provider-extraction-migration");
+        assert_eq!(migration["resourceLock"], "leases");
+        assert_eq!(
+            migration["controllerLeaders"][1],
+            json!({ "name": "service-controller", "component": "*" })
+        );
     }
 }

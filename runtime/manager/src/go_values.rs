@@ -5,7 +5,7 @@ pub fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        other => Err(format!("{other:?} is neither true nor false")),
+        other => Err(format!("{other:?} is neither true nor false; write =true or =false")),
     }
 }
 

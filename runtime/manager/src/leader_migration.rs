@@ -8,7 +8,8 @@
 use std::path::Path;
 
 use cloudwit_controllers::Controller;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::yaml;
 
@@ -44,7 +45,7 @@ pub enum Placement {
     Elsewhere,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 struct Entry {
@@ -83,6 +84,16 @@ impl Default for Migration {
 }
 
 impl Migration {
+    /// As `/configz` shows it.
+    pub fn configz(&self) -> Value {
+        json!({ "leaderName": self.lease, "resourceLock": "leases", "controllerLeaders": self.entries })
+    }
+
+    /// What `/configz` shows where there is no migration.
+    pub fn none() -> Value {
+        json!({ "leaderName": "", "resourceLock": "", "controllerLeaders": null })
+    }
+
     /// The migration of this file, or everything that is wrong with it.
     pub fn read(file: &Path) -> Result<Self, Vec<String>> {
         let flag = format!("--leader-migration-config={}", file.display());

@@ -1,10 +1,12 @@
 //! `process_*` and `kubernetes_build_info`, under the names that every Go program has.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
@@ -25,14 +27,28 @@ pub fn register(registry: &mut Registry) {
         "1, with the version of this binary and of upstream whose behaviour it has",
         info,
     );
-    registry.register_collector(Box::new(Process));
+    // Metrics are registered within a moment of the start.
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    registry.register_collector(Box::new(Process {
+        started: started.as_secs_f64(),
+    }));
 }
 
 #[derive(Debug)]
-struct Process;
+struct Process {
+    started: f64,
+}
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let metric = encoder.encode_descriptor(
+            "process_cpu_seconds",
+            "CPU time, of the process itself and in the kernel",
+            None,
+            MetricType::Counter,
+        )?;
+        ConstCounter::new(cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9).encode(metric)?;
         let mut gauge = |name, help, value: Option<f64>| match value {
             Some(value) => {
                 let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -49,6 +65,11 @@ impl Collector for Process {
             "process_virtual_memory_bytes",
             "Virtual memory",
             status_bytes("VmSize:"),
+        )?;
+        gauge(
+            "process_start_time_seconds",
+            "When the process was started, in seconds since 1970",
+            Some(self.started),
         )?;
         let open = std::fs::read_dir("/proc/self/fd").ok().map(|list| list.count() as f64);
         gauge("process_open_fds", "Open file descriptors", open)
@@ -76,6 +97,8 @@ mod tests {
             "process_resident_memory_bytes",
             "process_virtual_memory_bytes",
             "process_open_fds",
+            "process_cpu_seconds_total",
+            "process_start_time_seconds",
         ] {
             let line = text
                 .lines()

@@ -1,12 +1,12 @@
-//! Questions to the API server: whose token is this (TokenReview), may he do that (SubjectAccessReview). Answers are remembered for
-//! a while, questions that fail are repeated (`apiserver pkg/server/options`: 10 s each, five times, 500 ms growing by half).
+//! Questions to the API server: whose token is this (TokenReview), may he do that (SubjectAccessReview). Questions that fail are repeated
+//! (`apiserver pkg/server/options`: 10 s each, five times, 500 ms growing by half). The way to the API server is followed when its
+//! kubeconfig, or a certificate that it names, changes.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus};
 use kube::api::PostParams;
@@ -14,62 +14,74 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::sync::{Semaphore, watch};
 
-/// How long one question may take.
+use crate::api_server::kubeconfig_trouble;
+use crate::rest_client_metrics::RestClientMetrics;
+use crate::watched_files;
+
+/// How long one question may take, and how long it may wait for its turn.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Attempts, and the pause after the first.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Questions under way at a time, so that a flood of wrong tokens is not passed on.
 const AT_A_TIME: usize = 32;
-/// Answers that are remembered at most.
-const REMEMBERED: usize = 4096;
+/// The authority of the API server in a Pod.
+const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
-/// The way to the API server for reviews.
+/// The way to the API server for reviews; clones share it.
+#[derive(Clone)]
 pub struct Reviewer {
-    client: Client,
-    turns: Semaphore,
+    clients: Arc<watch::Sender<Client>>,
+    turns: Arc<Semaphore>,
 }
 
 impl Reviewer {
     /// For that kubeconfig, or the service account of the Pod; None where there is neither.
-    pub async fn new(flag: &str, kubeconfig: Option<&Path>) -> anyhow::Result<Option<Self>> {
-        let config = match kubeconfig {
-            Some(file) => {
-                let read = Kubeconfig::read_from(file).map_err(anyhow::Error::from);
-                let config = match read {
-                    Ok(read) => Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
-                        .await
-                        .map_err(anyhow::Error::from),
-                    Err(error) => Err(error),
-                };
-                config.map_err(|error| {
-                    anyhow::anyhow!(
-                        "{flag}={}: cannot be used: {error:#}; give a kubeconfig file",
-                        file.display()
-                    )
-                })?
+    pub async fn new(
+        flag: &'static str,
+        kubeconfig: Option<PathBuf>,
+        requests: RestClientMetrics,
+    ) -> anyhow::Result<Option<Self>> {
+        if kubeconfig.is_none() && Config::incluster().is_err() {
+            return Ok(None);
+        }
+        let reviewer = Self::over(client(flag, kubeconfig.clone(), &requests).await?);
+        let clients = reviewer.clients.clone();
+        let files = {
+            let kubeconfig = kubeconfig.clone();
+            move || {
+                kubeconfig
+                    .as_deref()
+                    .map_or_else(|| vec![POD_AUTHORITY.into()], files_of)
             }
-            None => match Config::incluster() {
-                Ok(config) => config,
-                Err(_) => return Ok(None),
-            },
         };
-        Ok(Some(Self {
-            client: Client::try_from(config)?,
-            turns: Semaphore::new(AT_A_TIME),
-        }))
+        watched_files::follow(files, flag, move || {
+            let (kubeconfig, requests, clients) = (kubeconfig.clone(), requests.clone(), clients.clone());
+            async move {
+                clients.send_replace(client(flag, kubeconfig, &requests).await?);
+                Ok(())
+            }
+        });
+        Ok(Some(reviewer))
     }
 
-    /// For other questions to the same API server.
-    pub fn client(&self) -> Client {
-        self.client.clone()
+    /// For that client.
+    pub fn over(client: Client) -> Self {
+        Self {
+            clients: Arc::new(watch::Sender::new(client)),
+            turns: Arc::new(Semaphore::new(AT_A_TIME)),
+        }
+    }
+
+    /// The client for other questions to the same API server, and each that comes after it.
+    pub fn clients(&self) -> watch::Receiver<Client> {
+        self.clients.subscribe()
     }
 
     /// Whose token it is.
-    pub async fn token(&self, token: &str) -> Result<TokenReviewStatus, kube::Error> {
+    pub async fn token(&self, token: &str) -> Result<TokenReviewStatus, String> {
         let spec = TokenReviewSpec {
             token: token.to_owned(),
             ..TokenReviewSpec::default()
@@ -84,7 +96,7 @@ impl Reviewer {
     }
 
     /// Whether somebody may do something.
-    pub async fn access(&self, spec: SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, kube::Error> {
+    pub async fn access(&self, spec: SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, String> {
         let answer = self
             .ask(&SubjectAccessReview {
                 spec,
@@ -94,80 +106,88 @@ impl Reviewer {
         Ok(answer.status.unwrap_or_default())
     }
 
-    async fn ask<K>(&self, question: &K) -> Result<K, kube::Error>
+    async fn ask<K>(&self, question: &K) -> Result<K, String>
     where
         K: kube::Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
     {
-        let api: Api<K> = Api::all(self.client.clone());
-        let _turn = self
-            .turns
-            .acquire()
-            .await
-            .map_err(|error| kube::Error::Service(error.into()))?;
-        let mut pause = PAUSE;
-        for attempt in 1.. {
+        let turn = tokio::time::timeout(LIMIT, self.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            return Err(format!("{AT_A_TIME} questions to the API server are under way already"));
+        };
+        let (mut pause, mut attempt) = (PAUSE, 1);
+        loop {
+            let api: Api<K> = Api::all(self.clients.borrow().clone());
             let answer = tokio::time::timeout(LIMIT, api.create(&PostParams::default(), question)).await;
-            let error = match answer {
+            let (why, passes) = match answer {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) => error,
-                Err(late) => kube::Error::Service(late.into()),
+                Ok(Err(kube::Error::Api(status))) => (status.message, status.code >= 500 || status.code == 429),
+                Ok(Err(error)) => (error.to_string(), true),
+                Err(_) => (format!("no answer within {} s", LIMIT.as_secs()), true),
             };
-            let passes = matches!(&error, kube::Error::Api(status) if status.code < 500 && status.code != 429);
-            if passes || attempt >= ATTEMPTS {
-                return Err(error);
+            if !passes || attempt >= ATTEMPTS {
+                return Err(why);
             }
             tokio::time::sleep(pause.mul_f64(1.0 + 0.2 * rand::random::<f64>())).await;
-            pause = pause.mul_f64(1.5);
+            (pause, attempt) = (pause.mul_f64(1.5), attempt + 1);
         }
-        unreachable!("the last attempt returns")
     }
 }
 
-/// Answers by question, each until its time is over.
-#[derive(Debug)]
-pub struct Remembered<Q, A>(Mutex<HashMap<Q, (Instant, A)>>);
-
-impl<Q, A> Default for Remembered<Q, A> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
+async fn client(flag: &str, kubeconfig: Option<PathBuf>, requests: &RestClientMetrics) -> anyhow::Result<Client> {
+    let Some(file) = kubeconfig else {
+        return Ok(requests.client(Config::incluster()?)?);
+    };
+    let unusable = |error: anyhow::Error| {
+        anyhow!(
+            "{flag}={}: cannot be used: {error:#}; give a kubeconfig file",
+            file.display()
+        )
+    };
+    let read = Kubeconfig::read_from(&file).map_err(|error| unusable(anyhow!(kubeconfig_trouble(&error))))?;
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| unusable(anyhow!(kubeconfig_trouble(&error))))?;
+    requests.client(config).map_err(|error| unusable(error.into()))
 }
 
-impl<Q: Hash + Eq, A: Clone> Remembered<Q, A> {
-    /// The answer, if it still holds.
-    pub fn get(&self, question: &Q) -> Option<A> {
-        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (until, answer) = answers.get(question)?;
-        (*until > Instant::now()).then(|| answer.clone())
-    }
-
-    /// Keeps an answer for so long. When there are too many, those whose time is over go, and all if that does not help.
-    pub fn put(&self, question: Q, answer: A, hold: Duration) {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= REMEMBERED {
-            let now = Instant::now();
-            answers.retain(|_, (until, _)| *until > now);
-            if answers.len() >= REMEMBERED {
-                answers.clear();
-            }
+/// A kubeconfig and the certificates and keys that it names. Files with tokens are read again by the library.
+fn files_of(kubeconfig: &Path) -> Vec<PathBuf> {
+    let mut files = vec![kubeconfig.to_owned()];
+    if let Ok(read) = Kubeconfig::read_from(kubeconfig) {
+        let authorities = read
+            .clusters
+            .into_iter()
+            .filter_map(|one| one.cluster?.certificate_authority);
+        files.extend(authorities.map(PathBuf::from));
+        for user in read.auth_infos.into_iter().filter_map(|one| one.auth_info) {
+            files.extend(
+                user.client_certificate
+                    .into_iter()
+                    .chain(user.client_key)
+                    .map(PathBuf::from),
+            );
         }
-        answers.insert(question, (Instant::now() + hold, answer));
     }
+    files
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_holds_for_its_time_and_there_are_never_too_many() {
-        let answers = Remembered::<u32, bool>::default();
-        answers.put(1, true, Duration::from_secs(10));
-        tokio::time::advance(Duration::from_secs(9)).await;
-        assert_eq!(answers.get(&1), Some(true));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(answers.get(&1), None);
-        (0..10_000).for_each(|question| answers.put(question, true, Duration::from_secs(10)));
-        assert!(answers.0.lock().unwrap().len() <= REMEMBERED);
+    #[test]
+    fn the_certificates_that_a_kubeconfig_names_are_followed_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kubeconfig");
+        let text = "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], \
+                    clusters: [{name: a, cluster: {server: 'https://a:1', certificate-authority: ca.crt}}], \
+                    users: [{name: a, user: {client-certificate: a.crt, client-key: /keys/a.key}}]}";
+        std::fs::write(&file, text).unwrap();
+        let here = |name: &str| folder.path().join(name);
+        assert_eq!(
+            files_of(&file),
+            [file, here("ca.crt"), here("a.crt"), "/keys/a.key".into()]
+        );
+        assert_eq!(files_of(Path::new("/missing")), [PathBuf::from("/missing")]);
     }
 }

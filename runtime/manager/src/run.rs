@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use cloudwit_controllers::{Clients, Cluster, Controller, Leadership};
 use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::{Host, HostOptions, Outside, SwappableProvider};
+use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::api_server::ApiServer;
 use crate::args::Args;
 use crate::health::Checks;
-use crate::leadership::Candidates;
+use crate::leadership::{Candidates, Election};
 use crate::pages::Pages;
+use crate::rest_client_metrics::RestClientMetrics;
 use crate::secure_serving::SecureServing;
+use crate::status_source::StatusSource;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
 use crate::trace_export::Traces;
@@ -33,6 +36,7 @@ pub async fn run(
     verbosity: Verbosity,
     traces: anyhow::Result<Option<Traces>>,
 ) -> anyhow::Result<()> {
+    let started = Timestamp::now();
     let args = Arc::new(args);
     let settings = config::resolve(&args)?;
     let traces = traces?;
@@ -40,10 +44,13 @@ pub async fn run(
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let server = ApiServer::connect(&args.api_server, &identity).await?;
-    let https = SecureServing::bind(&args).await?;
-    let candidates = Candidates::new(identity, settings.election.clone());
     let mut registry = Registry::default();
+    let requests = RestClientMetrics::new(&mut registry);
+    let server = ApiServer::connect(&args.api_server, &identity, requests.clone()).await?;
+    let https = SecureServing::bind(&args, &requests, &mut registry).await?;
+    let migration = settings.election.as_ref().and_then(Election::migration);
+    let configz = configz::of(&args, migration);
+    let candidates = Candidates::new(identity.clone(), settings.election.clone());
     process_metrics::register(&mut registry);
     traces.iter().for_each(|traces| traces.register(&mut registry));
     let cluster = candidates.lead(Cluster::new(clients(&server, &candidates)?, &mut registry));
@@ -65,18 +72,31 @@ pub async fn run(
     }
     let mut checks = Checks::default();
     checks.add(health::of_providers(&loaded));
-    let cloud = providers::joined(loaded, routing)?;
+    let cloud = providers::joined(loaded.clone(), routing)?;
 
     let shutdown = CancellationToken::new();
+    let leadership = candidates.leadership().clone();
     let mut candidacy = candidates.run(&server, &mut registry)?;
     checks.add(health::of_leadership(candidacy.health()));
     let controllers = cluster.health();
     checks.add(move || health::of_controllers(&controllers));
+    let status = StatusSource {
+        identity,
+        started,
+        leadership,
+        boards: candidacy.boards(),
+        providers: loaded,
+        standing: cluster.standing(),
+        health: cluster.health(),
+        explain: cluster.explain(),
+        checks: checks.clone(),
+    };
     let router = pages::router(Pages {
         registry: Arc::new(registry),
         checks,
         explain: cluster.explain(),
-        configz: Arc::new(configz::of(&args)),
+        status,
+        configz: Arc::new(configz),
         verbosity: args.secure_serving.profiling.then_some(verbosity),
     });
     let mut pages = tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone()));

@@ -1,30 +1,27 @@
-//! The HTTPS server: TLS, then who is asking, then whether he may, and only then what there is.
+//! The HTTPS server: it listens, makes TLS connections, and passes each request to `admission.rs`, which lets it through to the pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::registry::Registry;
 use rustls::ServerConfig;
-use rustls::pki_types::CertificateDer;
-use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use crate::access_metrics::AccessMetrics;
+use crate::admission::{Admission, Chain};
 use crate::args::Args;
-use crate::authentication::{Authenticator, User};
-use crate::authorization::{Authorizer, Verdict};
-use crate::pages::Trusted;
+use crate::authentication::Authenticator;
+use crate::authorization::Authorizer;
+use crate::rest_client_metrics::RestClientMetrics;
 use crate::reviews::Reviewer;
 use crate::secure_serving_args::SecureServingArgs;
 use crate::tls_clients::AnyClient;
@@ -44,22 +41,17 @@ const LAST_REQUESTS: Duration = Duration::from_secs(2);
 pub struct SecureServing {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    guard: Arc<Guard>,
+    admission: Admission,
     http: Builder<TokioExecutor>,
 }
 
-struct Guard {
-    authenticator: Arc<Authenticator>,
-    authorizer: Authorizer,
-}
-
-/// The certificates a client has shown, its own first.
-#[derive(Clone)]
-struct Chain(Arc<Vec<CertificateDer<'static>>>);
-
 impl SecureServing {
     /// Binds the port and prepares who may read; None for `--secure-port=0`.
-    pub async fn bind(args: &Args) -> anyhow::Result<Option<Self>> {
+    pub async fn bind(
+        args: &Args,
+        requests: &RestClientMetrics,
+        registry: &mut Registry,
+    ) -> anyhow::Result<Option<Self>> {
         let serving = &args.secure_serving;
         if serving.secure_port == 0 {
             return Ok(None);
@@ -68,31 +60,25 @@ impl SecureServing {
         // The flags were checked before.
         let options = TlsOptions::new(serving).map_err(|wrong| anyhow::anyhow!(wrong.join("; ")))?;
         let pairs = Pairs::new(serving, options.crypto.clone())?;
-        let watched = pairs.clone();
-        watched_files::follow(pairs.files(), "the serving certificate", move || watched.reload());
-        let reviewer = Reviewer::new(
-            "--authentication-kubeconfig",
-            args.authentication.authentication_kubeconfig.as_deref(),
-        )
-        .await?;
-        let authenticator = Arc::new(Authenticator::new(&args.authentication, reviewer));
-        client_authorities::follow(&authenticator, &args.authentication).await?;
-        let authorizer = Authorizer::new(&args.authorization).await?;
+        let (watched, files) = (pairs.clone(), pairs.files());
+        watched_files::follow(
+            move || files.clone(),
+            "the serving certificate",
+            move || std::future::ready(watched.reload()),
+        );
+        let admission = admission(args, requests, registry).await?;
         tracing::info!(address = %listener.local_addr()?, "serving HTTPS");
         Ok(Some(Self {
             listener,
-            acceptor: TlsAcceptor::from(Arc::new(tls(serving, &options, pairs)?)),
-            guard: Arc::new(Guard {
-                authenticator,
-                authorizer,
-            }),
+            acceptor: TlsAcceptor::from(Arc::new(tls(serving, &options, pairs, &admission.authenticator)?)),
+            admission,
             http: http(serving),
         }))
     }
 
     /// Serves these pages until shutdown.
     pub async fn serve(self, pages: Router, shutdown: CancellationToken) -> anyhow::Result<()> {
-        let pages = pages.layer(from_fn_with_state(self.guard, admit));
+        let pages = self.admission.before(pages);
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
             let permit = room
@@ -153,6 +139,22 @@ async fn connection(
     served.await
 }
 
+/// Who may read, with the API server of the flags, or of the Pod, behind it.
+async fn admission(args: &Args, requests: &RestClientMetrics, registry: &mut Registry) -> anyhow::Result<Admission> {
+    let metrics = AccessMetrics::new(registry);
+    let kubeconfig = args.authentication.authentication_kubeconfig.clone();
+    let reviewer = Reviewer::new("--authentication-kubeconfig", kubeconfig, requests.clone()).await?;
+    let authenticator = Arc::new(Authenticator::new(&args.authentication, reviewer, metrics.clone()));
+    client_authorities::follow(&authenticator, &args.authentication).await?;
+    let kubeconfig = args.authorization.authorization_kubeconfig.clone();
+    let reviewer = Reviewer::new("--authorization-kubeconfig", kubeconfig, requests.clone()).await?;
+    let authorizer = Authorizer::new(&args.authorization, reviewer, metrics);
+    Ok(Admission {
+        authenticator,
+        authorizer,
+    })
+}
+
 fn listen(args: &SecureServingArgs) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(args.bind_address, args.secure_port);
     let bind = || {
@@ -169,11 +171,20 @@ fn listen(args: &SecureServingArgs) -> anyhow::Result<TcpListener> {
     bind().with_context(|| format!("cannot listen on {address}; give a free --secure-port, or 0 to serve nothing, and an address of this machine as --bind-address"))
 }
 
-fn tls(args: &SecureServingArgs, options: &TlsOptions, pairs: Pairs) -> anyhow::Result<ServerConfig> {
+fn tls(
+    args: &SecureServingArgs,
+    options: &TlsOptions,
+    pairs: Pairs,
+    authenticator: &Authenticator,
+) -> anyhow::Result<ServerConfig> {
+    let clients = AnyClient {
+        crypto: options.crypto.clone(),
+        asked_by: [authenticator.clients.clone(), authenticator.proxies.clone()],
+    };
     let mut config = ServerConfig::builder_with_provider(options.crypto.clone())
         .with_protocol_versions(options.versions)
         .context("--tls-cipher-suites and --tls-min-version leave nothing to serve with")?
-        .with_client_cert_verifier(Arc::new(AnyClient(options.crypto.clone())))
+        .with_client_cert_verifier(Arc::new(clients))
         .with_cert_resolver(Arc::new(pairs));
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     if !args.disable_http2_serving {
@@ -195,58 +206,4 @@ fn http(args: &SecureServingArgs) -> Builder<TokioExecutor> {
     } else {
         http
     }
-}
-
-/// Lets a request pass if its sender may send it.
-async fn admit(
-    State(guard): State<Arc<Guard>>,
-    Extension(chain): Extension<Chain>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let user = match guard.authenticator.who(request.headers_mut(), &chain.0).await {
-        Ok(user) => user,
-        Err(why) => {
-            tracing::debug!(why, "refused a request whose sender is not known");
-            return status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized".into());
-        }
-    };
-    let (verb, path) = (
-        request.method().as_str().to_ascii_lowercase(),
-        request.uri().path().to_owned(),
-    );
-    match guard.authorizer.allows(&user, &verb, &path).await {
-        Verdict::Allowed => {}
-        Verdict::Forbidden(reason) => return forbidden(&user, &verb, &path, &reason),
-        Verdict::Unknown(why) => {
-            tracing::warn!(why, "the API server could not be asked whether a request is allowed");
-            let text = "it could not be found out whether this is allowed".into();
-            return status(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text);
-        }
-    }
-    if user != User::anonymous() {
-        request.extensions_mut().insert(Trusted);
-    }
-    next.run(request).await
-}
-
-fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> Response {
-    let mut text = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
-    if !reason.is_empty() {
-        text += &format!(": {reason}");
-    }
-    status(StatusCode::FORBIDDEN, "Forbidden", text)
-}
-
-/// A refusal as the API server writes it.
-fn status(code: StatusCode, reason: &str, message: String) -> Response {
-    let body = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code.as_u16(),
-    });
-    let mut response = (code, Json(body)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response
 }

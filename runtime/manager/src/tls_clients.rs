@@ -12,11 +12,20 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 
-/// Asks for a certificate and takes any whose key the client has.
+/// Asks for a certificate, if there is an authority for which one could count, and takes any whose key the client has.
 #[derive(Debug)]
-pub struct AnyClient(pub Arc<CryptoProvider>);
+pub struct AnyClient {
+    /// Checks signatures.
+    pub crypto: Arc<CryptoProvider>,
+    /// Whose authorities count.
+    pub asked_by: [Trust; 2],
+}
 
 impl ClientCertVerifier for AnyClient {
+    fn offer_client_auth(&self) -> bool {
+        self.asked_by.iter().any(Trust::has_authorities)
+    }
+
     fn client_auth_mandatory(&self) -> bool {
         false
     }
@@ -40,7 +49,7 @@ impl ClientCertVerifier for AnyClient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(message, cert, dss, &self.crypto.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -49,11 +58,11 @@ impl ClientCertVerifier for AnyClient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(message, cert, dss, &self.crypto.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.crypto.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -87,6 +96,11 @@ impl Trust {
         Ok(())
     }
 
+    /// Whether a certificate could count.
+    pub fn has_authorities(&self) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Who the certificate says the client is; None when there are no authorities. The first certificate is the client's own.
     pub fn subject(&self, chain: &[CertificateDer<'_>]) -> Option<Result<Subject, String>> {
         let verifier = self.0.read().unwrap_or_else(PoisonError::into_inner).clone()?;
@@ -99,10 +113,7 @@ impl Trust {
 fn subject(certificate: &CertificateDer<'_>) -> Result<Subject, String> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|error| error.to_string())?;
     let subject = parsed.subject();
-    let name = subject
-        .iter_common_name()
-        .filter_map(|name| name.as_str().ok())
-        .last();
+    let name = subject.iter_common_name().filter_map(|name| name.as_str().ok()).last();
     let groups = subject
         .iter_organization()
         .filter_map(|group| group.as_str().ok().map(str::to_owned));
@@ -116,13 +127,13 @@ fn subject(certificate: &CertificateDer<'_>) -> Result<Subject, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
     use super::*;
 
     /// An authority, as PEM, and a certificate that it signed.
-    fn signed(name: &str, group: &str) -> (String, CertificateDer<'static>) {
+    pub fn signed(name: &str, group: &str) -> (String, CertificateDer<'static>) {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -142,12 +153,18 @@ mod tests {
     fn only_certificates_of_the_authority_count() {
         let ((pem, good), (_, other)) = (signed("ann", "admins"), signed("eve", "system:masters"));
         let trust = Trust::default();
+        let server = AnyClient {
+            crypto: Arc::new(rustls::crypto::ring::default_provider()),
+            asked_by: [Trust::default(), trust.clone()],
+        };
+        assert!(!server.offer_client_auth(), "nobody is asked for what cannot count");
         assert_eq!(
             trust.subject(std::slice::from_ref(&good)),
             None,
             "nobody is trusted before there is an authority"
         );
         trust.set(pem.as_bytes()).unwrap();
+        assert!(server.offer_client_auth() && !server.client_auth_mandatory());
         let ann = Subject {
             name: "ann".into(),
             groups: vec!["admins".into()],

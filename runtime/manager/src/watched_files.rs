@@ -7,18 +7,25 @@ use std::time::Duration;
 /// How often files are looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Calls `reload` after each change of the files' content. An error is told once for each change, and what was before stays.
-pub fn follow(files: Vec<PathBuf>, what: &'static str, reload: impl Fn() -> anyhow::Result<()> + Send + 'static) {
+/// Calls `reload` after each change of the content of `files`, which may name each other and are asked for anew each time. An error is
+/// told once for each change, and what was before stays.
+pub fn follow<F>(
+    files: impl Fn() -> Vec<PathBuf> + Send + 'static,
+    what: &'static str,
+    reload: impl Fn() -> F + Send + 'static,
+) where
+    F: Future<Output = anyhow::Result<()>> + Send,
+{
     tokio::spawn(async move {
-        let mut known = contents(&files).await;
+        let mut known = contents(files()).await;
         loop {
             tokio::time::sleep(PERIOD).await;
-            let now = contents(&files).await;
+            let now = contents(files()).await;
             if now == known {
                 continue;
             }
             known = now;
-            match reload() {
+            match reload().await {
                 Ok(()) => tracing::info!("{what}: changed, and read again"),
                 Err(error) => {
                     tracing::warn!("{what}: changed, and cannot be used, so the last good one stays: {error:#}")
@@ -29,10 +36,11 @@ pub fn follow(files: Vec<PathBuf>, what: &'static str, reload: impl Fn() -> anyh
 }
 
 /// A file that cannot be read counts as empty.
-async fn contents(files: &[PathBuf]) -> Vec<Vec<u8>> {
+async fn contents(files: Vec<PathBuf>) -> Vec<(PathBuf, Vec<u8>)> {
     let mut contents = Vec::with_capacity(files.len());
     for file in files {
-        contents.push(tokio::fs::read(file).await.unwrap_or_default());
+        let content = tokio::fs::read(&file).await.unwrap_or_default();
+        contents.push((file, content));
     }
     contents
 }
