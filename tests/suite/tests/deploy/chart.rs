@@ -1,0 +1,153 @@
+//! The chart, by a real Helm: the rendered files are up to date, say what a control plane needs, and wrong values are refused.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use xtask::manifests;
+
+fn documents(text: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(text).unwrap()
+}
+
+fn of_kind(documents: &[Value], kind: &str) -> Value {
+    let mut found = documents.iter().filter(|document| document["kind"] == kind);
+    found.next().unwrap_or_else(|| panic!("no {kind}")).clone()
+}
+
+#[test]
+fn the_manifests_are_what_the_chart_renders() {
+    for (file, rendered) in manifests::rendered().unwrap() {
+        let there = fs::read_to_string(&file).unwrap();
+        assert!(
+            there == rendered,
+            "{} is not what the chart renders; `cargo xtask manifests` writes it anew",
+            file.display()
+        );
+    }
+}
+
+/// Where in the Deployment, and what has to be there.
+fn wanted() -> Vec<(&'static str, Value)> {
+    vec![
+        ("/spec/replicas", json!(2)),
+        (
+            "/spec/strategy/rollingUpdate",
+            json!({ "maxSurge": 0, "maxUnavailable": 1 }),
+        ),
+        ("/spec/template/spec/hostNetwork", json!(true)),
+        ("/spec/template/spec/dnsPolicy", json!("Default")),
+        (
+            "/spec/template/spec/priorityClassName",
+            json!("system-cluster-critical"),
+        ),
+        (
+            "/spec/template/spec/nodeSelector",
+            json!({ "node-role.kubernetes.io/control-plane": "" }),
+        ),
+        ("/spec/template/spec/securityContext/runAsNonRoot", json!(true)),
+        (
+            "/spec/template/spec/securityContext/seccompProfile/type",
+            json!("RuntimeDefault"),
+        ),
+        (
+            "/spec/template/spec/containers/0/securityContext/readOnlyRootFilesystem",
+            json!(true),
+        ),
+        (
+            "/spec/template/spec/containers/0/securityContext/allowPrivilegeEscalation",
+            json!(false),
+        ),
+        (
+            "/spec/template/spec/containers/0/securityContext/capabilities/drop",
+            json!(["ALL"]),
+        ),
+        (
+            "/spec/template/spec/containers/0/livenessProbe/httpGet",
+            json!({ "scheme": "HTTPS", "path": "/livez", "port": "https" }),
+        ),
+        (
+            "/spec/template/spec/containers/0/readinessProbe/httpGet",
+            json!({ "scheme": "HTTPS", "path": "/readyz", "port": "https" }),
+        ),
+    ]
+}
+
+#[test]
+fn a_rendered_deployment_can_start_where_no_node_is_initialised_and_may_do_little_there() {
+    for (file, rendered) in manifests::rendered().unwrap() {
+        let documents = documents(&rendered);
+        let deployment = of_kind(&documents, "Deployment");
+        let full = file.ends_with("full.yaml");
+        for (path, value) in wanted()
+            .into_iter()
+            .filter(|(path, _)| !full || *path != "/spec/replicas")
+        {
+            assert_eq!(deployment.pointer(path), Some(&value), "{path} in {}", file.display());
+        }
+        let pod = &deployment["spec"]["template"]["spec"];
+        for taint in [
+            "node.cloudprovider.kubernetes.io/uninitialized",
+            "node.kubernetes.io/not-ready",
+            "node.kubernetes.io/network-unavailable",
+            "node-role.kubernetes.io/control-plane",
+        ] {
+            let toleration = json!({ "key": taint, "operator": "Exists" });
+            assert!(pod["tolerations"].as_array().unwrap().contains(&toleration), "{taint}");
+        }
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        let apart = &pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0];
+        let budget = of_kind(&documents, "PodDisruptionBudget");
+        for selector in [
+            &apart["labelSelector"],
+            &budget["spec"]["selector"],
+            &deployment["spec"]["selector"],
+        ] {
+            let wanted = selector["matchLabels"].as_object().unwrap();
+            assert!(
+                !wanted.is_empty() && wanted.iter().all(|(key, value)| labels[key] == *value),
+                "{selector}"
+            );
+        }
+        assert_eq!(budget["spec"]["maxUnavailable"], 1);
+        let cache = pod["volumes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|volume| volume["name"] == "cache");
+        assert!(cache.unwrap()["emptyDir"].is_object(), "code of nobody else is there");
+    }
+}
+
+#[test]
+fn wrong_values_are_refused_with_what_is_wrong() {
+    let refused = |flags: &[&str]| manifests::template(flags).unwrap_err().to_string();
+    let good = "--set=existingConfiguration=x";
+    assert!(manifests::template(&[good]).is_ok());
+    for (flags, words) in [
+        (&[][..], "configuration says nothing"),
+        (
+            &[
+                good,
+                "--set=configuration.providers[0].name=a,configuration.providers[0].component=a.wasm",
+            ],
+            "give one of them",
+        ),
+        (&[good, "--set=replica=3"], "'replica' not allowed"),
+        (
+            &[good, "--set=components.sim=bm90IHdhc20K"],
+            "components.sim is neither a component nor a packed one",
+        ),
+        (
+            &[good, "--set=components.sim=AGFzbQ0AAQA=,existingComponents=x"],
+            "both bring components",
+        ),
+        (&[good, "--set=secrets.token=a,existingSecret=x"], "both bring secrets"),
+        (
+            &["--set=configuration.providers[0].name=North"],
+            "missing property 'component'",
+        ),
+    ] {
+        let said = refused(flags);
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+}

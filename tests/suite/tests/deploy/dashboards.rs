@@ -1,0 +1,99 @@
+//! The dashboard and the alerts ask for metrics that exist, and each alert has its runbook.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use cloudwit_suite::root;
+use serde_json::Value;
+
+fn read(file: &str) -> String {
+    fs::read_to_string(root().join(file)).unwrap()
+}
+
+/// All strings under this key, wherever it is.
+fn below(value: &Value, key: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(name, value)| match value {
+            Value::String(text) if name == key => found.push(text.clone()),
+            value => below(value, key, found),
+        }),
+        Value::Array(list) => list.iter().for_each(|value| below(value, key, found)),
+        _ => {}
+    }
+}
+
+fn expressions() -> Vec<String> {
+    let mut found = Vec::new();
+    below(
+        &serde_json::from_str(&read("deploy/dashboards/cloudwit.json")).unwrap(),
+        "expr",
+        &mut found,
+    );
+    below(
+        &serde_saphyr::from_str(&read("deploy/dashboards/alerts.yaml")).unwrap(),
+        "expr",
+        &mut found,
+    );
+    found
+}
+
+/// What looks like a metric in an expression: a word with an underscore that no brace or quote makes a label.
+fn metrics(expression: &str) -> BTreeSet<String> {
+    let labels = ["le", "by", "instance", "job"];
+    let mut outside = String::new();
+    let mut depth = 0;
+    for letter in expression.chars() {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        outside.push(if depth > 0 { ' ' } else { letter });
+    }
+    let words = outside.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let functions = ["histogram_quantile", "label_replace", "max_over_time"];
+    words
+        .filter(|word| word.contains('_') && !labels.contains(word) && !functions.contains(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_metric_that_is_asked_for_is_served() {
+    let page = read("docs/reference/metrics.md");
+    let mut asked = BTreeSet::new();
+    for expression in expressions() {
+        let named = metrics(&expression);
+        assert!(!named.is_empty(), "no metric in {expression}");
+        asked.extend(named);
+    }
+    assert!(asked.len() > 20, "{asked:?}");
+    let parts = ["_bucket", "_sum", "_count"];
+    let known = |name: &str| page.contains(&format!("| `{name}` |"));
+    let unknown: Vec<&String> = asked
+        .iter()
+        .filter(|name| !known(name) && !parts.iter().any(|part| name.strip_suffix(part).is_some_and(known)))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "docs/reference/metrics.md does not have {unknown:?}"
+    );
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
+    let mut alerts = Vec::new();
+    let mut links = Vec::new();
+    let rules: Value = serde_saphyr::from_str(&read("deploy/dashboards/alerts.yaml")).unwrap();
+    below(&rules, "alert", &mut alerts);
+    below(&rules, "runbook", &mut links);
+    let page = read("docs/guide/runbooks.md");
+    let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(alerts, headings, "in the same order");
+    let anchors = alerts
+        .iter()
+        .map(|alert| format!("docs/guide/runbooks.md#{}", alert.to_lowercase()));
+    assert_eq!(links, anchors.collect::<Vec<_>>());
+}
+
+#[test]
+fn metrics_are_told_from_labels_and_functions() {
+    let found = metrics(r#"histogram_quantile(0.9, sum by (le) (rate(a_b_bucket{c_d="e_f"}[5m]))) > g_h"#);
+    assert_eq!(found, ["a_b_bucket", "g_h"].map(str::to_owned).into());
+}

@@ -1,0 +1,124 @@
+//! `cloudwit install` on a real API server.
+
+use std::fs;
+
+use cloudwit_suite::root;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use cloudwit_test_support::guests;
+
+use crate::cluster::Cluster;
+
+/// Has the API server check an object in all strictness, without keeping it.
+async fn check(client: &Client, object: &Value) -> Result<(), String> {
+    let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+    let resource = ApiResource::from_gvk(&kind);
+    let name = object.metadata.name.clone().unwrap();
+    let api: Api<DynamicObject> = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let params = PatchParams {
+        dry_run: true,
+        ..PatchParams::apply("check").validation_strict()
+    };
+    let checked = api.patch(&name, &params, &Patch::Apply(&object)).await;
+    checked
+        .map(|_| ())
+        .map_err(|error| format!("{} {name}: {error}", kind.kind))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn installing_is_repeatable_respects_others_and_refuses_what_would_not_run() {
+    let cluster = Cluster::new(&[]).await;
+    let again = cluster.install(&["--apply"]);
+    assert!(again.contains("Deployment cloudwit applied"), "{again}");
+
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let scaled = json!({ "spec": { "replicas": 1 } });
+    deployments
+        .patch("cloudwit", &PatchParams::default(), &Patch::Merge(scaled))
+        .await
+        .unwrap();
+    let refused = cluster.install(&["--apply"]);
+    assert!(
+        refused.contains(".spec.replicas") && refused.contains("--force-conflicts takes them over"),
+        "{refused}"
+    );
+    let forced = cluster.install(&["--apply", "--force-conflicts"]);
+    assert!(forced.contains("Deployment cloudwit applied"), "{forced}");
+    let deployment = deployments.get("cloudwit").await.unwrap();
+    assert_eq!(deployment.spec.replicas, Some(2));
+
+    let printed = cluster.install(&[]);
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&printed).unwrap();
+    assert!(objects.len() > 8, "{printed}");
+    for object in &objects {
+        let checked = check(&cluster.client, object).await;
+        // A conflict with the manager of the installed ones is right here.
+        assert!(
+            checked.is_ok() || checked.as_ref().is_err_and(|error| error.contains("conflict")),
+            "{checked:?}"
+        );
+    }
+
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let before = maps.get("cloudwit-config").await.unwrap();
+    fs::write(cluster.file("sim.wasm"), "no component").unwrap();
+    let said = cluster.install(&["--apply"]);
+    assert!(said.contains("provider sim: ") && said.contains("sim.wasm"), "{said}");
+    let good = tokio::task::spawn_blocking(|| guests::provider("sim"));
+    fs::copy(good.await.unwrap(), cluster.file("sim.wasm")).unwrap();
+    let file = cluster.file("cloudwit.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("{\"endpoint\": ", "{\"endpint\": ")).unwrap();
+    let said = cluster.install(&["--apply"]);
+    assert!(
+        said.contains("endpint"),
+        "the provider itself refuses its configuration: {said}"
+    );
+    assert!(!said.contains("applied"), "{said}");
+    assert_eq!(
+        maps.get("cloudwit-config").await.unwrap(),
+        before,
+        "nothing was written"
+    );
+}
+
+#[tokio::test]
+async fn the_chart_with_everything_on_is_valid() {
+    let client = cloudwit_test_support::ApiServer::shared().await.client();
+    let text = fs::read_to_string(root().join("deploy/chart/.snapshots/full.yaml")).unwrap();
+    let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    // Its kind comes with the Prometheus Operator, which is not there.
+    objects.retain(|object| object["kind"] != "ServiceMonitor");
+    assert!(objects.len() > 9, "{}", objects.len());
+    for object in &objects {
+        check(&client, object).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_config_map_holds_as_much_as_install_believes() {
+    let client = cloudwit_test_support::ApiServer::shared().await.client();
+    let maps: Api<ConfigMap> = Api::namespaced(client, "kube-system");
+    let create = async |size: usize| {
+        let content = ByteString(vec![b'x'; size]);
+        let map = ConfigMap {
+            binary_data: Some([("sim.wasm".to_owned(), content)].into()),
+            metadata: serde_json::from_value(json!({ "name": format!("of-{size}") })).unwrap(),
+            ..ConfigMap::default()
+        };
+        maps.create(&PostParams::default(), &map).await
+    };
+    create(1 << 20).await.unwrap();
+    let refused = create((1 << 20) + 1).await.unwrap_err().to_string();
+    assert!(refused.contains("1048576"), "{refused}");
+}
