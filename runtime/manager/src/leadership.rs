@@ -336,6 +336,11 @@ pub struct LeadershipHealth {
 }
 
 impl LeadershipHealth {
+    /// Whether this process leads, for any of its controllers.
+    pub fn leads(&self) -> bool {
+        self.terms.iter().any(Leadership::is_leading)
+    }
+
     /// Fails when this process believes to lead but has not renewed for the lease duration and 20 s. Replicas that wait are healthy.
     ///
     /// # Errors
