@@ -105,6 +105,8 @@ async fn cloudwit() -> ExitCode {
         print!("{text}");
         return ExitCode::SUCCESS;
     }
+    let as_lines = args.logging.logging_format == logging_args::LogFormat::Json;
+    let mut logs = false;
     let ended = match args.command {
         // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
@@ -113,6 +115,7 @@ async fn cloudwit() -> ExitCode {
             let identity = clock::identity();
             // A bad flag of the exporter is told by the checks of `run`, with all others.
             let traces = trace_export::Traces::of(&args.tracing, &identity);
+            logs = true;
             let verbosity = telemetry::init(&args.logging, traces.as_ref().ok().and_then(Option::as_ref));
             for note in flag_checks::without_effect(&matches)
                 .into_iter()
@@ -127,6 +130,11 @@ async fn cloudwit() -> ExitCode {
     };
     match ended {
         Ok(code) => code,
+        // Whoever reads JSON reads lines of it to the last one.
+        Err(error) if logs && as_lines => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
         Err(error) => {
             eprintln!("cloudwit: {error:#}");
             ExitCode::FAILURE
