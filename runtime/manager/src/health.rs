@@ -15,6 +15,8 @@ use crate::health_slis::Slis;
 pub enum State {
     /// Well.
     Healthy,
+    /// Well, and this is how it stands.
+    Standing(String),
     /// Well, and something needs attention.
     Warning(String),
     /// Not well.
@@ -113,6 +115,11 @@ impl Checks {
         &self.slis
     }
 
+    /// How everything is now, without counting it as a look.
+    pub fn states(&self) -> Vec<Check> {
+        self.sources.iter().flat_map(|source| source()).collect()
+    }
+
     /// Makes the checks of a page.
     pub fn look(&self, page: Page, wish: &Wish) -> (StatusCode, String) {
         let mut checks = vec![Check::live("ping", State::Healthy)];
@@ -164,8 +171,9 @@ fn write(page: Page, wish: &Wish, checks: &[Check]) -> (StatusCode, String) {
 
 fn line(check: &Check, reasons: bool) -> String {
     match &check.state {
+        State::Standing(how) if reasons => format!("[+]{} ok: {how}\n", check.name),
         State::Warning(why) if reasons => format!("[+]{} ok, but: {why}\n", check.name),
-        State::Healthy | State::Warning(_) => format!("[+]{} ok\n", check.name),
+        State::Healthy | State::Standing(_) | State::Warning(_) => format!("[+]{} ok\n", check.name),
         State::Failed(why) if reasons => format!("[-]{} failed: {why}\n", check.name),
         State::Failed(_) => format!("[-]{} failed: reason withheld\n", check.name),
     }
@@ -192,10 +200,17 @@ pub fn of_controllers(health: &cloudwit_controllers::Health) -> Vec<Check> {
     checks
 }
 
-/// The check `leaderElection`.
+/// The check `leaderElection`, which also says whether this replica leads: only that one does any work.
 pub fn of_leadership(health: crate::leadership::LeadershipHealth) -> impl Fn() -> Vec<Check> + Send + Sync {
     move || {
-        let state = health.check().map_or_else(State::Failed, |()| State::Healthy);
+        let standing = if health.leads() {
+            "this replica leads"
+        } else {
+            "another replica leads, or none yet"
+        };
+        let state = health
+            .check()
+            .map_or_else(State::Failed, |()| State::Standing(standing.into()));
         vec![Check::live("leaderElection", state)]
     }
 }
