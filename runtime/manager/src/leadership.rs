@@ -23,6 +23,7 @@ use crate::clock;
 use crate::duration::GoDuration;
 use crate::leader_migration::{Migration, Placement};
 use crate::lease::{Candidate, LeaseSettings};
+use crate::lease_board::LeaseBoard;
 use crate::lease_metrics::ElectionMetrics;
 use crate::lease_plan::Timing;
 
@@ -229,6 +230,7 @@ impl Candidates {
             tasks: JoinSet::new(),
             stop,
             terms: vec![self.main.1.clone()],
+            boards: Vec::new(),
             lease_duration: Duration::ZERO,
         };
         let (Some(election), Some(term)) = (self.election, self.main.0) else {
@@ -237,7 +239,7 @@ impl Candidates {
         candidacy.lease_duration = election.timing.lease_duration;
         let metrics = ElectionMetrics::new(registry);
         let client = server.client("leader-election").context("no client for the election")?;
-        let candidate = |name: String, term| {
+        let candidate = |name: String, term, board: LeaseBoard| {
             let metrics = metrics.of(&name);
             let settings = LeaseSettings {
                 name,
@@ -245,12 +247,16 @@ impl Candidates {
                 identity: self.identity.clone(),
                 timing: election.timing,
             };
-            Candidate::new(settings, client.clone(), clock::since_boot(), term, metrics)
+            Candidate::new(settings, client.clone(), clock::since_boot(), term, metrics, board)
         };
-        candidacy.enter(candidate(election.name.clone(), term), None);
+        let board = LeaseBoard::new(&election.namespace, &election.name, self.main.1.clone());
+        candidacy.boards.push(board.clone());
+        candidacy.enter(candidate(election.name.clone(), term, board), None);
         if let (Some(migration), Some((term, leadership))) = (&election.migration, self.migrated) {
             // Only who leads the process competes for the migrated controllers, as upstream does it.
-            candidacy.enter(candidate(migration.lease.clone(), term), Some(self.main.1));
+            let board = LeaseBoard::new(&election.namespace, &migration.lease, leadership.clone());
+            candidacy.boards.push(board.clone());
+            candidacy.enter(candidate(migration.lease.clone(), term, board), Some(self.main.1));
             candidacy.terms.push(leadership);
         }
         Ok(candidacy)
@@ -262,10 +268,16 @@ pub struct Candidacy {
     tasks: JoinSet<Option<String>>,
     stop: CancellationToken,
     terms: Vec<Leadership>,
+    boards: Vec<LeaseBoard>,
     lease_duration: Duration,
 }
 
 impl Candidacy {
+    /// The Leases that are competed for, the main one first; none without an election.
+    pub fn boards(&self) -> Vec<LeaseBoard> {
+        self.boards.clone()
+    }
+
     fn enter(&mut self, mut candidate: Candidate, after: Option<Leadership>) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {

@@ -17,6 +17,7 @@ use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
+use crate::lease_board::LeaseBoard;
 use crate::lease_metrics::LeaseMetrics;
 use crate::lease_plan::{self, Seen, Step, Timing};
 
@@ -46,6 +47,8 @@ pub struct Candidate {
     clock: Clock,
     term: Term,
     metrics: LeaseMetrics,
+    /// Shows to people what was seen.
+    board: LeaseBoard,
     seen: Option<Seen>,
     /// Until then we lead; none before.
     until: Option<Duration>,
@@ -64,7 +67,14 @@ enum Attempt {
 
 impl Candidate {
     /// A candidate that does nothing yet.
-    pub fn new(settings: LeaseSettings, client: Client, clock: Clock, term: Term, metrics: LeaseMetrics) -> Self {
+    pub fn new(
+        settings: LeaseSettings,
+        client: Client,
+        clock: Clock,
+        term: Term,
+        metrics: LeaseMetrics,
+        board: LeaseBoard,
+    ) -> Self {
         Self {
             leases: Api::namespaced(client.clone(), &settings.namespace),
             events: Api::namespaced(client, &settings.namespace),
@@ -72,6 +82,7 @@ impl Candidate {
             clock,
             term,
             metrics,
+            board,
             seen: None,
             until: None,
             told: None,
@@ -172,6 +183,7 @@ impl Candidate {
         let limit = self.settings.timing.request_limit();
         let found = within(limit, self.leases.get_opt(&self.settings.name)).await?;
         let now = (self.clock)();
+        self.board.see(found.as_ref());
         self.seen = found.map(|lease| Seen::look(self.seen.take(), lease, now));
         let next = self.next(self.seen.as_ref());
         self.carry_out(next).await
@@ -208,6 +220,7 @@ impl Candidate {
                 within(limit, self.leases.create(&PostParams::default(), &lease)).await?
             }
         };
+        self.board.see(Some(&lease));
         self.seen = Some(Seen { lease, since: sent });
         Ok(Attempt::Ours(sent))
     }

@@ -43,6 +43,7 @@ mod install_tests;
 mod leader_migration;
 mod leadership;
 mod lease;
+mod lease_board;
 mod lease_metrics;
 mod lease_plan;
 mod logging_args;
