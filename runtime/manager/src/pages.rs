@@ -12,8 +12,9 @@ use cloudwit_controllers::Explain;
 use prometheus_client::registry::Registry;
 
 use crate::health::{Checks, Page, Wish};
+use crate::status_source::StatusSource;
 use crate::telemetry::Verbosity;
-use crate::{explain_pages, metrics_page};
+use crate::{explain_pages, metrics_page, status_pages};
 
 /// Marks a request whose sender may see the reasons of failures.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub struct Pages {
     pub checks: Checks,
     /// What objects wait for.
     pub explain: Explain,
+    /// What the status page shows.
+    pub status: StatusSource,
     /// The answer of `/configz`.
     pub configz: Arc<serde_json::Value>,
     /// The switch behind `/debug/flags/v`; none without `--profiling`.
@@ -37,6 +40,7 @@ pub struct Pages {
 /// All pages.
 pub fn router(pages: Pages) -> Router {
     let explain = explain_pages::router(pages.explain.clone());
+    let status = status_pages::router(pages.status.clone());
     let mut router = Router::new()
         .route("/healthz", get(|s, q, t| health(Page::Healthz, s, q, t)))
         .route("/livez", get(|s, q, t| health(Page::Livez, s, q, t)))
@@ -59,6 +63,7 @@ pub fn router(pages: Pages) -> Router {
         .fallback(|| async { (StatusCode::NOT_FOUND, "404 page not found\n") })
         .with_state(pages)
         .merge(explain)
+        .merge(status)
 }
 
 type Trust = Option<Extension<Trusted>>;

@@ -1,0 +1,62 @@
+//! `/` and `/status.json`: the same facts for people and for programs.
+//!
+//! They name Nodes, Services, hosts and the provider's last words, so they are for those who have said who they are, also where somebody
+//! opened these paths with `--authorization-always-allow-paths`.
+
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Json, Router};
+
+use crate::pages::Trusted;
+use crate::status_page;
+use crate::status_source::StatusSource;
+
+/// Nobody keeps these pages, frames them or takes them for something else.
+const HEADERS: [(header::HeaderName, &str); 4] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+];
+
+/// The pages.
+pub fn router(source: StatusSource) -> Router {
+    Router::new()
+        .route("/", get(people))
+        .route("/status.json", get(programs))
+        .with_state(source)
+}
+
+type Trust = Option<Extension<Trusted>>;
+
+async fn people(State(source): State<StatusSource>, RawQuery(query): RawQuery, trusted: Trust) -> Response {
+    if trusted.is_none() {
+        return unknown();
+    }
+    let nonce = format!("{:032x}", rand::random::<u128>());
+    let renews = query.as_deref() != Some("renew=off");
+    let page = status_page::page(&source.look(), &nonce, renews);
+    let policy = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, status_page::policy(&nonce)),
+    ];
+    (HEADERS, policy, page).into_response()
+}
+
+async fn programs(State(source): State<StatusSource>, trusted: Trust) -> Response {
+    if trusted.is_none() {
+        return unknown();
+    }
+    (HEADERS, Json(source.look())).into_response()
+}
+
+fn unknown() -> Response {
+    (
+        StatusCode::FORBIDDEN,
+        HEADERS,
+        "say who you are: the status is not for everybody\n",
+    )
+        .into_response()
+}
