@@ -29,6 +29,8 @@ pub(crate) struct Artifact {
     pub bytes: Vec<u8>,
     /// SHA-256 of the component, unpacked, in lower-case hexadecimal: the same however it is packed.
     pub digest: String,
+    /// Size of the file, as it was read, in bytes.
+    pub file_bytes: u64,
 }
 
 impl Artifact {
@@ -67,7 +69,11 @@ impl Artifact {
         };
         recognise(file, &bytes)?;
         let digest = hex(digest(&SHA256, &bytes).as_ref());
-        Ok(Self { bytes, digest })
+        Ok(Self {
+            bytes,
+            digest,
+            file_bytes: size,
+        })
     }
 }
 

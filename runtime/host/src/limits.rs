@@ -44,9 +44,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Finds all values that make no sense. `max_memory_bytes` is
+    /// Finds all values that make no sense, a sentence each. `max_memory_bytes` is
     /// [`HostOptions::max_memory_bytes`](crate::HostOptions).
-    pub(crate) fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
+    pub fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
         const PAGE: u64 = 64 << 10;
         let most = u64::try_from(max_memory_bytes).unwrap_or(u64::MAX);
         let mut problems = Vec::new();

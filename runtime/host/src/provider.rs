@@ -82,6 +82,16 @@ impl Provider {
         self.0.adapter.contract().to_string()
     }
 
+    /// The names of all it exports and of all it imports, with their versions.
+    pub fn interfaces(&self) -> (Vec<String>, Vec<String>) {
+        let component = &self.code().component;
+        let (kind, engine) = (component.component_type(), component.engine());
+        (
+            kind.exports(engine).map(|(name, _)| name.to_owned()).collect(),
+            kind.imports(engine).map(|(name, _)| name.to_owned()).collect(),
+        )
+    }
+
     /// What it would like to be granted, with the configuration it has, and is not.
     pub fn lacking(&self) -> Vec<Lack> {
         wishes::lacking(&self.0.description, &self.env().grants)

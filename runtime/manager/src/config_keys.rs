@@ -35,8 +35,8 @@ pub enum Shape {
     Whole(u64, u64),
     /// A number.
     Decimal,
-    /// `500ms`, `5s`, `1m 30s`.
-    Duration,
+    /// `500ms`, `5s`, `1m 30s`, from the first to the second, in milliseconds.
+    Duration(u64, u64),
     /// A list.
     List(&'static Shape),
     /// Texts under keys of the operator's choice.
@@ -248,13 +248,13 @@ const LIMITS: Shape = Shape::Keys(&[
     ),
     key(
         "cpuTime",
-        Shape::Duration,
+        Shape::Duration(10, 600_000),
         "5s",
         "CPU time of one call, 10ms to 10m. Waiting for the cloud does not count.",
     ),
     key(
         "wallTime",
-        Shape::Duration,
+        Shape::Duration(100, 3_600_000),
         "60s",
         "Time of one call, waiting included, 100ms to 1h.",
     ),
@@ -371,14 +371,8 @@ impl Check<'_> {
                     &format!("{number} is out of range; give {least} to {most}"),
                 );
             }
-            (Shape::Duration, Value::Text(text)) if text.parse::<SignedDuration>().is_err() => {
-                self.wrong(
-                    tree.line,
-                    path,
-                    &format!("{text:?} is no duration; write for example 5s or 500ms"),
-                );
-            }
-            (Shape::Text | Shape::Duration | Shape::Word(_), Value::Text(_))
+            (Shape::Duration(least, most), Value::Text(text)) => self.duration(tree.line, path, text, *least, *most),
+            (Shape::Text | Shape::Word(_), Value::Text(_))
             | (Shape::Flag, Value::Flag(_))
             | (Shape::Whole(..), Value::Whole(_))
             | (Shape::Decimal, Value::Whole(_) | Value::Decimal(_)) => {}
@@ -399,6 +393,16 @@ impl Check<'_> {
                     ),
                 );
             }
+        }
+    }
+
+    fn duration(&mut self, line: u64, path: &str, text: &str, least: u64, most: u64) {
+        let Ok(duration) = text.parse::<SignedDuration>() else {
+            let what = format!("{text:?} is no duration; write for example 5s or 500ms");
+            return self.wrong(line, path, &what);
+        };
+        if !(i128::from(least)..=i128::from(most)).contains(&duration.as_millis()) {
+            self.wrong(line, path, &format!("{text} is out of range; give {least} to {most} ms"));
         }
     }
 
@@ -434,7 +438,7 @@ impl Shape {
             Self::Flag => "true or false".into(),
             Self::Whole(..) => "a whole number".into(),
             Self::Decimal => "a number".into(),
-            Self::Duration => "a duration such as 5s or 500ms".into(),
+            Self::Duration(..) => "a duration such as 5s or 500ms".into(),
             Self::List(_) => "a list".into(),
             Self::Texts => "a map of texts".into(),
             Self::Keys(_) => "a map".into(),

@@ -130,6 +130,46 @@ fn defaults_in_the_table_are_those_of_the_types() {
     );
 }
 
+/// What is told with a line when the file is read, and what is refused when a provider is loaded, are the same.
+#[test]
+fn ranges_in_the_table_are_those_of_the_host() {
+    use cloudwit_host::{HostOptions, Limits};
+
+    let Shape::Keys(keys) = LIMITS else {
+        panic!("{LIMITS:?}")
+    };
+    for key in keys {
+        let (least, most, unit) = match key.shape {
+            Shape::Whole(least, most) => (least, most, ""),
+            Shape::Duration(least, most) => (least, most, "ms"),
+            ref other => panic!("{other:?}"),
+        };
+        let below = least.checked_sub(1);
+        for (value, fits) in [
+            (below, false),
+            (Some(least), true),
+            (Some(most), true),
+            (Some(most + 1), false),
+        ] {
+            let Some(value) = value else { continue };
+            let limits: Limits = serde_saphyr::from_str(&format!("{}: {value}{unit}\n", key.name)).unwrap();
+            let at_load = limits.problems(HostOptions::default().max_memory_bytes);
+            assert_eq!(at_load.is_empty(), fits, "{}: {value}{unit}: {at_load:?}", key.name);
+            let text = format!(
+                "{HEAD}providers:\n  - name: a\n    component: a.wasm\n    limits:\n      {}: {value}{unit}\n",
+                key.name
+            );
+            let found = of(&text);
+            assert_eq!(found.is_empty(), fits, "{found:?}");
+            let told = format!(
+                "c.yaml:7: providers[0].limits.{}: {value}{unit} is out of range; give {least} to {most}",
+                key.name
+            );
+            assert!(fits || found[0].starts_with(&told), "{found:?}");
+        }
+    }
+}
+
 /// `CLOUDWIT_UPDATE=1 cargo test -p cloudwit config_keys` writes them anew.
 #[test]
 fn the_shipped_schema_and_the_reference_page_are_up_to_date() {

@@ -20,7 +20,7 @@ fn shape(of: &Shape) -> Value {
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Shape::Decimal => json!({ "type": "number" }),
-        Shape::Duration => json!({ "type": "string", "examples": ["5s", "500ms", "1m 30s"] }),
+        Shape::Duration(..) => json!({ "type": "string", "examples": ["5s", "500ms", "1m 30s"] }),
         Shape::List(items) => json!({ "type": "array", "items": shape(items) }),
         Shape::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Shape::Keys(keys) => {

@@ -54,6 +54,21 @@ pub enum Command {
                       --provider-settings=settings.yaml --cluster-cidr=10.244.0.0/16 -- --v=2"
     )]
     Install(Box<crate::install::InstallArgs>),
+
+    /// Check a configuration file.
+    #[command(subcommand)]
+    Config(crate::config_check::ConfigCommand),
+
+    /// Say what a component is, can be asked, and would like to be granted.
+    ///
+    /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
+    /// words of the start.
+    #[command(
+        after_help = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
+                            2  the command line makes no sense\n\n\
+                            Examples:\n  cloudwit inspect sim.wasm\n  cloudwit inspect sim.wasm.zst --cloud-config=sim.json -o json"
+    )]
+    Inspect(crate::inspect::InspectArgs),
 }
 
 /// Flags and arguments of `explain`.

@@ -27,6 +27,14 @@ impl ClusterView for NoCluster {
     }
 }
 
+/// For providers that are tried where there is no cluster.
+pub fn no_cluster() -> Outside {
+    Outside {
+        events: Arc::new(NoCluster),
+        cluster: Arc::new(NoCluster),
+    }
+}
+
 /// What the components and the providers themselves find wrong. Grants that a provider would like to have and lacks are told as warnings on
 /// standard error, as the process in the cluster does in its log.
 pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec<String>> {
@@ -35,10 +43,7 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
         return Ok(Vec::new());
     }
     let host = Host::new(HostOptions::default(), &mut Registry::default())?;
-    let outside = Outside {
-        events: Arc::new(NoCluster),
-        cluster: Arc::new(NoCluster),
-    };
+    let outside = no_cluster();
     let mut mistakes = Vec::new();
     for source in &bundle.sources {
         let name = &source.settings.name;

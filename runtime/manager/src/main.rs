@@ -12,6 +12,7 @@ mod clock;
 mod cluster_args;
 mod command_line;
 mod config;
+mod config_check;
 mod config_file;
 mod config_keys;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod go_values;
 mod health;
 mod health_slis;
 mod html;
+mod inspect;
 mod install;
 mod install_apply;
 mod install_bundle;
@@ -118,6 +120,8 @@ async fn cloudwit() -> ExitCode {
         // No log: its answer is all that is wanted.
         Some(explain::Command::Explain(args)) => explain::run(args).await,
         Some(explain::Command::Install(args)) => install::run(*args).await,
+        Some(explain::Command::Config(command)) => config_check::run(&command),
+        Some(explain::Command::Inspect(args)) => inspect::run(args).await,
         None => {
             let identity = clock::identity();
             // A bad flag of the exporter is told by the checks of `run`, with all others.

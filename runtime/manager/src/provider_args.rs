@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 /// Flags about the provider.
+/// Where components are, unless --provider-dir says otherwise.
+pub const PROVIDER_DIR: &str = "/etc/cloudwit/providers";
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Provider")]
 pub struct ProviderArgs {
@@ -11,7 +14,7 @@ pub struct ProviderArgs {
     pub cloud_provider: String,
 
     /// Folder with the provider components, such as a ConfigMap mount.
-    #[arg(long, value_name = "DIR", default_value = "/etc/cloudwit/providers")]
+    #[arg(long, value_name = "DIR", default_value = PROVIDER_DIR)]
     pub provider_dir: PathBuf,
 
     /// The provider's own configuration, handed to it as it is.
