@@ -96,7 +96,7 @@ impl StatusSource {
     fn failed_checks(&self) -> Vec<FailedCheck> {
         let failed = |check: crate::health::Check| match check.state {
             State::Failed(why) => Some(FailedCheck { name: check.name, why }),
-            State::Healthy | State::Warning(_) => None,
+            State::Healthy | State::Standing(_) | State::Warning(_) => None,
         };
         self.checks.states().into_iter().filter_map(failed).collect()
     }
