@@ -45,7 +45,7 @@ pub struct Settings {
     pub controllers: Vec<Controller>,
     /// Pod ranges of the cluster.
     pub cluster_cidrs: Vec<IpNet>,
-    /// How replicas find out who works; none for a process that is alone.
+    /// How replicas find out who works; none for a process that is alone, and for a dry run, which changes nothing.
     pub election: Option<Election>,
 }
 
@@ -81,7 +81,8 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
         routing: configured.routing,
         controllers,
         cluster_cidrs,
-        election,
+        // A dry run beside the process that works must neither wait for its Lease nor take it when that process is replaced.
+        election: election.filter(|_| !args.controllers.dry_run),
     })
 }
 

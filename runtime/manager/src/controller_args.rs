@@ -62,7 +62,8 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub route_reconciliation_period: GoDuration,
 
-    /// Run all loops and call the provider's read functions, but write nothing: log what would be written.
+    /// Run all loops and call the provider's read functions, but write nothing: log what would be written. Takes no part in leader
+    /// election.
     #[arg(long)]
     pub dry_run: bool,
 }

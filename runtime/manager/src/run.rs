@@ -39,6 +39,9 @@ pub async fn run(
     let started = Timestamp::now();
     let args = Arc::new(args);
     let settings = config::resolve(&args)?;
+    if args.controllers.dry_run && args.leader_election.leader_elect {
+        tracing::info!("dry run: no part in leader election; the Lease is neither waited for nor taken");
+    }
     let traces = traces?;
     // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
     if rustls::crypto::ring::default_provider().install_default().is_err() {

@@ -8,6 +8,7 @@ use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{CLUSTER_NAME, Deployment, TOKEN};
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
@@ -24,7 +25,9 @@ const WRITES: [Operation; 5] = [
 ];
 
 /// What a dry run has to say here, each once.
-const EXPECTED: [&str; 18] = [
+const EXPECTED: [&str; 19] = [
+    // It does not wait for the Lease.
+    "dry run: no part in leader election",
     // A Node joins, another one's machine is gone.
     "purpose=\"end the initialisation\"",
     "purpose=\"its machine is gone\"",
@@ -83,12 +86,12 @@ impl Scene {
         scene
     }
 
-    /// A real run, which makes two load balancers.
+    /// A real run, which makes two load balancers. It is killed as the leader that it is.
     async fn work_before(&self) {
         for name in ["made", "leaving"] {
             ServiceBuilder::new(name).create(&self.client).await.unwrap();
         }
-        let before = self.start(&[]);
+        let before = self.start(&["--leader-elect=true"]);
         eventually(SOON, "both are ready", || async {
             let services = self.services().list(&ListParams::default()).await.unwrap();
             let ready = |service: &&Service| {
@@ -108,6 +111,12 @@ impl Scene {
 
     fn services(&self) -> Api<Service> {
         Api::default_namespaced(self.client.clone())
+    }
+
+    /// The Lease, which the leader of before still holds and nobody else may touch.
+    async fn lease(&self) -> Lease {
+        let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
+        leases.get("cloud-controller-manager").await.unwrap()
     }
 
     /// What changes while no Cloudwit runs: all of it is work for the next one.
@@ -161,10 +170,12 @@ impl Scene {
 async fn a_dry_run_tells_every_write_once_and_makes_none() {
     let scene = Scene::new().await;
     scene.change().await;
-    let (in_cloud, before) = (in_cloud(&scene.cloud), scene.written().await);
+    let (in_cloud, before, lease) = (in_cloud(&scene.cloud), scene.written().await, scene.lease().await);
+    assert!(lease.spec.clone().unwrap().holder_identity.is_some(), "{lease:?}");
     scene.cloud.reset_counters();
     let flags = [
         "--dry-run",
+        "--leader-elect=true",
         "--node-monitor-period=1s",
         "--route-reconciliation-period=1s",
         "--service-drift-period=2s",
@@ -215,6 +226,7 @@ async fn a_dry_run_tells_every_write_once_and_makes_none() {
     let (mut objects, events) = scene.written().await;
     objects.retain(|(name, _)| name != "late");
     assert_eq!((objects, events), before);
+    assert_eq!(scene.lease().await, lease, "it is no candidate");
     assert_eq!(cloudwit.ended().unwrap(), None);
 }
 
