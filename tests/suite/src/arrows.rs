@@ -86,8 +86,9 @@ const RULES: [Rule; 7] = [
     Rule {
         folder: "guest-sdk",
         ours: &[],
-        // ring stands in for the host's keys in tests that run natively; it is no part of a component.
-        outside: Outside::Only(&["serde", "serde_json", "wit-bindgen", "wasip2", "ring"]),
+        // ring stands in for the host's keys in tests that run natively; it is no part of a component. granit-parser, of pure Rust,
+        // is in a component whose author asks for YAML.
+        outside: Outside::Only(&["serde", "serde_json", "wit-bindgen", "wasip2", "ring", "granit-parser"]),
         why: "what every provider carries is small and knows nothing of the runtime",
     },
     Rule {
@@ -125,7 +126,8 @@ fn violations_of(one: &Crate, crates: &[Crate]) -> Vec<Violation> {
         )];
     };
     let wrong = |dependency: &&String| match crates.iter().find(|other| other.name == **dependency) {
-        Some(_) => !rule.ours.contains(&dependency.as_str()),
+        // Its own tests name it once more, with all its features.
+        Some(other) => other.name != one.name && !rule.ours.contains(&dependency.as_str()),
         None => match rule.outside {
             Outside::Only(names) => !names.contains(&dependency.as_str()),
             Outside::AllBut(names) => names.iter().any(|name| fits(name, dependency)),
@@ -181,7 +183,11 @@ mod tests {
                 "cloudwit",
                 &["cloudwit-model", "cloudwit-controllers", "cloudwit-host"],
             ),
-            made_up("guest-sdk", "cloudwit-guest-sdk", &["serde", "wit-bindgen"]),
+            made_up(
+                "guest-sdk",
+                "cloudwit-guest-sdk",
+                &["serde", "wit-bindgen", "cloudwit-guest-sdk"],
+            ),
             made_up(
                 "providers/sim",
                 "cloudwit-provider-sim",
