@@ -111,6 +111,7 @@ struct Shared {
     upstream: Client,
     changes: Mutex<Vec<Instant>>,
     stops: Mutex<Vec<Stop>>,
+    refusals: Mutex<Vec<(Point, StatusCode)>>,
 }
 
 impl Shared {
@@ -120,6 +121,12 @@ impl Shared {
 
     fn stop(&self, parts: &Parts, body: &Bytes) -> Option<Stop> {
         self.stops().iter().find(|stop| stop.point.fits(parts, body)).cloned()
+    }
+
+    fn refusal(&self, parts: &Parts, body: &Bytes) -> Option<StatusCode> {
+        let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = refusals.iter().find(|(point, _)| point.fits(parts, body));
+        found.map(|(_, status)| *status)
     }
 
     async fn pass_on(&self, mut parts: Parts, body: Bytes) -> Response {
@@ -159,6 +166,7 @@ impl Gate {
             upstream,
             changes: Mutex::default(),
             stops: Mutex::default(),
+            refusals: Mutex::default(),
         });
         let app = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
@@ -196,9 +204,17 @@ impl Gate {
         stop
     }
 
+    /// From now on, answers all requests of this kind with this status, as a server does that knows no such thing.
+    pub fn refuse(&self, point: Point, status: StatusCode) {
+        let mut refusals = self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.push((point, status));
+    }
+
     /// From now on, passes everything on. What was stopped stays so.
     pub fn open(&self) {
         self.shared.stops().clear();
+        let mut refusals = self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.clear();
     }
 
     /// Lets the requests that were stopped before they arrived arrive now, after their sender has died. Gives the status of each
@@ -224,6 +240,9 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::BAD_REQUEST.into_response();
     };
+    if let Some(status) = shared.refusal(&parts, &body) {
+        return status.into_response();
+    }
     let Some(stop) = shared.stop(&parts, &body) else {
         return shared.pass_on(parts, body).await;
     };
@@ -297,6 +316,17 @@ mod tests {
         ] {
             assert_eq!(contains_whole(target, text), fits, "{text} in {target}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_has_no_effect() {
+        let (gate, client, effects) = stage().await;
+        gate.refuse(Point::before(Method::POST, "x=1"), StatusCode::UNPROCESSABLE_ENTITY);
+        let refused = client.request_text(request("a")).await.unwrap_err();
+        assert!(matches!(refused, kube::Error::Api(status) if status.code == 422));
+        assert_eq!(effects.load(Ordering::SeqCst), 0);
+        gate.open();
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
     }
 
     #[tokio::test]

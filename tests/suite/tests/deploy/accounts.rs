@@ -41,6 +41,10 @@ async fn a_days_work(cluster: &Cluster) -> Vec<Request> {
     for (deed, asked) in &asked {
         eventually(SOON, &format!("{deed:?}"), || asked.done(cluster, &running)).await;
     }
+    drop(running);
+    let older = cluster.start_on_older_api_server().await;
+    let asked = Deed::InitialisesNode.ask(cluster).await;
+    eventually(SOON, "a Node on an older API server", || asked.done(cluster, &older)).await;
     since.requests(USER)
 }
 

@@ -11,11 +11,14 @@ use std::time::Duration;
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::TOKEN;
+use cloudwit_test_support::gate::{Gate, Point};
 use cloudwit_test_support::{ApiServer, guests, programs};
+use http::{Method, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount, Volume};
 use kube::api::PostParams;
+use kube::config::AuthInfo;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -56,6 +59,8 @@ pub struct Running {
     pub process: Child,
     /// Its pages.
     pub https: String,
+    /// Where it has an older API server.
+    _gate: Option<Gate>,
 }
 
 impl Cluster {
@@ -125,6 +130,21 @@ impl Cluster {
 
     /// Starts the process as the Deployment in the cluster says.
     pub async fn start(&self) -> Running {
+        self.start_on(None).await
+    }
+
+    /// The same on an API server that does not stream lists, as before Kubernetes 1.32.
+    pub async fn start_on_older_api_server(&self) -> Running {
+        let mut config = self.server.config();
+        // The process says itself who it is.
+        config.auth_info = AuthInfo::default();
+        let gate = Gate::to(Client::try_from(config).unwrap()).await.unwrap();
+        let streamed = Point::before(Method::GET, "sendInitialEvents=true");
+        gate.refuse(streamed, StatusCode::UNPROCESSABLE_ENTITY);
+        self.start_on(Some(gate)).await
+    }
+
+    async fn start_on(&self, gate: Option<Gate>) -> Running {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), "kube-system");
         let pod = deployments.get("cloudwit").await.unwrap().spec.template.spec.unwrap();
         let container = &pod.containers[0];
@@ -161,7 +181,7 @@ impl Cluster {
             .flatten()
             .map(|argument| inside(argument))
             .collect();
-        let kubeconfig = self.kubeconfig(&root).await.display().to_string();
+        let kubeconfig = self.kubeconfig(&root, gate.as_ref()).await.display().to_string();
         for flag in ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"] {
             arguments.push(format!("--{flag}={kubeconfig}"));
         }
@@ -172,6 +192,7 @@ impl Cluster {
         Running {
             process: Child::start(&programs::cloudwit(), &arguments, &root.join("log")).unwrap(),
             https: format!("https://127.0.0.1:{port}"),
+            _gate: gate,
         }
     }
 
@@ -202,10 +223,13 @@ impl Cluster {
     }
 
     /// A kubeconfig with a token of the service account instead of the administrator's certificate.
-    async fn kubeconfig(&self, folder: &Path) -> PathBuf {
+    async fn kubeconfig(&self, folder: &Path, gate: Option<&Gate>) -> PathBuf {
         let text = fs::read_to_string(self.server.kubeconfig()).unwrap();
         let mut content: Value = serde_saphyr::from_str(&text).unwrap();
         content["users"][0]["user"] = json!({ "token": self.token("kube-system", "cloudwit").await });
+        if let Some(gate) = gate {
+            content["clusters"][0]["cluster"] = json!({ "server": gate.url() });
+        }
         let file = folder.join("kubeconfig");
         fs::write(&file, content.to_string()).unwrap();
         file

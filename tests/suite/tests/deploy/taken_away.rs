@@ -43,7 +43,11 @@ async fn without(cluster: &Cluster, all: &BTreeSet<Right>, right: &Right) {
         true => None,
         false => Some(deed.ask(cluster).await),
     };
-    let mut running = cluster.start().await;
+    let lists = right.verb == "list" && !right.in_role;
+    let mut running = match lists {
+        true => cluster.start_on_older_api_server().await,
+        false => cluster.start().await,
+    };
     let asked = match before {
         Some(asked) => asked,
         None => {
