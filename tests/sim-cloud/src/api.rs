@@ -175,8 +175,7 @@ async fn machine(State(shared): Cloud, Path(id): Path<String>) -> Answer<Machine
 }
 
 async fn balancers(State(shared): Cloud, Query(query): Query<ListQuery>) -> Answer<Page<LoadBalancer>> {
-    let mut balancers = shared.cloud.load_balancers();
-    balancers.retain(|LoadBalancer { spec, .. }| {
+    let balancers = shared.cloud.load_balancers_like(|spec| {
         fits(&query.cluster, &spec.cluster)
             && fits(&query.name, &spec.name)
             && (query.owner.is_none() || query.owner == spec.owner)

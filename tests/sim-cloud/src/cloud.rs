@@ -124,7 +124,17 @@ impl Cloud {
     }
 
     pub(crate) fn load_balancers(&self) -> Vec<LoadBalancer> {
-        self.content().load_balancers.values().map(Built::show).collect()
+        self.load_balancers_like(|_| true)
+    }
+
+    /// Those that fit. Only they are copied: each may have thousands of targets.
+    pub(crate) fn load_balancers_like(&self, fits: impl Fn(&BalancerSpec) -> bool) -> Vec<LoadBalancer> {
+        let content = self.content();
+        let balancers = content.load_balancers.values();
+        balancers
+            .filter(|balancer| fits(&balancer.spec))
+            .map(Built::show)
+            .collect()
     }
 
     pub(crate) fn load_balancer(&self, id: &str) -> Result<LoadBalancer, Refusal> {
