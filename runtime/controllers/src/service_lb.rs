@@ -1,7 +1,7 @@
 //! Services of type `LoadBalancer`: which of them to look at, and when.
 //!
 //! ```text
-//!   Service events --(worth_a_look)--> queue "service" --> workers --> next_step --> service_lb_steps: cloud, then API server
+//!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
 //!   Node events --(NodeFacts differ)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
 //!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
 //! ```
@@ -28,6 +28,7 @@ use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::service_drift::{DriftPause, watch_drift};
 use crate::service_helpers::has_cleanup_finalizer;
 use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
+use crate::service_lb_workers::work_all;
 use crate::service_metrics::Stopwatch;
 use crate::service_record::Record;
 use crate::service_targets::{NodeFacts, TargetSet, targets};
@@ -63,9 +64,7 @@ async fn run(controller: Arc<ServiceLb>) {
     controller.context.services.synced().await;
     controller.targets_now();
     let mut tasks = JoinSet::new();
-    for _ in 0..controller.context.options.service.concurrent_syncs {
-        tasks.spawn(work(controller.clone()));
-    }
+    tasks.spawn(work_all(controller.clone()));
     tasks.spawn(watch_nodes(controller.clone()));
     tasks.spawn(watch_drift(controller.clone()));
     tasks.spawn(retry_after_swaps(controller));
@@ -75,12 +74,6 @@ async fn run(controller: Arc<ServiceLb>) {
         {
             std::panic::resume_unwind(error.into_panic());
         }
-    }
-}
-
-async fn work(controller: Arc<ServiceLb>) {
-    while let Some(taken) = controller.queue.take().await {
-        controller.work_on(taken).await;
     }
 }
 
@@ -180,7 +173,9 @@ impl ServiceLb {
         standing.progress_of(Controller::ServiceLb, move || queue.progress());
         let controller = Arc::downgrade(self);
         standing.unfinished_of(Controller::ServiceLb, move || {
-            controller.upgrade().map_or_else(Vec::new, |controller| controller.unfinished())
+            controller
+                .upgrade()
+                .map_or_else(Vec::new, |controller| controller.unfinished())
         });
     }
 
@@ -189,8 +184,17 @@ impl ServiceLb {
         let records = lock(&self.records);
         let troubled = |record: &Record| record.failure().or(record.refusal()).is_some();
         let mut keys: HashSet<Key> = self.queue.keys().into_iter().collect();
-        keys.retain(|key| records.get(key).is_none_or(|record| !record.is_settled() || troubled(record)));
-        keys.extend(records.iter().filter(|(_, record)| troubled(record)).map(|(key, _)| key.clone()));
+        keys.retain(|key| {
+            records
+                .get(key)
+                .is_none_or(|record| !record.is_settled() || troubled(record))
+        });
+        keys.extend(
+            records
+                .iter()
+                .filter(|(_, record)| troubled(record))
+                .map(|(key, _)| key.clone()),
+        );
         let unfinished = |key: Key| {
             let (namespace, name) = key.split_once('/')?;
             Some(Unfinished {
@@ -223,7 +227,7 @@ impl ServiceLb {
         }
     }
 
-    async fn work_on(&self, mut taken: Taken) {
+    pub(crate) async fn work_on(&self, mut taken: Taken) {
         let span = taken.begin(Controller::ServiceLb);
         let outcome = self.sync(taken.key()).instrument(span).await;
         lock(&self.passes).remove(taken.key());
@@ -356,6 +360,10 @@ mod drift_tests;
 #[cfg(test)]
 #[path = "service_dry_run_tests.rs"]
 mod dry_run_tests;
+
+#[cfg(test)]
+#[path = "service_lb_owner_tests.rs"]
+mod owner_tests;
 
 #[cfg(test)]
 #[path = "service_lb_tests.rs"]

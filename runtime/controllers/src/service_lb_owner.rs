@@ -4,13 +4,15 @@
 //! ```text
 //!   ensure --> noted == wanted            go on
 //!              nothing noted              write the note, look again
-//!              noted another provider     delete there (which may take its time), write the new note, look again
+//!              noted another provider     delete there (which may take its time), write the new note, begin anew
 //! ```
 //!
 //! Every call about the Service goes to the noted provider (`model::router`), so the deletion finds what was made.
 
+use std::time::Duration;
+
 use cloudwit_model::router::BALANCER_PROVIDER;
-use cloudwit_model::{AnnotationChange, CloudError, EventKind, Failure};
+use cloudwit_model::{AnnotationChange, CloudError, EventKind, Failure, Retry};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::queue::Outcome;
@@ -35,7 +37,8 @@ impl ServiceLb {
                 return Some(Some(outcome));
             }
         };
-        match view.annotations.get(BALANCER_PROVIDER) {
+        let noted = view.annotations.get(BALANCER_PROVIDER);
+        match noted {
             Some(noted) if *noted == wanted => return None,
             Some(noted) => {
                 if let Err(outcome) = self.leave(key, service, &view, noted, &wanted).await {
@@ -45,6 +48,8 @@ impl ServiceLb {
             None => {}
         }
         match self.note_owner(key, service, wanted).await {
+            // Begun anew at once, with a worker out of the new provider's share.
+            Ok(true) if noted.is_some() => Some(Some(Outcome::Retry(Retry::After(Duration::ZERO)))),
             Ok(true) => Some(None),
             // A dry run: the note will not come, and what would follow it is told too.
             Ok(false) => None,

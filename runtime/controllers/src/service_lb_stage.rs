@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use cloudwit_model::owners::PROVIDER;
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
-    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome,
+    NodeRef, Owners, Presence, ProviderIdentity, Route, RouteOutcome,
 };
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
@@ -42,6 +43,8 @@ pub(super) struct FakeCloud {
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
     /// Another one is another provider.
     pub(super) digest: Mutex<&'static str>,
+    /// With several providers, whose every Service shall be: its annotation `cloudwit.dev/provider` says so, or else the first. Empty: there is one.
+    pub(super) providers: Mutex<Vec<&'static str>>,
 }
 
 impl FakeCloud {
@@ -59,6 +62,7 @@ impl FakeCloud {
             shown: Mutex::default(),
             held: watch::Sender::new(None),
             digest: Mutex::default(),
+            providers: Mutex::default(),
         })
     }
 
@@ -115,6 +119,37 @@ impl Cloud for FakeCloud {
         ProviderIdentity {
             digest: (*lock(&self.digest)).into(),
             ..ProviderIdentity::default()
+        }
+    }
+
+    fn owners(&self) -> Owners {
+        let identity = |name: &&str| ProviderIdentity {
+            name: (*name).into(),
+            ..self.identity()
+        };
+        let providers = lock(&self.providers);
+        if providers.is_empty() {
+            return Owners::single(self.identity(), self.abilities());
+        }
+        Owners::several(
+            providers
+                .iter()
+                .map(|name| (identity(name), self.abilities()))
+                .collect(),
+            0,
+        )
+    }
+
+    fn balancer_provider(&self, service: &cloudwit_model::Service) -> Result<Option<String>, Failure> {
+        let providers = lock(&self.providers);
+        let Some(first) = providers.first() else {
+            return Ok(None);
+        };
+        let name = service.annotations.get(PROVIDER).map_or(*first, String::as_str);
+        if providers.contains(&name) {
+            Ok(Some(name.to_owned()))
+        } else {
+            Err(Failure::Invalid(format!("there is no provider {name:?}")))
         }
     }
 
@@ -234,6 +269,13 @@ pub(super) fn patch(service: &mut Service, body: &Value) {
     }
     if body["metadata"]["$deleteFromPrimitiveList/finalizers"].is_array() {
         finalizers.retain(|name| name != FINALIZER);
+    }
+    for (name, value) in body["metadata"]["annotations"].as_object().into_iter().flatten() {
+        let annotations = service.metadata.annotations.get_or_insert_default();
+        match value.as_str() {
+            Some(value) => annotations.insert(name.clone(), value.to_owned()),
+            None => annotations.remove(name),
+        };
     }
     if body["status"].is_object() {
         service.status = serde_json::from_value(body["status"].clone()).unwrap();

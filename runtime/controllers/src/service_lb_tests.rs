@@ -70,7 +70,9 @@ async fn a_pending_answer_comes_back_after_exactly_its_time_and_success_not_at_a
 async fn what_was_denied_is_tried_at_once_with_a_new_token() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     *lock(&stage.cloud.always) = Some(("ensure", Failure::Denied("the token is not valid".into())));
-    stage.until("it was denied twice", |stage| stage.count("ensure") == 2).await;
+    stage
+        .until("it was denied twice", |stage| stage.count("ensure") == 2)
+        .await;
     *lock(&stage.cloud.always) = None;
     *lock(&stage.cloud.digest) = "with the new token";
     let swapped = tokio::time::Instant::now();
