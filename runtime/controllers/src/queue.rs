@@ -64,6 +64,8 @@ struct State {
 pub struct Snapshot {
     /// Keys that are ready.
     pub depth: usize,
+    /// Keys that have something left to do: ready, in work or waiting for their time.
+    pub unfinished: usize,
     /// Seconds of work in progress, of all keys together.
     pub unfinished_seconds: f64,
     /// Seconds of the longest work in progress.
@@ -381,6 +383,7 @@ impl Shared {
         let state = lock(&self.state);
         let mut snapshot = Snapshot {
             depth: state.ready.len(),
+            unfinished: state.entries.len(),
             ..Snapshot::default()
         };
         for entry in state.entries.values() {

@@ -1,4 +1,4 @@
-//! Upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12).
+//! Upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12), and one of ours.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -166,6 +166,11 @@ impl Collector for QueueGauges {
             "workqueue_longest_running_processor_seconds",
             "Seconds of the longest work in progress",
             |snapshot| snapshot.longest_seconds,
+        )?;
+        gauge(
+            "cloudwit_workqueue_unfinished_keys",
+            "Keys that have something left to do: ready, in work or waiting for their time",
+            |snapshot| snapshot.unfinished as f64,
         )
     }
 }

@@ -283,6 +283,7 @@ async fn the_metrics_have_upstreams_names() {
         "workqueue_retries_total{name=\"Nodes\"} 0",
         "workqueue_queue_duration_seconds_count{name=\"Nodes\"} 1",
         "workqueue_work_duration_seconds_count{name=\"Nodes\"} 0",
+        "cloudwit_workqueue_unfinished_keys{name=\"Nodes\"} 2.0",
         "workqueue_unfinished_work_seconds{name=\"Nodes\"} 3.0",
         "workqueue_longest_running_processor_seconds{name=\"Nodes\"} 3.0",
         "workqueue_queue_duration_seconds_bucket{le=\"1e-8\",name=\"Nodes\"}",
