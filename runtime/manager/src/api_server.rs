@@ -7,7 +7,7 @@
 //!              -> kube's client
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use kube::{Client, Config};
 use prometheus_client::registry::Registry;
 use tower::BoxError;
 
+use crate::api_server_args::ApiServerArgs;
 use crate::credentials::Account;
 use crate::request_budget::RequestBudget;
 use crate::rest_client_metrics::RestClientMetrics;
@@ -30,59 +31,6 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
 /// The terms of the deadline are told to the API server only up to this; beyond it the API server has a limit of its own.
 const LONGEST_WRITE: Duration = Duration::from_secs(60);
-
-/// Flags about reaching the API server.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "API server")]
-pub struct ApiServerArgs {
-    /// Kubeconfig file; without it the service account of the Pod.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// URL of the API server; wins over the one in the kubeconfig.
-    #[arg(long, value_name = "URL")]
-    pub master: Option<Uri>,
-
-    /// Requests a second that each client (one for each controller) may make; 0 or less for no limit, since API servers since 1.20 limit
-    /// clients themselves (API priority and fairness) and what is written at a time is bounded by --concurrent-*-syncs.
-    #[arg(long, value_name = "N", default_value_t = 0.0, allow_negative_numbers = true)]
-    pub kube_api_qps: f32,
-
-    /// Requests that each client may make at once after a rest, where --kube-api-qps limits it.
-    #[arg(long, value_name = "N", default_value_t = 30)]
-    pub kube_api_burst: u32,
-
-    /// Accepted for compatibility: application/json or application/vnd.kubernetes.protobuf. Cloudwit speaks JSON in both cases.
-    #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
-    pub kube_api_content_type: String,
-
-    /// Let each controller act as a service account of its own in kube-system (node-controller, service-controller, route-controller),
-    /// made if it is missing.
-    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = crate::go_values::boolean)]
-    pub use_service_account_credentials: bool,
-}
-
-impl ApiServerArgs {
-    /// What is wrong with them.
-    pub fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        if self.kube_api_qps.is_nan() || (self.kube_api_qps > 0.0 && self.kube_api_burst == 0) {
-            mistakes.push(format!(
-                "--kube-api-burst={}: with --kube-api-qps={} nothing could ever be asked; give at least 1",
-                self.kube_api_burst, self.kube_api_qps
-            ));
-        }
-        if !["application/json", "application/vnd.kubernetes.protobuf", ""]
-            .contains(&self.kube_api_content_type.as_str())
-        {
-            mistakes.push(format!(
-                "--kube-api-content-type={}: unknown; leave it away, or give application/json",
-                self.kube_api_content_type
-            ));
-        }
-        mistakes
-    }
-}
 
 /// A client for that kubeconfig, or for the service account of the Pod, whose API server has answered; for commands that only read.
 pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
@@ -289,35 +237,6 @@ mod tests {
 
     fn of(flags: &[&str]) -> ApiServerArgs {
         Flags::parse_from(["x"].iter().chain(flags)).api_server
-    }
-
-    #[test]
-    fn upstreams_ways_to_the_api_server_are_accepted() {
-        let args = of(&[
-            "--master=https://10.0.0.1:6443",
-            "--kube-api-qps=20",
-            "--kube-api-burst=30",
-            "--kube-api-content-type=application/vnd.kubernetes.protobuf",
-            "--use-service-account-credentials",
-        ]);
-        assert_eq!(args.mistakes(), Vec::<String>::new());
-        assert!(args.use_service_account_credentials);
-        assert_eq!(of(&["--kube-api-qps=-1"]).mistakes(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_budget_that_lets_nothing_through_and_an_unknown_type_are_mistakes() {
-        let wrong = of(&[
-            "--kube-api-qps=5",
-            "--kube-api-burst=0",
-            "--kube-api-content-type=text/x",
-        ])
-        .mistakes();
-        assert_eq!(wrong.len(), 2, "{wrong:?}");
-        assert!(
-            wrong[0].starts_with("--kube-api-burst=0") && wrong[1].contains("text/x"),
-            "{wrong:?}"
-        );
     }
 
     #[tokio::test]

@@ -44,7 +44,7 @@ pub struct Args {
     pub provider: ProviderArgs,
     /// Flags about reaching the API server.
     #[command(flatten)]
-    pub api_server: crate::api_server::ApiServerArgs,
+    pub api_server: crate::api_server_args::ApiServerArgs,
     /// Flags about leader election.
     #[command(flatten)]
     pub leader_election: crate::leadership::LeaderElectionArgs,

@@ -250,7 +250,10 @@ mod tests {
                 "\"many\" is no number; write for example 20 or 0.5",
             ),
             ("--bind-address=here", "\"here\" is no IP address; write for example"),
-            ("--master=:", "\":\" is no URL; write for example https://"),
+            (
+                "--master=https://[",
+                "\"https://[\" is no URL; write for example https://",
+            ),
             (
                 "--leader-elect=perhaps",
                 "\"perhaps\" is neither true nor false; write =true or =false",

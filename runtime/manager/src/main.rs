@@ -4,6 +4,7 @@ mod access_metrics;
 mod admin;
 mod admission;
 mod api_server;
+mod api_server_args;
 mod args;
 mod authentication;
 mod authorization;

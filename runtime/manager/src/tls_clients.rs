@@ -169,9 +169,14 @@ pub mod tests {
             name: "ann".into(),
             groups: vec!["admins".into()],
         };
-        assert_eq!(trust.subject(&[good]), Some(Ok(ann)));
+        assert_eq!(trust.subject(std::slice::from_ref(&good)), Some(Ok(ann.clone())));
         assert!(trust.subject(&[other]).unwrap().is_err());
         assert_eq!(trust.subject(&[]), None);
         assert!(trust.set(b"nothing").is_err());
+        assert_eq!(
+            trust.subject(&[good]),
+            Some(Ok(ann)),
+            "what cannot be used changes nothing"
+        );
     }
 }
