@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -147,19 +149,22 @@ fn requests(log: &str, user: &str) -> Vec<Request> {
 /// An audit log from here on.
 pub struct Since<'a> {
     log: &'a Path,
-    at: usize,
+    at: u64,
 }
 
 impl<'a> Since<'a> {
     /// From now on.
     pub fn now(log: &'a Path) -> Self {
-        let at = std::fs::read(log).unwrap_or_default().len();
+        let at = std::fs::metadata(log).map_or(0, |metadata| metadata.len());
         Self { log, at }
     }
 
-    /// What came since.
+    /// What a user has asked for since.
     pub fn requests(&self, user: &str) -> Vec<Request> {
-        let text = std::fs::read(self.log).unwrap_or_default();
-        requests(&String::from_utf8_lossy(&text[self.at.min(text.len())..]), user)
+        let mut text = Vec::new();
+        let mut file = File::open(self.log).unwrap();
+        file.seek(SeekFrom::Start(self.at)).unwrap();
+        file.read_to_end(&mut text).unwrap();
+        requests(&String::from_utf8_lossy(&text), user)
     }
 }
