@@ -35,6 +35,7 @@ mod flag_checks;
 mod go_values;
 mod health;
 mod health_slis;
+mod health_sources;
 mod html;
 mod inspect;
 mod install;

@@ -24,7 +24,7 @@ use crate::status_source::StatusSource;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
 use crate::trace_export::Traces;
-use crate::{admin, config, configz, health, options, pages, process_metrics, providers, swap};
+use crate::{admin, config, configz, health_sources, options, pages, process_metrics, providers, swap};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -74,15 +74,15 @@ pub async fn run(
         tokio::spawn(probe(provider.clone(), candidates.leadership().clone()));
     }
     let mut checks = Checks::default();
-    checks.add(health::of_providers(&loaded));
+    checks.add(health_sources::of_providers(&loaded));
     let cloud = providers::joined(loaded.clone(), routing)?;
 
     let shutdown = CancellationToken::new();
     let leadership = candidates.leadership().clone();
     let mut candidacy = candidates.run(&server, &mut registry)?;
-    checks.add(health::of_leadership(candidacy.health()));
+    checks.add(health_sources::of_leadership(candidacy.health()));
     let controllers = cluster.health();
-    checks.add(move || health::of_controllers(&controllers));
+    checks.add(move || health_sources::of_controllers(&controllers));
     let status = StatusSource {
         identity,
         started,
