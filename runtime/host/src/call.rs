@@ -15,6 +15,7 @@ use tracing::{Instrument as _, Span};
 use wasmtime::{Engine, Store};
 
 use crate::adapter::{Adapter, Reply};
+use crate::config_secrets;
 use crate::cpu::CpuMeter;
 use crate::egress::EgressHooks;
 use crate::fault;
@@ -66,7 +67,10 @@ pub struct LastFault {
 
 impl Caller {
     pub fn new(shared: Arc<Shared>, env: Arc<Env>, name: String) -> Self {
-        let redactor = Arc::new(Redactor::new(env.keyring.contents()));
+        let (text, values) = (&env.config_text, &env.values);
+        let written = [config_secrets::in_text(text), config_secrets::in_values(values)].concat();
+        let written = written.iter().map(|(key, value)| (key.as_str(), value.as_bytes()));
+        let redactor = Arc::new(Redactor::new(env.keyring.contents().chain(written)));
         let slots = usize::try_from(env.limits.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
         Self {
             shared,

@@ -32,6 +32,7 @@ mod cache;
 mod call;
 mod code;
 mod component_file;
+mod config_secrets;
 mod cpu;
 mod engine;
 mod error;
