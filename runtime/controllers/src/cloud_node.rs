@@ -167,7 +167,9 @@ impl CloudNode {
             match place.or_else(|| provider_id(&node).is_none().then_some(0)) {
                 Some(place) => lanes.add(place, (taken, node)),
                 None => {
-                    debug!(node = %taken.key(), "left alone: it is no machine of a provider here");
+                    taken
+                        .span()
+                        .in_scope(|| debug!(node = %taken.key(), "left alone: it is no machine of a provider here"));
                     taken.finish(Outcome::Done);
                 }
             }
@@ -426,7 +428,9 @@ impl CloudNode {
 /// Tells how much is left to do, and which Nodes are not initialised.
 fn stand(context: &Context, queue: &Queue, waiting: &Arc<Mutex<Waiting>>) {
     let progress = queue.clone();
-    context.standing.progress_of(Controller::CloudNode, move || progress.progress());
+    context
+        .standing
+        .progress_of(Controller::CloudNode, move || progress.progress());
     let (nodes, queue, waiting) = (context.nodes.clone(), queue.clone(), waiting.clone());
     let unfinished = move |node: Arc<Node>| {
         let name = node.metadata.name.clone()?;

@@ -25,6 +25,7 @@ use crate::explain_service;
 use crate::options::Controller;
 use crate::provider_swap::after_each_swap;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::reconcile_span;
 use crate::service_drift::{DriftPause, watch_drift};
 use crate::service_helpers::has_cleanup_finalizer;
 use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
@@ -220,11 +221,13 @@ impl ServiceLb {
             })
             .map(|(key, _)| key.clone())
             .collect();
-        debug!(nodes = now.len(), services = outdated.len(), "nodes have changed");
+        let span = reconcile_span::on_many(Controller::ServiceLb, outdated.len());
+        span.in_scope(|| debug!(nodes = now.len(), "nodes have changed"));
         for key in outdated {
             lock(&self.passes).insert(key.clone(), pass.clone());
             self.queue.add(key);
         }
+        reconcile_span::ended(&span, true);
     }
 
     pub(crate) async fn work_on(&self, mut taken: Taken) {
