@@ -7,6 +7,7 @@
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
 //! | [`guests`] | builds provider components |
+//! | [`browser`] | the browser of the tests |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
 //! | [`image`] | builds the static binary and runs it in an empty root |
 //! | [`manifests`] | renders the Helm chart to plain YAML |
@@ -16,6 +17,7 @@
 //! | [`workspace`] | where things are |
 
 pub mod bench;
+pub mod browser;
 pub mod check;
 pub mod cli;
 pub mod controlplane;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{SandboxArgs, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
-use crate::{check, controlplane, guests, image, programs, sandbox, tools, workspace};
+use crate::{browser, check, controlplane, guests, image, programs, sandbox, tools, workspace};
 
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
@@ -44,7 +44,11 @@ pub fn run(args: &TestArgs) -> Result<()> {
         programs::build(&programs::ALL)?;
         Ok(programs::ALL.join(", ").into())
     });
-    steps.run("tests", run_tests);
+    let no_browser = browser::get().err().map(|why| format!("{why:#}"));
+    if let Some(why) = &no_browser {
+        steps.leave_out(&format!("the look at the status page in a browser: {why}"));
+    }
+    steps.run("tests", || run_tests(no_browser.as_deref()));
     steps.run("sandbox", || {
         sandbox::run(&SANDBOX)?;
         Ok("a Node joined, a Service got its address, routes appeared, a Node went"
@@ -64,13 +68,14 @@ pub fn run(args: &TestArgs) -> Result<()> {
 
 /// All tests of all crates: units, documentation, and the suite on the real API server. In one go, since each other choice of
 /// packages makes cargo build their dependencies with other features once more.
-fn run_tests() -> Result<Found> {
-    tests(
-        workspace::cargo()
-            .args(["test", "--workspace", "--no-fail-fast"])
-            .env(guests::PREBUILT, built_guests())
-            .env(programs::PREBUILT, workspace::target().join("debug")),
-    )
+fn run_tests(no_browser: Option<&str>) -> Result<Found> {
+    let mut command = workspace::cargo();
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .env(guests::PREBUILT, built_guests())
+        .env(programs::PREBUILT, workspace::target().join("debug"))
+        .envs(no_browser.map(|why| (browser::LEFT_OUT, why)));
+    tests(&mut command)
 }
 
 fn built_guests() -> PathBuf {

@@ -1,0 +1,314 @@
+//! The status page of the real stack in a real Chromium: what a person sees, on a desk and on a phone, by day and by night. Pictures of it
+//! are left in `target/status-page`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "common/browser.rs"]
+mod browser;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use browser::Browser;
+use cloudwit_sim_cloud::{Fault, Operation, SimCloud, SimCloudOptions};
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use kube::Client;
+use serde_json::Value;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// Runs if it is taken for markup anywhere.
+const HOSTILE: &str =
+    "</td><script>document.title='taken over'</script><img src=x onerror=\"document.title='taken over'\">";
+
+/// Nodes whose machine is gone are confirmed within seconds, so that the brake engages.
+const FLAGS: [&str; 5] = [
+    "--leader-elect=true",
+    "--node-monitor-period=1s",
+    "--node-deletion-grace-period=0s",
+    "--node-deletion-confirm-after=1s",
+    "--route-reconciliation-period=1s",
+];
+
+/// An API server, a cloud, and a process that leads.
+struct Scene {
+    client: Client,
+    cloud: SimCloud,
+    url: String,
+    deployment: Deployment,
+    process: Child,
+    _server: ApiServer,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let (program, sim) = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim")))
+            .await
+            .unwrap();
+        let server = ApiServer::start().await.unwrap();
+        let options = SimCloudOptions {
+            token: TOKEN.into(),
+            ..SimCloudOptions::default()
+        };
+        let cloud = SimCloud::start(options).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let deployment = Deployment::new(&folder.path().join("run"), program.parent().unwrap(), &sim).unwrap();
+        let (process, url) = deployment
+            .start_cloudwit(server.kubeconfig(), &cloud.url(), &FLAGS)
+            .unwrap();
+        Self {
+            client: server.client(),
+            cloud,
+            url,
+            deployment,
+            process,
+            _server: server,
+            _folder: folder,
+        }
+    }
+
+    async fn get(&self, path: &str) -> Result<String, String> {
+        let answer = reqwest::get(format!("{}{path}", self.url)).await;
+        let answer = answer.and_then(reqwest::Response::error_for_status);
+        answer
+            .map_err(|error| error.to_string())?
+            .text()
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// Waits until the facts are so.
+    async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        eventually(SOON, what, || async {
+            let text = self.get("/status.json").await;
+            let text = text.map_err(|error| format!("{error}\n{}", self.process.log_end()))?;
+            let facts: Value = serde_json::from_str(&text).unwrap();
+            if wanted(&facts) { Ok(facts) } else { Err(text) }
+        })
+        .await
+    }
+
+    async fn node(&self, name: &str, id: &str, ready: bool) {
+        let node = NodeBuilder::new(name).provider_id(id).ready(ready.then_some(true));
+        node.initialised().create(&self.client).await.unwrap();
+    }
+
+    /// A Node and a Service that have all they want.
+    async fn settle(&self) {
+        self.cloud.add_numbered_machines("node", 1);
+        NodeBuilder::new("node-0").create(&self.client).await.unwrap();
+        ServiceBuilder::new("web").create(&self.client).await.unwrap();
+        let settled = |facts: &Value| {
+            let done = |controller: usize| !facts["controllers"][controller]["lastDone"].is_null();
+            facts["verdict"]["summary"] == "All well." && done(0) && done(2)
+        };
+        self.until("all is well", settled).await;
+    }
+
+    /// Everything that can be wrong at once.
+    async fn trouble(&self) {
+        let refused = ServiceBuilder::new("refused").annotation("sim.cloudwit.dev/scheme", HOSTILE);
+        refused.create(&self.client).await.unwrap();
+        for number in 1..4 {
+            self.node(&format!("gone-{number}"), &format!("sim://vm-9{number}"), false)
+                .await;
+        }
+        // It can be given out by no cloud, and everybody who may create Nodes can write it.
+        self.node("gone-4", &format!("sim://{HOSTILE}"), false).await;
+        self.node("stranger", "sim://vm-77", true).await;
+        NodeBuilder::new("unknown").create(&self.client).await.unwrap();
+        self.cloud
+            .set_faults([Fault::slow_down(290).on(Operation::CreateLoadBalancer).times(1)]);
+        self.until("the brake is engaged and the Service is refused", |facts| {
+            let services = &facts["waiting"]["services"]["shown"];
+            let refused = services
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one["name"] == "default/refused"));
+            let held = facts["deletion"][0]["candidates"]["shown"].as_array();
+            let braked = held.is_some_and(|all| all.len() == 4 && all.iter().all(|one| one["held"] == true));
+            let unknown = facts["waiting"]["nodes"]["total"].as_u64() > Some(0);
+            refused && braked && unknown
+        })
+        .await;
+        ServiceBuilder::new("paused").create(&self.client).await.unwrap();
+        self.until("the cloud has asked for a pause", |facts| {
+            !facts["apiHosts"][0]["pausedUntil"].is_null()
+        })
+        .await;
+        let component = self.deployment.folder().join("providers/sim.wasm");
+        std::fs::write(component, "no component").unwrap();
+        self.until("the new component is refused", |facts| {
+            facts["providers"][0]["lastSwap"]["refused"] == true
+        })
+        .await;
+    }
+}
+
+fn picture(name: &str) -> PathBuf {
+    xtask::workspace::target()
+        .join("status-page")
+        .join(format!("{name}.png"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_sees_what_is_wrong_on_any_screen_and_nothing_that_strangers_say_runs() {
+    let Some(browser) = Browser::start().await.unwrap() else {
+        return;
+    };
+    let scene = Scene::new().await;
+    scene.settle().await;
+    look(&browser, &scene, "well").await;
+    let heading = browser
+        .run("return document.querySelector('h1').innerText")
+        .await
+        .unwrap();
+    assert_eq!(heading, "\u{2713} All well.");
+
+    scene.trouble().await;
+    look(&browser, &scene, "trouble").await;
+    let text = text(&browser).await;
+    for part in [
+        "Not well",
+        "The deletion brake is engaged for provider sim: 4 Nodes seem to be gone and 0 were deleted, only 1 may go.",
+        "Changed files of provider sim are refused (load): ",
+        "The cloud asks for a pause: no requests to http://127.0.0.1:",
+        "default/refused",
+        "can be public or internal",
+        // As it was written, and nothing of it has run.
+        HOSTILE,
+        "cloudwit:provider 0.1",
+        "GET POST PUT DELETE http://127.0.0.1:",
+        "held by the brake",
+        "kube-system/cloud-controller-manager",
+        "(this process)",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    assert!(!text.contains(TOKEN), "{text}");
+    assert_same_facts(&browser, &scene).await;
+    follow_the_link(&browser).await;
+    browser.close().await.unwrap();
+}
+
+async fn text(browser: &Browser) -> String {
+    let text = browser.run("return document.body.textContent").await.unwrap();
+    text.as_str().unwrap().to_owned()
+}
+
+/// Opens the page in every way people do, takes pictures and finds what is wrong with it.
+async fn look(browser: &Browser, scene: &Scene, name: &str) {
+    for (screen, width, height) in [("desk", 1280, 1000), ("phone", 375, 812), ("narrow", 320, 640)] {
+        for scheme in ["light", "dark"] {
+            browser.resize(width, height).await.unwrap();
+            browser.prefer(scheme).await.unwrap();
+            browser.open(&format!("{}/?renew=off", scene.url)).await.unwrap();
+            let name = format!("{name}-{screen}-{scheme}");
+            browser.picture(&picture(&name)).await.unwrap();
+            let seen = browser.run(INSPECT).await.unwrap();
+            let console = browser.console().await.unwrap();
+            assert_eq!(console, [], "{name}");
+            assert_eq!(
+                seen["title"].as_str().unwrap().ends_with(" \u{2013} Cloudwit"),
+                true,
+                "{name}: {seen}"
+            );
+            assert_eq!((&seen["scripts"], &seen["pictures"]), (&0.into(), &0.into()), "{name}");
+            assert_eq!(seen["width"], width, "{name}");
+            assert!(
+                seen["content"].as_u64() <= Some(width.into()),
+                "{name} scrolls sideways: {seen}"
+            );
+            assert_eq!(seen["faint"], serde_json::json!([]), "{name}: contrast below 4.5");
+            assert_eq!(seen["dark"], scheme == "dark", "{name}: {seen}");
+            assert_eq!(seen["unnamed"], 0, "{name}: a cell without a heading");
+        }
+    }
+    // The console is really listened to.
+    browser.run("console.error('listening')").await.unwrap();
+    let console = browser.console().await.unwrap();
+    assert!(
+        console.iter().any(|(_, text)| text.contains("listening")),
+        "{console:?}"
+    );
+}
+
+/// What a browser knows about the page: also the contrast of every text with what is behind it (WCAG 2.2, 1.4.3).
+const INSPECT: &str = r"
+const parse = color => color.match(/[\d.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+const behind = element => {
+  for (; element; element = element.parentElement) {
+    const color = parse(getComputedStyle(element).backgroundColor);
+    if (color.length < 4 || color[3] > 0) return color;
+  }
+  return [255, 255, 255];
+};
+const faint = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || !element.getClientRects().length) continue;
+  const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((a, b) => b - a);
+  const ratio = (a + .05) / (b + .05);
+  if (ratio < 4.5) faint.push(walker.currentNode.data.trim().slice(0, 40) + ' ' + ratio.toFixed(2));
+}
+return {
+  title: document.title,
+  scripts: document.querySelectorAll('script').length,
+  pictures: document.querySelectorAll('img').length,
+  width: innerWidth,
+  content: document.documentElement.scrollWidth,
+  dark: light(behind(document.body)) < .2,
+  unnamed: [...document.querySelectorAll('td')].filter(cell => !cell.dataset.of).length,
+  faint,
+};";
+
+/// The page and the JSON are made from the same facts.
+async fn assert_same_facts(browser: &Browser, scene: &Scene) {
+    let facts: Value = serde_json::from_str(&scene.get("/status.json").await.unwrap()).unwrap();
+    assert_eq!(
+        (facts["apiVersion"].as_str(), facts["kind"].as_str()),
+        (Some("cloudwit.dev/v1alpha1"), Some("CloudwitStatus"))
+    );
+    let shown = text(browser).await;
+    for path in [
+        "/verdict/troubles/0/what",
+        "/providers/0/componentDigest",
+        "/providers/0/lastSwap/message",
+        "/process/identity",
+        "/apiHosts/0/host",
+        "/waiting/services/shown/0/name",
+    ] {
+        let fact = facts.pointer(path).and_then(Value::as_str);
+        let fact = fact.unwrap_or_else(|| panic!("{path} in {facts}"));
+        assert!(shown.contains(fact), "{path}: {fact} is not in:\n{shown}");
+    }
+    assert!(!facts.to_string().contains(TOKEN), "{facts}");
+}
+
+/// From the Service that waits to its explanation, which is text and nothing else.
+async fn follow_the_link(browser: &Browser) {
+    let click = "[...document.querySelectorAll('a')].find(a => a.innerText == 'default/refused').click()";
+    browser.run(click).await.unwrap();
+    let page = eventually(SOON, "the explanation", || async {
+        let page = browser
+            .run("return [document.contentType, document.body.innerText, document.title]")
+            .await
+            .unwrap();
+        if page[0] == "text/plain" {
+            Ok(page)
+        } else {
+            Err(page.to_string())
+        }
+    })
+    .await;
+    let text = page[1].as_str().unwrap();
+    assert!(
+        text.starts_with("Service default/refused ") && text.contains("<script>"),
+        "{page}"
+    );
+    assert_eq!(page[2], "", "nothing has run");
+}
