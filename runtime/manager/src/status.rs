@@ -82,6 +82,11 @@ impl Moment {
     pub fn text(self) -> String {
         self.rounded().to_string()
     }
+
+    /// As people write it: `2026-01-01 00:00:00 UTC`.
+    pub fn clock(self) -> String {
+        self.text().replace('T', " ").replace('Z', " UTC")
+    }
 }
 
 impl Serialize for Moment {

@@ -45,7 +45,7 @@ pub fn page(status: &Status, nonce: &str, renews: bool) -> String {
     deletion(&mut html, facts);
     leadership(&mut html, facts);
     html.raw("</main><footer>");
-    html.wrap("<p>As of ", facts.at.text(), ". ");
+    html.wrap("<p>As of ", facts.at.clock(), ". ");
     if renews {
         html.wrap(
             "This page renews itself every ",
@@ -134,13 +134,17 @@ fn section(html: &mut Html, id: &'static str, title: &'static str) {
 enum Cell<'a> {
     /// Text.
     Text(&'a dyn Display),
+    /// A name that may be long.
+    Name(&'a str),
     /// Sentences that need room.
     Why(&'a str),
     Number(&'a dyn Display),
     /// A badge: class and word.
     Badge(&'static str, &'a str),
-    /// How long ago; nothing when it is not known.
-    Since(Option<Moment>),
+    /// How long ago it was; nothing when it is not known.
+    Ago(Option<Moment>),
+    /// For how long it has been so; nothing when that is not known.
+    For(Option<Moment>),
 }
 
 struct Table<'a> {
@@ -175,6 +179,7 @@ impl<'a> Table<'a> {
             let class = match cell {
                 Cell::Number(_) => "num",
                 Cell::Why(_) => "why",
+                Cell::Name(_) => "name",
                 _ => "",
             };
             self.html
@@ -185,12 +190,13 @@ impl<'a> Table<'a> {
                 Cell::Text(text) | Cell::Number(text) => {
                     self.html.text(text);
                 }
-                Cell::Why(text) => {
+                Cell::Name(text) | Cell::Why(text) => {
                     self.html.text(text);
                 }
                 Cell::Badge(class, word) => badge(self.html, class, word),
-                Cell::Since(Some(at)) => ago(self.html, *at, self.now),
-                Cell::Since(None) => {
+                Cell::Ago(Some(at)) => ago(self.html, *at, self.now),
+                Cell::For(Some(at)) => lasting(self.html, *at, self.now),
+                Cell::Ago(None) | Cell::For(None) => {
                     self.html.raw("\u{2013}");
                 }
             }
@@ -255,7 +261,7 @@ fn objects(
     let mut table = Table::new(html, kind, heads, now);
     for object in &objects.shown {
         let cells = [
-            Cell::Since(object.since),
+            Cell::For(object.since),
             Cell::Text(&object.controller),
             Cell::Why(&object.why),
         ];
@@ -285,8 +291,8 @@ fn controllers(html: &mut Html, facts: &Facts) {
             Cell::Number(&controller.ready),
             Cell::Number(&controller.in_work),
             Cell::Number(&controller.later),
-            Cell::Since(controller.oldest_since),
-            Cell::Since(controller.last_done),
+            Cell::For(controller.oldest_since),
+            Cell::Ago(controller.last_done),
         ];
         table.row(controller.name, None, &cells);
     }
@@ -300,7 +306,7 @@ fn controllers(html: &mut Html, facts: &Facts) {
         for trouble in &controller.troubles {
             html.wrap("<p class=\"more\">", controller.name, ": ")
                 .text(&trouble.what);
-            html.wrap(". Next try at ", trouble.next.text(), ".</p>");
+            html.wrap(". Next try at ", trouble.next.clock(), ".</p>");
         }
     }
     html.raw("</div>");
@@ -418,7 +424,7 @@ fn hosts(html: &mut Html, facts: &Facts) {
     let heads = &["Host", "Provider", "State", "Left now", "Allowed", "Waiting"];
     let mut table = Table::new(html, "Budgets of requests", heads, facts.at);
     for host in &facts.api_hosts {
-        let pause = host.paused_until.map(|until| format!("pause until {}", until.text()));
+        let pause = host.paused_until.map(|until| format!("pause until {}", until.clock()));
         let state = pause
             .as_deref()
             .map_or(Cell::Badge("well", "open"), |pause| Cell::Badge("warn", pause));
@@ -492,8 +498,8 @@ fn candidates(html: &mut Html, candidates: &Listed<CandidateFacts>, now: Moment)
     let mut table = Table::new(html, "Nodes whose machine seems to be gone", heads, now);
     for candidate in &candidates.shown {
         let cells = [
-            Cell::Text(&candidate.provider_id),
-            Cell::Since(Some(candidate.since)),
+            Cell::Name(&candidate.provider_id),
+            Cell::For(Some(candidate.since)),
             Cell::Number(&candidate.answers),
             if candidate.held {
                 Cell::Badge("bad", "held by the brake")
@@ -552,10 +558,16 @@ fn ago(html: &mut Html, at: Moment, now: Moment) {
     html.text(span(now.seconds_since(at))).raw(" ago</time>");
 }
 
+/// `4 m 12 s`, the same way.
+fn lasting(html: &mut Html, at: Moment, now: Moment) {
+    moment(html, at);
+    html.text(span(now.seconds_since(at))).raw("</time>");
+}
+
 /// `2026-01-01 00:00:00 UTC (4 m 12 s)`.
 fn since_when(html: &mut Html, at: Moment, now: Moment) {
     moment(html, at);
-    html.text(at.text())
+    html.text(at.clock())
         .raw("</time> (")
         .text(span(now.seconds_since(at)))
         .raw(")");
@@ -563,7 +575,7 @@ fn since_when(html: &mut Html, at: Moment, now: Moment) {
 
 fn moment(html: &mut Html, at: Moment) {
     html.wrap("<time datetime=\"", at.text(), "\" title=\"")
-        .text(at.text())
+        .text(at.clock())
         .raw("\">");
 }
 

@@ -232,7 +232,7 @@ fn pauses(facts: &Facts) -> Vec<Trouble> {
         let until = host.paused_until?;
         Some(Trouble {
             state: State::Attention,
-            what: format!("The cloud asks for a pause: no requests to {} until {}.", host.host, until.text()),
+            what: format!("The cloud asks for a pause: no requests to {} until {}.", host.host, until.clock()),
             since: None,
             next_step: "It goes on by itself. If it happens often, set a lower requestsPerSecond in the grant, or ask for a higher quota."
                 .into(),
