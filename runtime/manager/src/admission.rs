@@ -64,7 +64,16 @@ async fn admit(
     if !user.is_anonymous() {
         request.extensions_mut().insert(Trusted);
     }
-    next.run(request).await
+    let mut response = next.run(request).await;
+    protect(&mut response);
+    response
+}
+
+/// No cache keeps what its reader alone may see, and no browser takes it for something else.
+fn protect(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
 }
 
 fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> Response {
@@ -82,9 +91,7 @@ fn status(code: StatusCode, reason: &str, message: String) -> Response {
         "message": message, "reason": reason, "code": code.as_u16(),
     });
     let mut response = (code, Json(body)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    protect(&mut response);
     response
 }
 

@@ -45,6 +45,8 @@ async fn answer(pages: &Router, method: &str, uri: &str, headers: &[(&str, &str)
         .oneshot(request.body(Body::empty()).unwrap())
         .await
         .unwrap();
+    assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+    assert_eq!(response.headers()[header::CACHE_CONTROL], "no-cache, private");
     let code = response.status();
     let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
     (code, String::from_utf8(body.to_vec()).unwrap())

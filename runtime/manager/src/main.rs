@@ -57,6 +57,7 @@ mod no_effect_args;
 mod node_deletion_args;
 mod options;
 mod pages;
+mod peer_limit;
 mod process_metrics;
 mod provider_args;
 mod provider_dir;

@@ -21,6 +21,7 @@ use crate::admission::{Admission, Chain};
 use crate::args::Args;
 use crate::authentication::Authenticator;
 use crate::authorization::Authorizer;
+use crate::peer_limit::PeerLimit;
 use crate::rest_client_metrics::RestClientMetrics;
 use crate::reviews::Reviewer;
 use crate::secure_serving_args::SecureServingArgs;
@@ -32,8 +33,9 @@ use crate::{client_authorities, watched_files};
 /// How long a handshake and the head of a request may take; upstream gives 32 s for the latter (`net/http ReadHeaderTimeout`).
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(32);
-/// Connections at a time. Scrapers and probes need a handful.
-const CONNECTIONS: usize = 256;
+/// Connections at a time, and of one peer. Scrapers and probes need a handful.
+const CONNECTIONS: usize = 512;
+const CONNECTIONS_OF_A_PEER: usize = 64;
 /// How long requests under way may take at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
@@ -80,6 +82,7 @@ impl SecureServing {
     pub async fn serve(self, pages: Router, shutdown: CancellationToken) -> anyhow::Result<()> {
         let pages = self.admission.before(pages);
         let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let peers = PeerLimit::new(CONNECTIONS_OF_A_PEER);
         loop {
             let permit = room
                 .clone()
@@ -90,9 +93,13 @@ impl SecureServing {
                 () = shutdown.cancelled() => break,
                 accepted = self.listener.accept() => accepted,
             };
-            let Ok((stream, _)) = stream else {
+            let Ok((stream, peer)) = stream else {
                 // Out of file descriptors, most likely; others will be closed.
                 tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let Some(place) = peers.enter(peer.ip().to_canonical()) else {
+                tracing::debug!(%peer, "closed an HTTPS connection: its peer has too many");
                 continue;
             };
             let (acceptor, http, pages, shutdown) = (
@@ -105,7 +112,7 @@ impl SecureServing {
                 if let Err(error) = connection(stream, acceptor, http, pages, shutdown).await {
                     tracing::debug!(%error, "an HTTPS connection ended");
                 }
-                drop(permit);
+                drop((place, permit));
             });
         }
         // Connections end by themselves; this waits for them, not for long.
@@ -122,6 +129,11 @@ async fn connection(
     shutdown: CancellationToken,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    // The handshake has told which one it is. Finding it out from the first bytes would wait for ever for a peer that sends none.
+    let http = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => http.http2_only(),
+        _ => http.http1_only(),
+    };
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let chain = Chain(Arc::new(
         chain
@@ -201,9 +213,5 @@ fn http(args: &SecureServingArgs) -> Builder<TokioExecutor> {
         http.http2()
             .max_concurrent_streams(args.http2_max_streams_per_connection);
     }
-    if args.disable_http2_serving {
-        http.http1_only()
-    } else {
-        http
-    }
+    http
 }

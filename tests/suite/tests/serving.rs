@@ -11,6 +11,7 @@ mod scene;
 
 use reqwest::Identity;
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 use crate::scene::{Scene, admin, allow, answer, client};
 
@@ -95,6 +96,46 @@ async fn the_api_server_decides_who_reads_what() {
 }
 
 #[tokio::test]
+async fn the_status_page_is_for_those_who_may_read_it() {
+    let scene = Scene::new(&["--authorization-always-allow-paths=/healthz,/"]).await;
+    let (reader, stranger) = (scene.account("status-reader").await, scene.account("stranger").await);
+    allow(scene.server.client(), "status-reader", &["/status.json"]).await;
+    for path in ["/", "/status.json"] {
+        assert_eq!(
+            answer(scene.get(path)).await.0,
+            403,
+            "{path}, also where it was opened for everybody"
+        );
+    }
+    assert_eq!(answer(scene.get("/status.json").bearer_auth(&stranger)).await.0, 403);
+    let (code, text) = answer(scene.get("/status.json").bearer_auth(&reader)).await;
+    assert_eq!(code, 200, "{text}");
+    let status: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(status["providers"][0]["name"], "sim");
+    let page = scene.get("/").bearer_auth(&reader).send().await.unwrap();
+    assert_eq!(page.status(), 200);
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(
+        policy.starts_with("default-src 'none';") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    let nonce = policy
+        .split("'nonce-")
+        .nth(1)
+        .unwrap()
+        .split('\'')
+        .next()
+        .unwrap()
+        .to_owned();
+    assert!(
+        page.text()
+            .await
+            .unwrap()
+            .contains(&format!("<style nonce=\"{nonce}\">"))
+    );
+}
+
+#[tokio::test]
 async fn a_client_certificate_counts_by_the_authority_that_the_cluster_publishes() {
     let scene = Scene::new(&[]).await;
     let admin = client(Some(admin(scene.server.kubeconfig())));
@@ -155,4 +196,27 @@ async fn nobody_is_asked_for_a_certificate_that_could_not_count() {
     let scene = Scene::new(&["--authentication-skip-lookup".to_owned()]).await;
     let (asked, text) = raw_tls::get(scene.port(), "/healthz").await;
     assert!(!asked && text.starts_with("HTTP/1.1 200"), "{text}");
+}
+
+#[tokio::test]
+async fn a_peer_that_opens_connections_and_says_nothing_leaves_room_for_others() {
+    let scene = Scene::new(&[]).await;
+    let server = std::net::SocketAddr::from(([127, 0, 0, 1], scene.port()));
+    let mut silent = Vec::new();
+    for _ in 0..70 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 2], 0).into()).unwrap();
+        silent.push(socket.connect(server).await.unwrap());
+    }
+    let (last, first) = (silent.pop().unwrap(), &silent[0]);
+    last.readable().await.unwrap();
+    let closed = last.try_read(&mut [0]);
+    assert!(!matches!(closed, Ok(1..)), "{closed:?}");
+    let open = first.try_read(&mut [0]).map_err(|error| error.kind());
+    assert_eq!(
+        open,
+        Err(std::io::ErrorKind::WouldBlock),
+        "the first ones have their time for a handshake"
+    );
+    assert_eq!(answer(scene.get("/healthz")).await, (200, "ok".into()));
 }

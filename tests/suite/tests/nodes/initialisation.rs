@@ -485,6 +485,29 @@ async fn why_a_node_waits_is_not_noted_in_a_dry_run_nor_without_the_lead() -> Re
 }
 
 #[tokio::test]
+async fn controllers_start_one_after_the_other_where_that_is_wanted() -> Result<()> {
+    let client = ApiServer::shared().await.client();
+    let cloud = FakeCloud::new("interval");
+    cloud.run("interval-1");
+    NodeBuilder::new("interval-1").create(&client).await?;
+    let mut options = quick();
+    options.start_interval = Duration::from_secs(3600);
+    let running = Running::start(client.clone(), &cloud, options);
+    eventually(LONG, "the first one has worked", || {
+        is_initialised(&client, "interval-1")
+    })
+    .await;
+    let runs = |name: &str| {
+        running.metric(&format!(
+            "running_managed_controllers{{name=\"{name}\",manager=\"cloud-controller-manager\"}}"
+        ))
+    };
+    assert_eq!((runs("cloud-node"), runs("cloud-node-lifecycle")), (1.0, 0.0));
+    running.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn options_that_make_no_sense_start_nothing() {
     let client = ApiServer::shared().await.client();
     let mut options = Options::default();
