@@ -1,6 +1,7 @@
 //! A cloud that is changed only while this process leads. Questions pass; calls that change something are refused when the term is over
 //! and given up when it ends during the call, so that a successor does not meet them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cloudwit_model::{
@@ -51,6 +52,10 @@ impl Cloud for LeadingCloud {
 
     fn abilities(&self) -> Abilities {
         self.cloud.abilities()
+    }
+
+    fn unlisted(&self) -> BTreeMap<usize, String> {
+        self.cloud.unlisted()
     }
 
     fn lookup_limit(&self) -> usize {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{EventKind, Retry};
+use cloudwit_model::{EventKind, Owners, Retry};
 use futures::StreamExt;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Node;
@@ -77,6 +77,29 @@ pub fn not_started_because(options: &RouteOptions) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Takes the Nodes out of the plan that no provider sets routes for, and those of providers that could not list theirs, whose names it gives.
+fn leave_out(
+    plan: &mut RoutePlan,
+    nodes: &[Arc<Node>],
+    owners: &Owners,
+    unlisted: &BTreeMap<usize, String>,
+) -> BTreeSet<String> {
+    let (mut left_out, mut routed) = (BTreeSet::new(), BTreeSet::new());
+    if !owners.are_several() {
+        return left_out;
+    }
+    for node in nodes {
+        let (name, place) = (node.metadata.name.as_deref(), owner_place(node, owners));
+        match place.filter(|place| owners.abilities(*place).routes) {
+            Some(place) if unlisted.contains_key(&place) => left_out.extend(name.map(str::to_owned)),
+            Some(_) => routed.extend(name),
+            None => {}
+        }
+    }
+    plan.leave_to_others(&routed);
+    left_out
 }
 
 /// Prepares the loop. It works when it is polled.
@@ -222,21 +245,24 @@ impl NodeRoute {
             nodes.iter().map(|node| &**node),
             &routes,
         );
-        let owners = self.context.cloud.owners();
-        if owners.are_several() {
-            let routed = |node: &Node| owner_place(node, &owners).is_some_and(|place| owners.abilities(place).routes);
-            let routed = nodes
-                .iter()
-                .filter(|node| routed(node))
-                .filter_map(|node| node.metadata.name.as_deref());
-            plan.leave_to_others(&routed.collect());
-        }
-        self.slow_down(trigger, plan.changes.is_empty());
+        let unlisted = self.context.cloud.unlisted();
+        let left_out = leave_out(&mut plan, &nodes, &self.context.cloud.owners(), &unlisted);
+        self.slow_down(trigger, plan.changes.is_empty() && unlisted.is_empty());
         let changes = self.retries.admit(&plan.changes, Instant::now());
         self.plan = plan;
         self.tell_refusals();
-        let applied = self.apply(&changes).await;
+        let mut applied = self.apply(&changes).await;
+        applied.failed |= !unlisted.is_empty();
         lock(&self.troubles).note(&self.plan, &self.retries);
+        if !unlisted.is_empty() {
+            let why = unlisted.into_values().collect::<Vec<_>>().join("; ");
+            warn!(
+                why,
+                nodes = left_out.len(),
+                "the routes of a provider could not be listed yet; its Nodes are left out"
+            );
+            lock(&self.troubles).list_failed_for(left_out, why, self.next_list);
+        }
         self.finish_pass(trigger, &applied).await;
         Ok(())
     }

@@ -66,6 +66,8 @@ pub struct RouteTroubles {
     /// When the routes were last listed and compared.
     compared_at: Option<Instant>,
     list_failed: Option<(String, Instant)>,
+    /// The Nodes that a failed list concerns, where it does not concern all.
+    left_out: Option<BTreeSet<String>>,
     failed: BTreeMap<String, Vec<Waiting>>,
     refused: BTreeMap<String, Vec<(String, String)>>,
 }
@@ -74,6 +76,13 @@ impl RouteTroubles {
     /// The routes could not be listed; the next list comes at `due`.
     pub fn list_failed(&mut self, reason: String, due: Instant) {
         self.list_failed = Some((reason, due));
+        self.left_out = None;
+    }
+
+    /// The routes of one provider could not be listed, and these Nodes are its; after [`note`](Self::note).
+    pub fn list_failed_for(&mut self, nodes: BTreeSet<String>, reason: String, due: Instant) {
+        self.list_failed = Some((reason, due));
+        self.left_out = Some(nodes);
     }
 
     /// A pass or a retry is over: this is what is left of it.
@@ -81,6 +90,7 @@ impl RouteTroubles {
         self.compared = true;
         self.compared_at = Some(Instant::now());
         self.list_failed = None;
+        self.left_out = None;
         self.note_retries(retries);
         self.refused.clear();
         for refusal in &plan.refused {
@@ -148,9 +158,11 @@ impl RouteTroubles {
             failures: waiting.failures,
             next: waiting.due.saturating_duration_since(now),
         });
-        let list_failed = self.list_failed.as_ref();
+        let left_out = self.left_out.as_ref();
+        let concerns = |_: &&(String, Instant)| left_out.is_none_or(|nodes| nodes.contains(node));
+        let list_failed = self.list_failed.as_ref().filter(concerns);
         NodeRoutes {
-            compared: self.compared,
+            compared: self.compared && !left_out.is_some_and(|nodes| nodes.contains(node)),
             list_failed: list_failed.map(|(reason, due)| (reason.clone(), due.saturating_duration_since(now))),
             failed: failed.collect(),
             refused: self.refused.get(node).cloned().unwrap_or_default(),
@@ -187,6 +199,22 @@ mod tests {
                 },
             }),
         }
+    }
+
+    #[test]
+    fn a_list_that_fails_for_one_provider_is_told_for_its_nodes_alone() {
+        let (now, mut troubles) = (Instant::now(), RouteTroubles::default());
+        troubles.note(&RoutePlan::default(), &RouteRetries::default());
+        troubles.list_failed_for(["hers".to_owned()].into(), "down".into(), now);
+        let (hers, other) = (troubles.of("hers", now), troubles.of("other", now));
+        assert_eq!(
+            (hers.compared, hers.list_failed),
+            (false, Some(("down".into(), Duration::ZERO)))
+        );
+        assert_eq!((other.compared, other.list_failed), (true, None));
+        assert!(troubles.progress(now).trouble.is_some());
+        troubles.note(&RoutePlan::default(), &RouteRetries::default());
+        assert!(troubles.of("hers", now).compared && troubles.of("hers", now).list_failed.is_none());
     }
 
     #[test]

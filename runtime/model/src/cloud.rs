@@ -1,5 +1,6 @@
 //! The only door between the controllers and a cloud.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -99,6 +100,13 @@ pub trait Cloud: Send + Sync {
 
     /// The routes that belong to this cluster.
     fn list_routes(&self) -> Answer<'_, Vec<Route>>;
+
+    /// The providers whose routes were left out of the last [`list_routes`](Cloud::list_routes), since they could not be listed yet: their
+    /// places among [`owners`](Cloud::owners), and why. What is missing for their Nodes is unknown. Whatever passes calls on to another
+    /// `Cloud` passes this on too.
+    fn unlisted(&self) -> BTreeMap<usize, String> {
+        BTreeMap::new()
+    }
 
     /// Deletes and creates routes, one result for each, in their order.
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome>;

@@ -7,6 +7,7 @@
 //!
 //! So no loop has to think of the dry run before it calls, and none can forget to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -91,6 +92,10 @@ impl Cloud for ReadOnly {
 
     fn abilities(&self) -> Abilities {
         self.cloud.abilities()
+    }
+
+    fn unlisted(&self) -> BTreeMap<usize, String> {
+        self.cloud.unlisted()
     }
 
     fn lookup_limit(&self) -> usize {

@@ -3,7 +3,8 @@
 //! ```text
 //!   lookup          each Node to its owner (see `owners`), all owners at once, answers back in order
 //!   load balancers  the provider noted on the Service, else by class, annotation, or the default; only with its own Nodes as targets
-//!   routes          everybody lists; a change goes to the owner of the Node, a deletion to whoever listed the route
+//!   routes          everybody lists, and whoever never could has its Nodes left out; a change goes to the owner of the Node, a deletion
+//!                   to whoever listed the route
 //! ```
 //!
 //! A provider that fails does so for its own objects alone. What one provider says about a machine never counts for another's: foreign
@@ -61,8 +62,8 @@ pub struct Router {
     members: Vec<Member>,
     default: usize,
     rules: ServiceRules,
-    /// What each member listed last.
-    listed: Mutex<Vec<Option<Vec<Route>>>>,
+    /// What each member listed last, or why it never could.
+    listed: Mutex<Vec<Result<Vec<Route>, Failure>>>,
 }
 
 impl Router {
@@ -81,7 +82,7 @@ impl Router {
             .collect();
         let place = names.iter().position(|name| *name == default).unwrap_or_default();
         let router = Self {
-            listed: Mutex::new(vec![None; members.len()]),
+            listed: Mutex::new(vec![Err(Failure::Unavailable("not asked yet".into())); members.len()]),
             default: place,
             rules,
             members,
@@ -256,11 +257,12 @@ impl Router {
         let mut all = Vec::new();
         for ((member, known), result) in self.members.iter().zip(listed.iter_mut()).zip(results) {
             match (result, known.as_ref()) {
-                (Ok(routes), _) => *known = Some(routes),
-                // Nothing may follow from a list that is missing, neither for its own Nodes nor for those of others: what it had last
-                // stands until it can tell.
-                (Err(_), Some(_)) => {}
-                (Err(error), None) => return Err(as_failure(&member.name, error).into()),
+                _ if !member.cloud.abilities().routes => continue,
+                (Ok(routes), _) => *known = Ok(routes),
+                // Nothing may follow from a list that is missing: what it had last stands until it can tell. Where there is none, its
+                // Nodes are left out (see `unlisted`).
+                (Err(_), Ok(_)) => {}
+                (Err(error), Err(_)) => *known = Err(as_failure(&member.name, error)),
             }
             let of_member = |route: &Route| Route {
                 id: format!("{}{OF}{}", member.name, route.id),
@@ -268,7 +270,16 @@ impl Router {
             };
             all.extend(known.iter().flatten().map(of_member));
         }
-        Ok(all)
+        let routed = self.members.iter().zip(listed.iter());
+        let mut routed = routed
+            .filter(|(member, _)| member.cloud.abilities().routes)
+            .map(|(_, known)| known);
+        match routed.clone().any(Result::is_ok) {
+            true => Ok(all),
+            false => routed
+                .next()
+                .map_or(Ok(all), |known| known.clone().map_err(CloudError::from)),
+        }
     }
 
     async fn apply_split(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, CloudError> {
@@ -475,6 +486,17 @@ impl Cloud for Router {
 
     fn list_routes(&self) -> Answer<'_, Vec<Route>> {
         Box::pin(self.list_all())
+    }
+
+    fn unlisted(&self) -> BTreeMap<usize, String> {
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let members = self.members.iter().zip(listed.iter()).enumerate();
+        let routed = members.filter(|(_, (member, _))| member.cloud.abilities().routes);
+        let why = |(place, (member, known)): (usize, (&Member, &Result<Vec<Route>, Failure>))| {
+            let failure = known.as_ref().err()?;
+            Some((place, format!("provider {:?}: {failure}", member.name)))
+        };
+        routed.filter_map(why).collect()
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {

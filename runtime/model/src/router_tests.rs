@@ -448,7 +448,7 @@ fn routes_are_changed_by_the_provider_that_listed_them_or_has_the_node() {
 }
 
 #[test]
-fn a_cloud_that_cannot_list_keeps_its_last_list_and_one_that_never_could_is_an_error() {
+fn a_cloud_that_cannot_list_keeps_its_last_list() {
     let Stage { router, b, .. } = two();
     b.routes.lock().unwrap().push(route("r", "10.0.2.0/24"));
     assert_eq!(now(router.list_routes()).unwrap().len(), 1);
@@ -461,9 +461,35 @@ fn a_cloud_that_cannot_list_keeps_its_last_list_and_one_that_never_could_is_an_e
     let outcome =
         now(router.apply_routes(&[new_route(node("n1", "a://1")), new_route(node("n2", "b://2"))], &[])).unwrap();
     assert!(outcome.created[0].is_ok() && outcome.created[1].is_err(), "{outcome:?}");
-    let Stage { router, b, .. } = two();
+    assert!(router.unlisted().is_empty(), "its list is old, not missing");
+}
+
+#[test]
+fn a_cloud_that_never_could_list_is_left_out_until_it_can_and_the_others_go_on() {
+    let Stage { router, a, b } = two();
+    a.routes.lock().unwrap().push(route("r", "10.0.1.0/24"));
     b.fail(Failure::Unavailable("down".into()));
-    assert!(now(router.list_routes()).is_err());
+    let listed = now(router.list_routes()).unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].id, "a:r");
+    let unlisted = router.unlisted();
+    assert_eq!(unlisted.keys().collect::<Vec<_>>(), [&1]);
+    assert!(
+        unlisted[&1].contains("provider \"b\"") && unlisted[&1].contains("down"),
+        "{unlisted:?}"
+    );
+    let read_only = crate::ReadOnly::new(Arc::new(router), |_| {});
+    assert_eq!(read_only.unlisted(), unlisted);
+}
+
+#[test]
+fn where_no_cloud_ever_listed_there_is_no_list() {
+    let Stage { router, a, b } = two();
+    a.fail(Failure::Unavailable("down".into()));
+    b.fail(Failure::Unavailable("too".into()));
+    let error = now(router.list_routes()).unwrap_err().to_string();
+    assert!(error.contains("down"), "{error}");
+    assert_eq!(router.unlisted().len(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cloudwit_sim_cloud::{Fault, FaultKind, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Fault, FaultKind, Operation, SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, programs};
@@ -32,6 +32,8 @@ struct Two {
     south: SimCloud,
     folder: tempfile::TempDir,
     component: PathBuf,
+    /// `limits.wallTime` of both.
+    wall_time: &'static str,
 }
 
 impl Two {
@@ -44,6 +46,7 @@ impl Two {
             south: start().await.unwrap(),
             folder: tempfile::tempdir().unwrap(),
             component: component.await.unwrap(),
+            wall_time: "5s",
         }
     }
 
@@ -57,10 +60,11 @@ impl Two {
     grants:
       http: [{{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, DELETE], allowLoopback: true}}]
       secrets: [{{name: token, file: {name}.token, hosts: ['127.0.0.1:{port}'], uses: [placeholder]}}]
-    limits: {{wallTime: 5s}}
+    limits: {{wallTime: {wall_time}}}
 ",
             component = self.component.display(),
             url = cloud.url(),
+            wall_time = self.wall_time,
         )
     }
 
@@ -311,6 +315,87 @@ async fn a_cloud_that_hangs_or_says_that_all_is_gone_hurts_only_its_own() {
     })
     .await;
     assert_eq!(names().await.unwrap(), ["late-0", "s-1"]);
+}
+
+/// A call that hangs is held for longer than the test waits, so the time limit of calls does not come to the others' help.
+#[tokio::test]
+async fn services_of_a_cloud_that_hangs_leave_a_worker_to_the_others() {
+    let two = Two {
+        wall_time: "1h",
+        ..Two::new().await
+    };
+    let hang = |operation| Fault::new(FaultKind::Hang).on(operation);
+    two.south
+        .set_faults([Operation::ListLoadBalancers, Operation::CreateLoadBalancer].map(hang));
+    for at in 0..5 {
+        let service = ServiceBuilder::new(&format!("stuck-{at}")).annotation(PROVIDER, "south");
+        service.create(&two.alone.client).await.unwrap();
+    }
+    let _process = two.start(&["--concurrent-service-syncs=3"]).await;
+    let hanging = || two.south.counters().in_flight;
+    eventually(LONG, "south hangs with all workers it can have", || async {
+        ensure!(hanging() == 2, "{}", hanging());
+        Ok(())
+    })
+    .await;
+    for at in 0..5 {
+        ServiceBuilder::new(&format!("web-{at}"))
+            .create(&two.alone.client)
+            .await
+            .unwrap();
+    }
+    for at in 0..5 {
+        two.served_by(&format!("web-{at}"), "north").await;
+    }
+    assert_eq!(hanging(), 2, "south has its share and no more");
+    assert_eq!(two.balancers().1, 0);
+}
+
+#[tokio::test]
+async fn routes_of_a_cloud_go_on_although_another_could_never_list_its_own() {
+    let two = Two::new().await;
+    for cloud in [&two.north, &two.south] {
+        cloud.add_numbered_machines("vm", 2);
+    }
+    two.south.set_faults([Fault::status(503).on(Operation::ListRoutes)]);
+    two.node(NodeBuilder::new("vm-0").pod_cidr("10.244.0.0/24")).await;
+    let south = NodeBuilder::new("vm-1").label(PROVIDER, "south");
+    two.node(south.pod_cidr("10.244.1.0/24")).await;
+    let _process = two.start(&["--route-reconciliation-period=1s"]).await;
+    let nodes = |cloud: &SimCloud| -> Vec<String> { cloud.routes().into_iter().map(|route| route.spec.node).collect() };
+    let unreachable = |name: &'static str| {
+        let nodes = two.alone.nodes();
+        async move {
+            let status = nodes.get(name).await.unwrap().status.unwrap_or_default();
+            let mut conditions = status.conditions.unwrap_or_default().into_iter();
+            conditions
+                .find(|one| one.type_ == "NetworkUnavailable")
+                .map(|one| one.status)
+        }
+    };
+    eventually(LONG, "north's Node has its route and may get Pods", || async {
+        ensure!(nodes(&two.north) == ["vm-0"], "{:?}", nodes(&two.north));
+        ensure!(unreachable("vm-0").await.as_deref() == Some("False"));
+        Ok(())
+    })
+    .await;
+    two.initialised("vm-1").await;
+    let lists = || two.south.counters().requests(Operation::ListRoutes);
+    let before = lists();
+    eventually(LONG, "south is asked again and again", || async {
+        ensure!(lists() >= before + 3, "{}", lists());
+        Ok(())
+    })
+    .await;
+    assert_eq!(unreachable("vm-1").await, None, "what its routes are is not known");
+    assert!(nodes(&two.south).is_empty());
+    two.south.set_faults([]);
+    eventually(LONG, "south's Node has its route too", || async {
+        ensure!(nodes(&two.south) == ["vm-1"], "{:?}", nodes(&two.south));
+        ensure!(unreachable("vm-1").await.as_deref() == Some("False"));
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]
