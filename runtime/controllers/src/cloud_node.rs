@@ -14,7 +14,6 @@
 //! has one of its prefixes, and those without an id.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
 use futures::future::join_all;

@@ -2,6 +2,7 @@
 //! told on a real API server in `tests/suite`.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::*;
 use crate::fake_cloud::{FakeCloud, context, node};
