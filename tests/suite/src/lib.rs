@@ -4,12 +4,14 @@
 //!
 //! | file | what it is about |
 //! | ---- | ---------------- |
+//! | [`collector`] | a trace collector |
 //! | [`hosting`] | a provider host for tests, with what it sees of the world |
 //! | [`arrows`] | which crate may depend on which |
 //! | [`purity`] | what the deciding files of the controllers may import |
 //! | [`documents`] | links and commands in Markdown files |
 
 pub mod arrows;
+pub mod collector;
 pub mod documents;
 pub mod hosting;
 pub mod purity;

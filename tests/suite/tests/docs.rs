@@ -41,7 +41,7 @@ fn every_command_of_the_readme_is_understood() {
 }
 
 /// Every issue and pull request that `docs/reference/user-pain.md` has to have a row for.
-const PAINS: [&str; 47] = [
+const PAINS: [&str; 50] = [
     "oracle/oci-cloud-controller-manager#57",
     "kubernetes/cloud-provider-vsphere#479",
     "kubernetes/cloud-provider-vsphere#501",
@@ -89,6 +89,9 @@ const PAINS: [&str; 47] = [
     "kubewarden/policy-server#682",
     "kubewarden/adm-controller#368",
     "kubewarden/policy-server#740",
+    "bytecodealliance/wasmtime#4054",
+    "bytecodealliance/componentize-go#53",
+    "kubernetes/cloud-provider-vsphere#482",
 ];
 
 #[test]

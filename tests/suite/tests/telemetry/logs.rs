@@ -1,0 +1,153 @@
+//! Log lines of the real process: each is complete in itself, and says whose work it is about.
+
+use std::fs;
+
+use cloudwit_sim_cloud::Fault;
+use serde_json::Value;
+
+use crate::stage::{Ready, Stage};
+
+/// Where the lines of work on objects come from.
+const WORK: [&str; 9] = [
+    "cloud_node",
+    "cloud_node_deletion",
+    "cloud_node_lifecycle",
+    "cloud_node_write",
+    "node_route",
+    "node_route_apply",
+    "service_drift",
+    "service_lb",
+    "service_lb_steps",
+];
+
+/// A line, and the names that its spans and itself carry.
+struct Line(Value);
+
+impl Line {
+    fn word(&self, key: &str) -> &str {
+        self.0[key].as_str().unwrap_or_default()
+    }
+
+    /// The value of a field of the line itself, or of the work that it is part of.
+    fn field(&self, key: &str) -> Option<&Value> {
+        let spans = self.0["spans"].as_array().into_iter().flatten();
+        self.0.get(key).or_else(|| spans.rev().find_map(|span| span.get(key)))
+    }
+}
+
+/// Every line of the log, or the first that is no JSON.
+fn lines(log: &str) -> Vec<Line> {
+    let read = |line: &str| match serde_json::from_str(line) {
+        Ok(value) => Line(value),
+        Err(error) => panic!("{error}: {line}"),
+    };
+    // The first line is that of the shell that starts the process.
+    log.lines().skip(1).map(read).collect()
+}
+
+/// Nodes, a Service, routes, a cloud with faults, an API server that comes back, another component, and the end.
+async fn whole_run(stage: &mut Stage) {
+    stage.joins("node-1").await;
+    stage.until_initialised("node-1").await;
+    stage.serves("web").await;
+    stage
+        .cloud
+        .set_faults([Fault::status(500).times(4), Fault::slow_down(1).times(1)]);
+    stage.joins("node-2").await;
+    stage.until_initialised("node-2").await;
+    stage
+        .until("there are routes", || async { !stage.cloud.routes().is_empty() })
+        .await;
+    stage.server.stop().await.unwrap();
+    stage
+        .until("the loss is noticed", || async { stage.log().contains("watch") })
+        .await;
+    stage.server.restart().await.unwrap();
+    stage.joins("node-3").await;
+    stage.until_initialised("node-3").await;
+    stage.replace_component();
+    stage
+        .until("the swap is told", || async { stage.log().contains("swapped") })
+        .await;
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn every_line_of_a_whole_run_is_json_and_says_whose_work_it_is() {
+    let mut stage = Ready::sim().await.start(&[
+        "--logging-format=json",
+        "-v=10",
+        "--node-monitor-period=1s",
+        "--route-reconciliation-period=1s",
+    ]);
+    whole_run(&mut stage).await;
+    let lines = lines(&stage.log());
+    for line in &lines {
+        for key in ["timestamp", "level", "target", "message"] {
+            assert!(!line.word(key).is_empty(), "no {key}: {}", line.0);
+        }
+        if let Some(module) = line.word("target").strip_prefix("cloudwit_controllers::")
+            && WORK.contains(&module)
+        {
+            assert!(line.field("controller").is_some(), "no controller: {}", line.0);
+            let about = ["object", "objects"].iter().any(|key| line.field(key).is_some());
+            assert!(about, "no object: {}", line.0);
+        }
+        if ["guest", "cloudwit_host::call", "cloudwit_host::egress"].contains(&line.word("target")) {
+            for key in ["provider", "operation"] {
+                assert!(line.field(key).is_some(), "no {key}: {}", line.0);
+            }
+        }
+    }
+    let said = |object: &str, controller: &str, message: &str| {
+        lines.iter().any(|line| {
+            line.field("object").is_some_and(|found| found == object)
+                && line.field("controller").is_some_and(|found| found == controller)
+                && line.word("message").contains(message)
+        })
+    };
+    for node in ["node-1", "node-2", "node-3"] {
+        assert!(said(node, "cloud-node-controller", "initialised"), "{node}");
+    }
+    assert!(said("default/web", "service-lb-controller", "next step"));
+    assert!(
+        lines.iter().any(|line| line.word("target") == "guest"),
+        "the provider is heard"
+    );
+}
+
+#[tokio::test]
+async fn a_line_of_text_names_controller_object_and_provider_too() {
+    let stage = Ready::sim().await.start(&["-v=4"]);
+    stage.cloud.set_faults([Fault::status(403)]);
+    stage.joins("node-1").await;
+    let why = || {
+        stage
+            .log()
+            .lines()
+            .find(|line| line.contains("still not initialised"))
+            .map(str::to_owned)
+    };
+    stage.until("the reason is logged", || async { why().is_some() }).await;
+    let line = why().unwrap();
+    for part in [
+        "reconcile{controller=\"cloud-node-controller\" object=\"node-1\"",
+        "provider=\"sim\"",
+        "403",
+    ] {
+        assert!(line.contains(part), "{part} is missing in {line}");
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_fails_says_so_in_json_too() {
+    let mut stage = Ready::sim()
+        .await
+        .start(&["--logging-format=json", "--kubeconfig=/nowhere"]);
+    let status = stage.ends().await;
+    assert_eq!(status.code(), Some(1));
+    let lines = lines(&stage.log());
+    let last = lines.last().unwrap();
+    assert!(last.word("level") == "ERROR" && last.word("message").contains("--kubeconfig=/nowhere"));
+    assert!(fs::metadata(stage.process.log()).unwrap().len() < 10_000);
+}
