@@ -129,7 +129,7 @@ pub fn step(
 /// The Lease for everybody to take, as client-go leaves it behind with `ReleaseOnCancel`. None when it is not ours.
 pub fn released(lease: &Lease, identity: &str, wall: Timestamp) -> Option<LeaseSpec> {
     let spec = lease.spec.clone()?;
-    (spec.holder_identity.as_deref() == Some(identity)).then(|| LeaseSpec {
+    (spec.holder_identity.as_deref() == Some(identity)).then_some(LeaseSpec {
         holder_identity: None,
         lease_duration_seconds: Some(1),
         acquire_time: Some(MicroTime(wall)),
