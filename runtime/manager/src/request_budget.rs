@@ -19,7 +19,9 @@ pub struct RequestBudget {
 impl RequestBudget {
     /// `burst` requests at once, then `qps` a second. None for no limit: a rate of 0 or less.
     pub fn new(qps: f32, burst: u32) -> Option<Self> {
-        let interval = Duration::try_from_secs_f64(1.0 / f64::from(qps)).ok().filter(|_| qps > 0.0)?;
+        let interval = Duration::try_from_secs_f64(1.0 / f64::from(qps))
+            .ok()
+            .filter(|_| qps > 0.0)?;
         Some(Self {
             interval,
             slack: interval * burst.saturating_sub(1),
