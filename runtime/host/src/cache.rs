@@ -221,6 +221,7 @@ mod tests {
         let bytes = wat::parse_str("(component (core module (func)))").unwrap();
         Artifact {
             digest: hex(digest(&SHA256, &bytes).as_ref()),
+            file_bytes: bytes.len() as u64,
             bytes,
         }
     }
