@@ -79,6 +79,8 @@ struct Known {
     /// Nodes that seem to be gone, by uid, as of `at`.
     seen: HashMap<String, Seen>,
     at: Option<Instant>,
+    /// When the cloud last answered about all that it was asked about.
+    answered: Option<Instant>,
     brake: Option<Brake>,
     /// Since when the brake has been engaged.
     braked: Option<Instant>,
@@ -99,7 +101,7 @@ impl Known {
         Progress {
             later: self.seen.len() + self.unanswered.keys().len(),
             oldest: self.seen.values().map(|seen| seen.since).max(),
-            last_done: self.at.filter(|_| self.failed.is_none()).map(|at| now - at),
+            last_done: self.answered.map(|at| now - at),
             trouble: self.failed.as_ref().map(trouble),
             ..Progress::default()
         }
@@ -269,6 +271,9 @@ impl Lifecycle {
         known.brake = self.guard.brake();
         known.braked = known.brake.and(known.braked.or(known.at));
         known.deleted = self.guard.deleted_lately(Instant::now());
+        if known.failed.is_none() {
+            known.answered = known.at;
+        }
         drop(known);
         let candidates = self.guard.candidates() as i64;
         let before = std::mem::replace(&mut self.candidates, candidates);

@@ -32,6 +32,35 @@ async fn nothing_for(queue: &Queue, time: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn it_tells_how_much_is_left_to_do_and_when_something_was_last_done() {
+    let queue = queue();
+    assert_eq!(queue.progress(), Progress::default());
+    queue.add("a");
+    queue.add("b");
+    queue.after("c", SECOND * 100);
+    tokio::time::advance(SECOND * 5).await;
+    let working = next(&queue).await;
+    let mut expected = Progress {
+        ready: 1,
+        in_work: 1,
+        later: 1,
+        oldest: Some(SECOND * 5),
+        ..Progress::default()
+    };
+    assert_eq!(queue.progress(), expected);
+    working.finish(Outcome::Retry(Retry::After(SECOND * 50)));
+    (expected.in_work, expected.later) = (0, 2);
+    assert_eq!(queue.progress(), expected, "a try that comes back is nothing done");
+    next(&queue).await.finish(Outcome::Done);
+    tokio::time::advance(SECOND * 2).await;
+    let progress = queue.progress();
+    assert_eq!((progress.ready, progress.later, progress.last_done), (0, 2, Some(SECOND * 2)));
+    let mut keys = queue.keys();
+    keys.sort();
+    assert_eq!(keys, [Key::from("a"), Key::from("c")]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_storm_of_updates_costs_one_pending_entry() {
     let queue = queue();
     for _ in 0..10_000 {

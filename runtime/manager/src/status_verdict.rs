@@ -187,7 +187,7 @@ fn controllers(facts: &Facts) -> Vec<Trouble> {
     let of = |controller: &crate::status::ControllerFacts| {
         let trouble = |trouble: &crate::status::ControllerTrouble| Trouble {
             state: State::Failing,
-            what: trouble.what.clone(),
+            what: format!("{}.", trouble.what),
             since: controller.last_done,
             next_step: "It is tried again by itself. Does the cloud answer, and are the credentials right?".into(),
             section: "controllers",
