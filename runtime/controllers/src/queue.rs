@@ -19,8 +19,8 @@ use tracing::Span;
 pub use crate::backoff::Backoff;
 use crate::options::Controller;
 use crate::queue_metrics::QueueMetrics;
-use crate::standing::Progress;
 use crate::reconcile_span;
+use crate::standing::Progress;
 use crate::sync::lock;
 use crate::watch::Key;
 
