@@ -54,7 +54,10 @@ async fn it_tells_how_much_is_left_to_do_and_when_something_was_last_done() {
     next(&queue).await.finish(Outcome::Done);
     tokio::time::advance(SECOND * 2).await;
     let progress = queue.progress();
-    assert_eq!((progress.ready, progress.later, progress.last_done), (0, 2, Some(SECOND * 2)));
+    assert_eq!(
+        (progress.ready, progress.later, progress.last_done),
+        (0, 2, Some(SECOND * 2))
+    );
     let mut keys = queue.keys();
     keys.sort();
     assert_eq!(keys, [Key::from("a"), Key::from("c")]);
@@ -204,7 +207,10 @@ async fn what_failed_is_tried_at_once_when_the_cause_may_be_gone_and_what_waits_
     queue.after("pending", SECOND * 20);
     queue.retry_failed_now();
     let taken = next(&queue).await;
-    assert_eq!((&**taken.key(), taken.failures(), start.elapsed().as_secs()), ("denied", 1, 0));
+    assert_eq!(
+        (&**taken.key(), taken.failures(), start.elapsed().as_secs()),
+        ("denied", 1, 0)
+    );
     taken.finish(Outcome::Done);
     assert_eq!(&**next(&queue).await.key(), "pending");
     assert_eq!(start.elapsed().as_secs(), 20);
