@@ -33,9 +33,9 @@ use crate::guard::{Absent, Brake, Guard, Proof, Rules, Seen, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, owner_place, provider_id};
-use crate::reconcile_span;
 use crate::options::{Controller, LifecycleOptions, NodeDeletion};
 use crate::passes::Pass;
+use crate::reconcile_span;
 use crate::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::sync::lock;
 use crate::watch::Key;
@@ -213,7 +213,9 @@ impl Lifecycle {
     /// Tells how the last pass went, which Nodes seem to be gone, and about which the cloud cannot say.
     fn stand(&self) {
         let (known, standing) = (self.known.clone(), &self.context.standing);
-        standing.progress_of(Controller::CloudNodeLifecycle, move || lock(&known).progress(Instant::now()));
+        standing.progress_of(Controller::CloudNodeLifecycle, move || {
+            lock(&known).progress(Instant::now())
+        });
         let known = self.known.clone();
         standing.unfinished_of(Controller::CloudNodeLifecycle, move || {
             lock(&known).unanswered_nodes(Instant::now())
