@@ -37,7 +37,9 @@ async fn who_asks_learns_which_nodes_seem_gone_and_that_the_brake_holds_them() {
     let (context, _registry) = context(cloud, Options::default());
     let old = |name: &str| {
         let mut node = node(name, "False", &[]);
-        node.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
+        node.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+            Timestamp::UNIX_EPOCH,
+        ));
         node
     };
     context.nodes.fill(vec![old("b"), old("a"), node("ready", "True", &[])]);
@@ -45,12 +47,22 @@ async fn who_asks_learns_which_nodes_seem_gone_and_that_the_brake_holds_them() {
     let task = tokio::spawn(prepare(context));
     sleep(Duration::from_secs(200)).await;
     let deletions = standing.deletions().remove(0);
-    let names: Vec<(&str, bool)> = deletions.candidates.iter().map(|one| (one.node.as_str(), one.held)).collect();
+    let names: Vec<(&str, bool)> = deletions
+        .candidates
+        .iter()
+        .map(|one| (one.node.as_str(), one.held))
+        .collect();
     assert_eq!(names, [("a", true), ("b", true)], "two seem gone, one may go");
     let (brake, engaged) = deletions.brake.unwrap();
     assert_eq!((brake.absent, deletions.allowed, deletions.deleted), (2, 1, 0));
-    assert!(engaged.as_secs() >= 190, "from the first answers on, before they are confirmed: {engaged:?}");
-    assert!(deletions.candidates[0].since >= Duration::from_secs(190), "{deletions:?}");
+    assert!(
+        engaged.as_secs() >= 190,
+        "from the first answers on, before they are confirmed: {engaged:?}"
+    );
+    assert!(
+        deletions.candidates[0].since >= Duration::from_secs(190),
+        "{deletions:?}"
+    );
     shutdown.cancel();
     task.await.unwrap();
 }
@@ -62,7 +74,11 @@ async fn who_asks_learns_that_the_cloud_does_not_answer_and_since_when() {
     context.nodes.fill(vec![node("a", "True", &[])]);
     let mut ill = node("a", "False", &[]);
     ill.metadata.resource_version = Some("2".into());
-    let (nodes, standing, shutdown) = (context.nodes.clone(), context.standing.clone(), context.shutdown.clone());
+    let (nodes, standing, shutdown) = (
+        context.nodes.clone(),
+        context.standing.clone(),
+        context.shutdown.clone(),
+    );
     let progress = || match standing.work(Controller::CloudNodeLifecycle) {
         crate::standing::Work::Begun(mut loops) => loops.remove(0),
         other => panic!("{other:?}"),
@@ -74,7 +90,10 @@ async fn who_asks_learns_that_the_cloud_does_not_answer_and_since_when() {
     sleep(Duration::from_secs(20)).await;
     let trouble = progress().trouble.unwrap();
     assert!(trouble.what.ends_with("unavailable: down"), "{trouble:?}");
-    assert!(progress().last_done.unwrap().as_secs() >= 20, "nothing was answered since");
+    assert!(
+        progress().last_done.unwrap().as_secs() >= 20,
+        "nothing was answered since"
+    );
     shutdown.cancel();
     task.await.unwrap();
 }
