@@ -97,8 +97,11 @@ async fn the_api_server_decides_who_reads_what() {
 
 #[tokio::test]
 async fn the_status_page_is_for_those_who_may_read_it() {
-    let scene = Scene::new(&["--authorization-always-allow-paths=/healthz,/"]).await;
-    let (reader, stranger) = (scene.account("status-reader").await, scene.account("stranger").await);
+    let scene = Scene::new(&["--authorization-always-allow-paths=/healthz,/".to_owned()]).await;
+    let (reader, stranger) = (
+        scene.account("status-reader").await,
+        scene.account("status-stranger").await,
+    );
     allow(scene.server.client(), "status-reader", &["/status.json"]).await;
     for path in ["/", "/status.json"] {
         assert_eq!(
@@ -138,7 +141,10 @@ async fn the_status_page_is_for_those_who_may_read_it() {
 #[tokio::test]
 async fn the_status_page_is_for_those_who_may_read_it() {
     let scene = Scene::new(&["--authorization-always-allow-paths=/healthz,/".to_owned()]).await;
-    let (reader, stranger) = (scene.account("status-reader").await, scene.account("stranger").await);
+    let (reader, stranger) = (
+        scene.account("status-reader").await,
+        scene.account("status-stranger").await,
+    );
     allow(scene.server.client(), "status-reader", &["/status.json"]).await;
     for path in ["/", "/status.json"] {
         assert_eq!(answer(scene.get(path)).await.0, 403, "{path}, also where it was opened for everybody");
