@@ -147,7 +147,11 @@ async fn the_status_page_is_for_those_who_may_read_it() {
     );
     allow(scene.server.client(), "status-reader", &["/status.json"]).await;
     for path in ["/", "/status.json"] {
-        assert_eq!(answer(scene.get(path)).await.0, 403, "{path}, also where it was opened for everybody");
+        assert_eq!(
+            answer(scene.get(path)).await.0,
+            403,
+            "{path}, also where it was opened for everybody"
+        );
     }
     assert_eq!(answer(scene.get("/status.json").bearer_auth(&stranger)).await.0, 403);
     let (code, text) = answer(scene.get("/status.json").bearer_auth(&reader)).await;
@@ -157,9 +161,24 @@ async fn the_status_page_is_for_those_who_may_read_it() {
     let page = scene.get("/").bearer_auth(&reader).send().await.unwrap();
     assert_eq!(page.status(), 200);
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
-    let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap().to_owned();
-    assert!(page.text().await.unwrap().contains(&format!("<style nonce=\"{nonce}\">")));
+    assert!(
+        policy.starts_with("default-src 'none';") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    let nonce = policy
+        .split("'nonce-")
+        .nth(1)
+        .unwrap()
+        .split('\'')
+        .next()
+        .unwrap()
+        .to_owned();
+    assert!(
+        page.text()
+            .await
+            .unwrap()
+            .contains(&format!("<style nonce=\"{nonce}\">"))
+    );
 }
 
 #[tokio::test]
