@@ -20,8 +20,8 @@ use crate::yaml;
 /// Where the Secret is mounted.
 const SECRETS: &str = "/etc/cloudwit/secrets";
 
-/// Files for the cluster by name.
-#[derive(Debug, Default)]
+/// Files for the cluster by name. Not `Debug`, since secrets are among them.
+#[derive(Default)]
 pub struct Bundle {
     /// The configuration, as the Pod reads it.
     pub configuration: Value,
@@ -50,8 +50,7 @@ impl Bundle {
             cluster_cidrs: &cidrs,
         };
         let configured = config_file::parse(&file, &text, common)?;
-        let configuration =
-            yaml::read(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+        let configuration = yaml::read(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
         let mut collector = Collector {
             bundle: Self {
                 configuration,
@@ -169,6 +168,11 @@ impl Collector {
     /// Takes a component in; its name in the cluster.
     fn component(&mut self, file: &Path) -> Option<String> {
         let name = file.file_name()?.to_string_lossy().into_owned();
+        if name != key_of(&name) {
+            let what = "a key of a ConfigMap has letters, digits, '-', '_' and '.' only; give the file such a name";
+            self.mistakes.push(format!("{}: {what}", file.display()));
+            return None;
+        }
         let content = match fs::read(file) {
             Ok(content) => content,
             Err(error) => {
@@ -198,13 +202,18 @@ impl Collector {
     }
 }
 
-/// A key that ConfigMaps and Secrets take: letters, digits, `-`, `_` and `.`.
+/// The key of a provider's file in a ConfigMap or Secret.
 fn key(provider: &str, file: &Path) -> String {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    key_of(&format!(
+        "{provider}-{}",
+        file.file_name().unwrap_or_default().to_string_lossy()
+    ))
+}
+
+/// What ConfigMaps and Secrets take as a key: letters, digits, `-`, `_` and `.`.
+fn key_of(name: &str) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let name: String = name
-        .chars()
+    name.chars()
         .map(|letter| if fits(letter) { letter } else { '-' })
-        .collect();
-    format!("{provider}-{name}")
+        .collect()
 }

@@ -209,7 +209,16 @@ fn all_mistakes_are_told_at_once_and_name_the_file_and_the_fix() {
             None => std::fs::remove_file(file).unwrap(),
         }
     }
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("./sim.wasm", "./my sim.wasm")).unwrap();
+    std::fs::copy(dir.path().join("sim.wasm"), dir.path().join("my sim.wasm")).unwrap();
     let mistakes = objects(&[&config(dir.path())]).unwrap_err();
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+    assert!(
+        mistakes[2].contains("my sim.wasm: a key of a ConfigMap"),
+        "{mistakes:?}"
+    );
     assert!(
         mistakes
             .iter()

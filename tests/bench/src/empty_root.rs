@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
         ..SimCloudOptions::default()
     };
     let cloud = SimCloud::start(options).await.context("starting the cloud")?;
-    cloud.add_numbered_machines("node", 2);
+    cloud.add_numbered_machines("node", 3);
     let nodes: Api<Node> = Api::all(server.client());
     let folder = tempfile::tempdir().context("making a folder")?;
     let root = Root::new(folder.path(), &binary, &provider, &server, &cloud.url())?;
