@@ -8,16 +8,20 @@ use cloudwit_sim_cloud::{
     BalancerPort, BalancerSpec, LoadBalancer, Machine, NewMachine, Operation, PortProtocol, RouteSpec, Scheme,
 };
 use cloudwit_test_support::deployment::CLUSTER_NAME;
+use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
 use cloudwit_test_support::rig::{CLEANUP_FINALIZER, Rig, SOON, ingress, is_kept};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
+use http::Method;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 /// Short periods, so that several passes of each loop are seen.
-const FLAGS: [&str; 4] = [
+/// One worker: what comes after a Service is begun when its turn is over.
+const FLAGS: [&str; 5] = [
+    "--concurrent-service-syncs=1",
     "--node-status-update-frequency=1s",
     "--node-monitor-period=500ms",
     "--route-reconciliation-period=1s",
@@ -87,6 +91,20 @@ async fn all_ensured(rig: &Rig, services: &[Service], times: i32) {
     .await;
 }
 
+/// Makes a Service and waits until it is ready: then all that were there before have had their turn. Checks all the while.
+async fn comes_after(rig: &Rig, name: &str, check: impl Fn()) {
+    ServiceBuilder::new(name).create(&rig.client).await.unwrap();
+    rig.settled("a later Service is ready", async || {
+        check();
+        match ingress(&rig.services().get(name).await.unwrap()).as_slice() {
+            [] => Err(name.to_owned()),
+            _ => Ok(()),
+        }
+    })
+    .await;
+    check();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_addresses() {
     let mut rig = Rig::new(&FLAGS).await.unwrap();
@@ -95,6 +113,9 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
     let services = [unmarked, marked];
     for process in 1..=2 {
         rig.cloud.reset_counters();
+        // The API server makes no new version of what is written as it was.
+        let writes = ["/services/unmarked", "/services/marked"];
+        let writes = writes.map(|target| rig.to_api.stop_at(Point::before(Method::PATCH, target)));
         rig.start().unwrap();
         all_ensured(&rig, &services, process).await;
         let counters = rig.cloud.counters();
@@ -109,11 +130,7 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
         }
         for (service, before) in services.iter().zip([&first, &second]) {
             let now = rig.services().get(&service.name_any()).await.unwrap();
-            assert_eq!(
-                now.resource_version(),
-                service.resource_version(),
-                "written although it was right"
-            );
+            assert_eq!(now.resource_version(), service.resource_version());
             let mut expected = before.clone();
             expected.spec.owner = service.uid();
             assert!(
@@ -122,14 +139,17 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
                 rig.cloud.load_balancers()
             );
         }
+        comes_after(&rig, &format!("later-{process}"), || {
+            for write in &writes {
+                assert_eq!(write.count(), 0, "written although it was right");
+            }
+        })
+        .await;
         rig.kill().unwrap();
     }
     rig.start().unwrap();
-    for service in &services {
-        rig.services()
-            .delete(&service.name_any(), &DeleteParams::default())
-            .await
-            .unwrap();
+    for name in ["unmarked", "marked", "later-1", "later-2"] {
+        rig.services().delete(name, &DeleteParams::default()).await.unwrap();
     }
     rig.settled("they and their load balancers are gone", async || {
         let left = rig.services().get_opt("unmarked").await.unwrap().is_some()
@@ -140,7 +160,7 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
         }
     })
     .await;
-    assert_eq!(rig.cloud.load_balancers_made(), 2);
+    assert_eq!(rig.cloud.load_balancers_made(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,6 +304,7 @@ async fn nodes_and_routes_left_by_upstream_controllers_cost_no_write() {
     let (second, _) = initialised_by_upstream(&rig, "second", "10.244.2.0/24").await;
     for _ in 0..2 {
         rig.cloud.reset_counters();
+        let writes = rig.to_api.stop_at(Point::before(Method::PATCH, "/nodes/"));
         rig.start().unwrap();
         // Several passes of all loops over them.
         eventually(SOON, "the loops have come round", || async {
@@ -292,6 +313,7 @@ async fn nodes_and_routes_left_by_upstream_controllers_cost_no_write() {
         })
         .await;
         rig.kill().unwrap();
+        assert_eq!(writes.count(), 0, "written although it was right");
         assert_eq!(rig.cloud.counters().requests(Operation::ChangeRoutes), 0);
         for before in [&first, &second] {
             let now = rig.nodes().get(&before.name_any()).await.unwrap();
