@@ -17,6 +17,7 @@ use cloudwit_host::ComponentFile;
 use cloudwit_host::grants::HttpGrant;
 
 use crate::config_file::{self, Common, Configured, Routing};
+use crate::config_schema;
 use crate::swap::Source;
 
 /// What is done with a configuration file.
@@ -32,6 +33,14 @@ pub enum ConfigCommand {
                             Example:\n  cloudwit config check cloudwit.yaml --provider-dir=providers"
     )]
     Check(CheckArgs),
+
+    /// Print the JSON schema of the configuration file, for editors.
+    ///
+    /// Save it beside the file and begin the file with `# yaml-language-server: $schema=cloudwit-configuration.schema.json`: the editor then knows
+    /// each key, its meaning and its default.
+    #[command(after_help = "Exit codes:\n  0  always\n\n\
+                            Example:\n  cloudwit config schema > cloudwit-configuration.schema.json")]
+    Schema,
 }
 
 /// Arguments of `config check`.
@@ -47,9 +56,18 @@ pub struct CheckArgs {
     pub provider_dir: PathBuf,
 }
 
-/// Checks, and prints the summary.
+/// Prints what was asked for.
 pub fn run(command: &ConfigCommand) -> anyhow::Result<ExitCode> {
-    let ConfigCommand::Check(args) = command;
+    match command {
+        ConfigCommand::Check(args) => check(args),
+        ConfigCommand::Schema => {
+            println!("{:#}", config_schema::schema());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let common = Common {
         provider_dir: &args.provider_dir,
         cluster_name: "",

@@ -373,12 +373,12 @@ impl Check<'_> {
             }
             (Shape::Duration(least, most), Value::Text(text)) => self.duration(tree.line, path, text, *least, *most),
             (Shape::Text | Shape::Word(_), Value::Text(_))
-            | (Shape::Flag, Value::Flag(_))
+            | (Shape::Flag, Value::Flag)
             | (Shape::Whole(..), Value::Whole(_))
-            | (Shape::Decimal, Value::Whole(_) | Value::Decimal(_)) => {}
+            | (Shape::Decimal, Value::Whole(_) | Value::Decimal) => {}
             (shape, value) => {
                 let quotes = match (shape, value) {
-                    (Shape::Text | Shape::Word(_), Value::Whole(_) | Value::Decimal(_) | Value::Flag(_)) => {
+                    (Shape::Text | Shape::Word(_), Value::Whole(_) | Value::Decimal | Value::Flag) => {
                         "; put it into quotes"
                     }
                     _ => "",
@@ -402,7 +402,11 @@ impl Check<'_> {
             return self.wrong(line, path, &what);
         };
         if !(i128::from(least)..=i128::from(most)).contains(&duration.as_millis()) {
-            self.wrong(line, path, &format!("{text} is out of range; give {least} to {most} ms"));
+            self.wrong(
+                line,
+                path,
+                &format!("{text} is out of range; give {least} to {most} ms"),
+            );
         }
     }
 

@@ -43,12 +43,14 @@ fn property(key: &Key) -> Value {
 }
 
 /// The table of all keys for docs/reference/configuration.md.
+#[cfg(test)]
 pub fn table() -> String {
     let mut lines = "| key | what may stand there | default | meaning |\n| --- | --- | --- | --- |\n".to_owned();
     rows(&FILE, "", &mut lines);
     lines
 }
 
+#[cfg(test)]
 fn rows(of: &Shape, path: &str, lines: &mut String) {
     match of {
         Shape::List(items) => rows(items, &format!("{path}[]"), lines),

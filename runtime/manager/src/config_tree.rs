@@ -22,11 +22,11 @@ pub enum Value {
     /// `null`, `~` or nothing.
     Null,
     /// `true`, `false`.
-    Flag(bool),
+    Flag,
     /// A number without a fraction.
     Whole(i128),
     /// Any other number.
-    Decimal(f64),
+    Decimal,
     /// A text.
     Text(String),
     /// A list.
@@ -40,8 +40,8 @@ impl Value {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
-            Self::Flag(_) => "true or false",
-            Self::Whole(_) | Self::Decimal(_) => "a number",
+            Self::Flag => "true or false",
+            Self::Whole(_) | Self::Decimal => "a number",
             Self::Text(_) => "a text",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
@@ -53,22 +53,6 @@ impl Tree {
     /// Reads a document. The error names line and column.
     pub fn parse(text: &str) -> Result<Self, String> {
         yaml::read::<Located>(text).map(|located| located.0)
-    }
-
-    /// The value under a key of a map.
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        match &self.value {
-            Value::Map(entries) => entries.iter().find(|(name, ..)| name == key).map(|(_, _, tree)| tree),
-            _ => None,
-        }
-    }
-
-    /// The text, if it is one.
-    pub fn text(&self) -> Option<&str> {
-        match &self.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
     }
 }
 
@@ -111,8 +95,8 @@ impl<'de> Visitor<'de> for AnyValue {
         Value::deserialize(deserializer)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Flag(value))
+    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
+        Ok(Value::Flag)
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
@@ -127,8 +111,8 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(Value::Whole(value))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Decimal(value))
+    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
+        Ok(Value::Decimal)
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -157,6 +141,24 @@ impl<'de> Visitor<'de> for AnyValue {
 mod tests {
     use super::*;
 
+    impl Tree {
+        /// The value under a key of a map.
+        pub fn get(&self, key: &str) -> Option<&Self> {
+            match &self.value {
+                Value::Map(entries) => entries.iter().find(|(name, ..)| name == key).map(|(_, _, tree)| tree),
+                _ => None,
+            }
+        }
+
+        /// The text, if it is one.
+        pub fn text(&self) -> Option<&str> {
+            match &self.value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            }
+        }
+    }
+
     #[test]
     fn every_key_and_value_knows_its_line() {
         let tree = Tree::parse("a: 1\nb:\n  - x\n  - {c: 2.5, d: true}\ne:\n").unwrap();
@@ -169,8 +171,8 @@ mod tests {
             panic!("{tree:?}")
         };
         assert_eq!((items[0].text(), items[1].line), (Some("x"), 4));
-        assert!(matches!(items[1].get("c").unwrap().value, Value::Decimal(half) if half == 2.5));
-        assert!(matches!(items[1].get("d").unwrap().value, Value::Flag(true)));
+        assert!(matches!(items[1].get("c").unwrap().value, Value::Decimal));
+        assert!(matches!(items[1].get("d").unwrap().value, Value::Flag));
         assert!(matches!(tree.get("e").unwrap().value, Value::Null));
     }
 

@@ -16,7 +16,6 @@ mod config;
 mod config_check;
 mod config_file;
 mod config_keys;
-#[cfg(test)]
 mod config_schema;
 mod config_tree;
 mod configz;
