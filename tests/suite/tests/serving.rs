@@ -139,49 +139,6 @@ async fn the_status_page_is_for_those_who_may_read_it() {
 }
 
 #[tokio::test]
-async fn the_status_page_is_for_those_who_may_read_it() {
-    let scene = Scene::new(&["--authorization-always-allow-paths=/healthz,/".to_owned()]).await;
-    let (reader, stranger) = (
-        scene.account("status-reader").await,
-        scene.account("status-stranger").await,
-    );
-    allow(scene.server.client(), "status-reader", &["/status.json"]).await;
-    for path in ["/", "/status.json"] {
-        assert_eq!(
-            answer(scene.get(path)).await.0,
-            403,
-            "{path}, also where it was opened for everybody"
-        );
-    }
-    assert_eq!(answer(scene.get("/status.json").bearer_auth(&stranger)).await.0, 403);
-    let (code, text) = answer(scene.get("/status.json").bearer_auth(&reader)).await;
-    assert_eq!(code, 200, "{text}");
-    let status: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(status["providers"][0]["name"], "sim");
-    let page = scene.get("/").bearer_auth(&reader).send().await.unwrap();
-    assert_eq!(page.status(), 200);
-    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(
-        policy.starts_with("default-src 'none';") && !policy.contains("unsafe"),
-        "{policy}"
-    );
-    let nonce = policy
-        .split("'nonce-")
-        .nth(1)
-        .unwrap()
-        .split('\'')
-        .next()
-        .unwrap()
-        .to_owned();
-    assert!(
-        page.text()
-            .await
-            .unwrap()
-            .contains(&format!("<style nonce=\"{nonce}\">"))
-    );
-}
-
-#[tokio::test]
 async fn a_client_certificate_counts_by_the_authority_that_the_cluster_publishes() {
     let scene = Scene::new(&[]).await;
     let admin = client(Some(admin(scene.server.kubeconfig())));
