@@ -309,6 +309,7 @@ async fn placeholders_are_filled_in_headers_and_bodies_for_the_host_the_secret_i
     assert_eq!(echo.headers["authorization"], "Basic YWRtaW46Y2FuYXJ5ICJxdWlsbCI=");
     assert_eq!(echo.headers["x-user"], "u=admin");
     assert_eq!(echo.headers["content-length"], echo.body.len().to_string());
+    assert_eq!(server.last().unwrap().headers, echo.headers, "told as it was sent");
 }
 
 #[tokio::test]

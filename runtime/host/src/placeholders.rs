@@ -227,6 +227,15 @@ fn escape(secret: &[u8], one: fn(u8, &mut Vec<u8>)) -> Filled {
     escaped
 }
 
+/// The secret as it stands in JSON, a form and XML, where that is another text than the secret itself.
+pub(crate) fn escaped_forms(secret: &str) -> impl Iterator<Item = Zeroizing<String>> {
+    [json, form, xml].into_iter().filter_map(move |one| {
+        let escaped = escape(secret.as_bytes(), one);
+        let text = std::str::from_utf8(&escaped).ok()?;
+        (text != secret).then(|| Zeroizing::new(text.to_owned()))
+    })
+}
+
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// RFC 8259, section 7: the inside of a string.

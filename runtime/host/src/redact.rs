@@ -2,13 +2,15 @@
 //!
 //! A guest never holds a secret (see `keys`), but a cloud may send one back in an error page, and one granted for `reveal` may be put into a
 //! message by mistake. Every such text ends up in a log, an Event or an explanation, so it passes here first. What is looked for: the secret as
-//! it is, each line of one with several, and both in Base64; also the beginning of it, since quotes are cut anywhere.
+//! it is, each line of one with several, escaped as in JSON, a form or XML, and in Base64, also as a part of a longer text; also the beginning of it, since quotes are cut anywhere.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use zeroize::Zeroizing;
+
+use crate::placeholders::escaped_forms;
 
 /// Shorter texts are not taken for secrets: they would turn ordinary words into marks.
 const SHORTEST: usize = 6;
@@ -41,13 +43,35 @@ impl Redactor {
     }
 
     /// The text without secrets.
-    pub fn redact(&self, mut text: String) -> String {
+    pub fn redact(&self, text: String) -> String {
+        let mut rest = text.as_str();
+        let mut clean: Option<String> = None;
+        while let Some((at, length, mark)) = self.first(rest) {
+            let clean = clean.get_or_insert_default();
+            clean.push_str(&rest[..at]);
+            clean.push_str(mark);
+            rest = &rest[at + length..];
+        }
+        match clean {
+            Some(clean) => clean + rest,
+            None => text,
+        }
+    }
+
+    /// Where the first secret begins, how long it is there and what to write instead. Forms may begin alike: the one that goes on longest
+    /// counts, so that nothing of it stays.
+    fn first(&self, text: &str) -> Option<(usize, usize, &str)> {
+        let mut first: Option<(usize, usize, &str)> = None;
         for (secret, mark) in &self.0 {
-            if let Some(hidden) = hide(&text, secret, mark) {
-                text = hidden;
+            let Some(at) = text.find(beginning(secret)) else {
+                continue;
+            };
+            let length = common(&text[at..], secret);
+            if first.is_none_or(|(before, longest, _)| at < before || (at == before && length > longest)) {
+                first = Some((at, length, mark));
             }
         }
-        text
+        first
     }
 }
 
@@ -57,8 +81,11 @@ fn forms(secret: &[u8]) -> Vec<Zeroizing<String>> {
         Zeroizing::new(STANDARD.encode(secret)),
         Zeroizing::new(STANDARD_NO_PAD.encode(secret)),
     ];
+    forms.extend((0..3).map(|before| inside_base64(secret, before)));
     if let Ok(text) = std::str::from_utf8(secret) {
-        forms.push(Zeroizing::new(text.trim().to_owned()));
+        let text = text.trim();
+        forms.push(Zeroizing::new(text.to_owned()));
+        forms.extend(escaped_forms(text));
         // The frame of a PEM file is the same for all of them.
         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
         forms.extend(lines.map(|line| Zeroizing::new(line.to_owned())));
@@ -67,21 +94,24 @@ fn forms(secret: &[u8]) -> Vec<Zeroizing<String>> {
     forms
 }
 
-/// The text with each occurrence of the secret, or of a beginning of it, replaced; none when there is none.
-fn hide(text: &str, secret: &str, mark: &str) -> Option<String> {
-    let beginning = &secret[..secret.floor_char_boundary(BEGINNING.min(secret.len()))];
-    let mut rest = text;
-    let mut clean: Option<String> = None;
-    while let Some(at) = rest.find(beginning) {
-        let found = &rest[at..];
-        let same = found.chars().zip(secret.chars()).take_while(|(a, b)| a == b);
-        let length: usize = same.map(|(letter, _)| letter.len_utf8()).sum();
-        let clean = clean.get_or_insert_default();
-        clean.push_str(&rest[..at]);
-        clean.push_str(mark);
-        rest = &found[length..];
-    }
-    clean.map(|clean| clean + rest)
+/// What a secret looks like in the Base64 of a longer text, such as `user:password`, with so many bytes before it (modulo 3): the letters
+/// that depend on the secret alone.
+fn inside_base64(secret: &[u8], before: usize) -> Zeroizing<String> {
+    let padded = Zeroizing::new([&[0_u8; 2][..before], secret].concat());
+    let encoded = Zeroizing::new(STANDARD_NO_PAD.encode(&*padded));
+    // Six bits a letter: the first letters hold bits of what stands before, the last one of what follows.
+    let (from, to) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+    Zeroizing::new(encoded.get(from..to).unwrap_or_default().to_owned())
+}
+
+fn beginning(secret: &str) -> &str {
+    &secret[..secret.floor_char_boundary(BEGINNING.min(secret.len()))]
+}
+
+/// How many bytes both begin with.
+fn common(text: &str, secret: &str) -> usize {
+    let same = text.chars().zip(secret.chars()).take_while(|(a, b)| a == b);
+    same.map(|(letter, _)| letter.len_utf8()).sum()
 }
 
 #[cfg(test)]
@@ -125,6 +155,36 @@ mod tests {
             ),
             "-----BEGIN PRIVATE KEY-----\\n[secret token]\\n[secret token]"
         );
+    }
+
+    #[test]
+    fn base64_of_a_text_around_the_secret_is_hidden_wherever_the_secret_begins_in_it() {
+        for user in ["", "a", "ab", "abc", "root:"] {
+            for end in ["", "x", "xy", "xyz"] {
+                let text = STANDARD.encode(format!("{user}canary/quill+1{end}"));
+                let hidden = redacted("canary/quill+1", &text);
+                assert!(hidden.contains("[secret token]"), "{user} {end}: {text}");
+                assert!(hidden.len() < "[secret token]".len() + 16, "{user} {end}: {hidden}");
+                let inside = inside_base64(b"canary/quill+1", user.len() % 3);
+                assert!(text.contains(&*inside) && !hidden.contains(&inside[..8]), "{hidden}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_placeholders_may_make_of_a_secret_is_hidden() {
+        for shown in [
+            "canary/q&1\"",
+            "canary/q&1\\\"",
+            "canary%2Fq%261%22",
+            "canary/q&amp;1&quot;",
+        ] {
+            assert_eq!(
+                redacted("canary/q&1\"", &format!("p={shown}!")),
+                "p=[secret token]!",
+                "{shown}"
+            );
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 /// What the server was sent; its answer as JSON.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Echo {
     pub method: String,
     pub uri: String,
@@ -34,6 +34,7 @@ pub struct Echo {
 pub struct Counts {
     connections: AtomicUsize,
     requests: AtomicUsize,
+    last: Mutex<Option<Echo>>,
 }
 
 /// Runs until the test's runtime ends.
@@ -103,6 +104,11 @@ impl TestServer {
     pub fn requests(&self) -> usize {
         self.counts.requests.load(Ordering::SeqCst)
     }
+
+    /// What it was sent last, whatever became of its answer on the way.
+    pub fn last(&self) -> Option<Echo> {
+        self.counts.last.lock().unwrap().clone()
+    }
 }
 
 async fn echo(State(counts): State<Arc<Counts>>, request: Request) -> Response {
@@ -117,6 +123,7 @@ async fn echo(State(counts): State<Arc<Counts>>, request: Request) -> Response {
         headers: text(&parts.headers),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
+    *counts.last.lock().unwrap() = Some(echo.clone());
     axum::Json(echo).into_response()
 }
 

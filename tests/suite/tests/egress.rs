@@ -354,11 +354,19 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
         ],
         body: Some("user={{secret:user|form}}&password={{secret:password|form}}"),
     };
-    let echo = wanted.arrives(&provider).await;
+    let told = wanted.arrives(&provider).await;
+    let echo = server.last().unwrap();
     assert_eq!(echo.headers["authorization"], "Basic YWRtaW46Y2FuYXJ5L3F1aWxsKzE=");
     assert_eq!(echo.headers["x-token"], "Y2FuYXJ5L3F1aWxsKzE=");
     assert_eq!(echo.body, "user=admin&password=canary%2Fquill%2B1");
     assert_eq!(echo.headers["content-length"], echo.body.len().to_string());
+    // The server sends all of it back, and of that nobody reads a secret.
+    assert_eq!(told.headers["x-token"], "[secret password]");
+    // A text as short as "admin" is not taken for a secret.
+    assert_eq!(told.body, "user=admin&password=[secret password]");
+    for shape in ["canary", "Y2FuYXJ5"] {
+        assert!(!format!("{told:?}").contains(shape), "{shape} is in {told:?}");
+    }
 
     let other = format!("PUT: http://elsewhere.example:{port}/login");
     let query = format!("GET: http://cloud.example:{port}/login?password={{{{secret:password}}}}");
