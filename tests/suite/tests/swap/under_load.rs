@@ -36,13 +36,13 @@ async fn make_work(stack: &Stack, swap: usize) {
 
 /// Changes the secret, and each second time the component too, each third time the configuration.
 fn change(stack: &Stack, swap: usize) {
-    if swap % 2 == 0 {
+    if swap.is_multiple_of(2) {
         let number = u8::try_from(swap / 2 % 3).unwrap();
         stack
             .components
             .write(&[("sim.wasm", &variant(&stack.component, number))]);
     }
-    if swap % 3 == 0 {
+    if swap.is_multiple_of(3) {
         let (sim, settings) = stack.configuration();
         let page_size = 400 + swap % 100;
         stack.configure(&sim.replace('}', &format!(",\"pageSize\":{page_size}}}")), &settings);
