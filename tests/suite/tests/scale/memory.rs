@@ -27,8 +27,8 @@ const JOINING: usize = 300;
 
 /// What the process may allocate, in MiB. Not what a release build takes, which is much less, but what tells a mistake from none: with
 /// the parts of these Nodes that nobody reads (some 25 KiB each, most of it images and managed fields) it would be about 120 MiB more,
-/// and with a set of targets for each Service up to 500 MiB more.
-const MOST: f64 = 120.0;
+/// and with a set of targets for each Service up to 500 MiB more. It had 116 at most; allocators differ.
+const MOST: f64 = 160.0;
 
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
@@ -221,7 +221,7 @@ async fn delete_nodes(fleet: &Fleet, process: &Process) {
             .unwrap_or(false)
     })
     .await;
-    fleet.cloud.add_machines([NewMachine::named(&format!("node-{NODES}"))]);
+    fleet.cloud.add_machines([NewMachine::named(format!("node-{NODES}"))]);
     fleet.add_nodes([node(NODES).build()]).await;
     fleet.nodes_initialised(1).await;
     eventually(PATIENCE, "nothing is left to do", || async {
