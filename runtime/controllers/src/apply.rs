@@ -204,7 +204,7 @@ impl Apply {
         if !self.may_write::<K>(target, resource, "patch", purpose, Some(patch))? {
             return Ok(None);
         }
-        debug!(kind = K::KIND, %target, purpose, "patch");
+        debug!(kind = K::KIND, name = %target, purpose, "patch");
         let api = K::api(self.client.clone(), target.namespace);
         let params = PatchParams::default();
         let result = match part {
@@ -226,7 +226,7 @@ impl Apply {
         if !self.may_write::<K>(target, K::RESOURCE, "delete", purpose, None)? {
             return Ok(false);
         }
-        info!(kind = K::KIND, %target, purpose, "delete");
+        info!(kind = K::KIND, name = %target, purpose, "delete");
         let api = K::api(self.client.clone(), target.namespace);
         let params = DeleteParams::default().preconditions(Preconditions {
             uid: Some(unchanged.uid.clone()),
@@ -254,7 +254,7 @@ impl Apply {
         patch: Option<&Patch<Value>>,
     ) -> Result<bool, WriteError> {
         if !self.leading.is_leading() {
-            debug!(kind = K::KIND, %target, purpose, "dropped a write: another replica leads");
+            debug!(kind = K::KIND, name = %target, purpose, "dropped a write: another replica leads");
             self.metrics.wrote(resource, verb, WriteError::NotLeading.label());
             return Err(WriteError::NotLeading);
         }
@@ -267,7 +267,7 @@ impl Apply {
                 &format!("{} {target} {verb} {purpose}", K::KIND),
                 timeless(&body).to_string(),
             ) {
-                info!(kind = K::KIND, %target, verb, purpose, %body, "dry run: this would be written");
+                info!(kind = K::KIND, name = %target, verb, purpose, %body, "dry run: this would be written");
             }
             self.metrics.wrote(resource, verb, "dry_run");
             return Ok(false);

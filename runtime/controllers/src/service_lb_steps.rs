@@ -75,7 +75,7 @@ impl ServiceLb {
                 None
             }
             Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
-                info!(service = %key, message, "another controller looks after this load balancer");
+                info!(service = %key, why = message, "another controller looks after this load balancer");
                 self.record(key, |record| record.note_elsewhere(set));
                 None
             }
@@ -132,7 +132,7 @@ impl ServiceLb {
                 None
             }
             Err(CloudError::Failure(Failure::NotFound(message))) => {
-                info!(service = %key, message, "the load balancer is gone, building it again");
+                info!(service = %key, why = message, "the load balancer is gone, building it again");
                 self.record(key, Record::forget_ensured);
                 None
             }
@@ -276,7 +276,7 @@ impl ServiceLb {
                 .record(key, |record| record.wait(operation, token, text, given))
                 .unwrap_or(false);
             if news {
-                info!(service = %key, ?operation, message, "waiting for the cloud");
+                info!(service = %key, ?operation, why = message, "waiting for the cloud");
                 self.events.service(
                     service,
                     EventKind::Normal,

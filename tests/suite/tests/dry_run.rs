@@ -34,7 +34,7 @@ const EXPECTED: [&str; 19] = [
     "object=\"gone\" reason=\"MachineNotFound\"",
     "object=\"gone\" reason=\"DeletingNode\"",
     // A new Service: its finalizer, and its load balancer with ports and nodes.
-    "target=default/web verb=\"patch\" purpose=\"add the load balancer finalizer\"",
+    "name=default/web verb=\"patch\" purpose=\"add the load balancer finalizer\"",
     "dry run: this load balancer would be ensured service=\"default/web\" ports=\"80/Tcp\" nodes=3 names=\"gone new-0 old\"",
     "dry run: the cloud has no such load balancer; it would be created service=default/web",
     "object=\"web\" reason=\"EnsuringLoadBalancer\"",
@@ -43,13 +43,13 @@ const EXPECTED: [&str; 19] = [
     "dry run: the cloud has this load balancer already; it would be brought to this state service=default/made",
     // One that is being deleted.
     "dry run: this load balancer would be deleted service=\"default/leaving\"",
-    "target=default/leaving verb=\"patch\" purpose=\"remove the load balancer finalizer\"",
+    "name=default/leaving verb=\"patch\" purpose=\"remove the load balancer finalizer\"",
     "object=\"leaving\" reason=\"DeletingLoadBalancer\"",
     "object=\"leaving\" reason=\"DeletedLoadBalancer\"",
     // Routes: one is missing, one is left over.
     "dry run: this route would be created destination=\"10.244.1.0/24\" node=\"old\"",
     "destination=\"10.244.9.0/24\" node=\"(none)\"",
-    "target=old verb=\"patch\" purpose=\"say whether the Node has its routes\"",
+    "name=old verb=\"patch\" purpose=\"say whether the Node has its routes\"",
     // And nodes change while it runs.
     "dry run: this load balancer would get these nodes service=\"default/made\" nodes=4 names=\"gone late new-0 old\"",
 ];
