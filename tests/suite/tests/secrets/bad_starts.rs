@@ -5,7 +5,7 @@ use std::path::Path;
 use cloudwit_test_support::{ApiServer, eventually, guests};
 
 use crate::search;
-use crate::stage::{BEARER, Files, KUBECONFIG, PASSWORD, SOON, TOKEN, owned};
+use crate::stage::{BEARER, Files, KUBECONFIG, PASSWORD, SOON, TOKEN, owned, pair};
 
 /// A file, what is in it, the flags that it is read with, and a word of the message.
 struct Wrong {
@@ -85,7 +85,7 @@ fn mistakes() -> Vec<Wrong> {
         wrong(
             "tls-private-key-file",
             format!("-----BEGIN PRIVATE KEY-----\n{BEARER}\n-----END PRIVATE KEY-----\n"),
-            "tls",
+            "no private key",
         ),
         wrong("tracing-ca-file", BEARER, "certificate"),
         wrong(
@@ -134,13 +134,13 @@ fn flags(server: &ApiServer, files: &Files, flag: &str, wrong: &Path) -> Vec<Str
         give("cloud-config", &files.path("sim.json"));
     }
     match flag {
-        "tls-private-key-file" => give("tls-cert-file", wrong),
+        "tls-private-key-file" => give("tls-cert-file", &files.write("tls.crt", &pair().0)),
         "tracing-ca-file" => give("tracing-endpoint", Path::new("https://127.0.0.1:1")),
         _ => {}
     }
     give(flag, wrong);
     match flag {
-        "leader-migration-config" => flags.push("--enable-leader-migration".into()),
+        "leader-migration-config" => flags.extend(owned(&["--enable-leader-migration", "--leader-elect=true"])),
         "authentication-kubeconfig" | "tls-private-key-file" => {
             flags.push("--secure-port=1".into());
         }

@@ -324,7 +324,7 @@ async fn cloud(files: &Files) -> (SimCloud, Vec<String>) {
 }
 
 /// A certificate and its key.
-fn pair() -> (String, String) {
+pub fn pair() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     (made.cert.pem(), made.signing_key.serialize_pem())
 }

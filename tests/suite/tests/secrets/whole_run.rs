@@ -57,14 +57,16 @@ async fn faults(stage: &Stage) {
     stage.until_logged("does not take spans").await;
     stage.collector.answers(200);
     stage.cloud.set_faults([]);
-    stage.until_initialised("node-2").await;
+    stage.until_initialised("node-3").await;
 }
 
 /// Another token; then a cloud config whose mistake is the password itself, and settings that are no YAML around a secret.
 async fn swaps(stage: &Stage) {
     stage.cloud.set_tokens([TOKEN, ROTATED]);
     stage.files.write("token", ROTATED);
-    stage.until_logged("instead of").await;
+    stage.until_logged("swapped").await;
+    // What was denied is tried again at once with the new token.
+    stage.until_initialised("node-2").await;
     let end = format!(", \"password\": \"{PASSWORD}\", \"pageSize\": \"{PASSWORD}\"");
     stage.files.configure(&stage.cloud.url(), &end);
     stage.until_logged("pageSize").await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cloudwit_sim_cloud::Fault;
+use cloudwit_sim_cloud::{Fault, FaultKind};
 use serde_json::Value;
 
 use crate::stage::{Ready, Stage};
@@ -37,8 +37,13 @@ impl Line {
 
 /// Every line of the log, or the first that is no JSON.
 fn lines(log: &str) -> Vec<Line> {
-    let read = |line: &str| match serde_json::from_str(line) {
-        Ok(value) => Line(value),
+    let read = |line: &str| match serde_json::from_str::<Value>(line) {
+        Ok(value) => {
+            // A reader would see one of two.
+            let length = value.to_string().len();
+            assert_eq!(length, line.len(), "a key is there twice, or a blank too much: {line}");
+            Line(value)
+        }
         Err(error) => panic!("{error}: {line}"),
     };
     // The first line is that of the shell that starts the process.
@@ -50,9 +55,11 @@ async fn whole_run(stage: &mut Stage) {
     stage.joins("node-1").await;
     stage.until_initialised("node-1").await;
     stage.serves("web").await;
-    stage
-        .cloud
-        .set_faults([Fault::status(500).times(4), Fault::slow_down(1).times(1)]);
+    stage.cloud.set_faults([
+        Fault::status(500).times(4),
+        Fault::new(FaultKind::Cut).times(2),
+        Fault::slow_down(1).times(1),
+    ]);
     stage.joins("node-2").await;
     stage.until_initialised("node-2").await;
     stage
@@ -111,8 +118,8 @@ async fn every_line_of_a_whole_run_is_json_and_says_whose_work_it_is() {
     }
     assert!(said("default/web", "service-lb-controller", "next step"));
     assert!(
-        lines.iter().any(|line| line.word("target") == "guest"),
-        "the provider is heard"
+        lines.iter().any(|line| line.word("target") == "cloudwit_host::egress"),
+        "a request that failed is told"
     );
 }
 
