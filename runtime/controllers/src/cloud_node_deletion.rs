@@ -114,7 +114,8 @@ impl Deleter<'_> {
         let uid = gone.uid();
         let name = gone.node.metadata.name.clone().unwrap_or_default();
         let result = self.delete_if_unchanged(gone, &name).await;
-        let failed = matches!(result, Err(ref error) if !matches!(error, WriteError::Conflict(_) | WriteError::NotFound));
+        let failed =
+            matches!(result, Err(ref error) if !matches!(error, WriteError::Conflict(_) | WriteError::NotFound));
         let now = Instant::now();
         match result {
             Ok(Deletion::Done) => {

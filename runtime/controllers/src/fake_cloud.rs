@@ -116,7 +116,12 @@ pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
         standing: crate::standing::Standing::default(),
         nodes,
         services: Arc::default(),
-        apply: Apply::new(client, metrics.clone(), crate::leadership::Leadership::always(), options.dry_run),
+        apply: Apply::new(
+            client,
+            metrics.clone(),
+            crate::leadership::Leadership::always(),
+            options.dry_run,
+        ),
         events,
         metrics,
         options: Arc::new(options),

@@ -48,8 +48,8 @@ pub mod node_route_troubles;
 pub mod node_taints;
 pub mod node_view;
 pub mod options;
-mod provider_swap;
 mod passes;
+mod provider_swap;
 pub mod queue;
 pub mod queue_metrics;
 mod reconcile_span;
@@ -59,9 +59,9 @@ mod service_drift;
 mod service_dry_run;
 pub mod service_helpers;
 pub mod service_lb;
-pub mod service_lb_plan;
 mod service_lb_lanes;
 mod service_lb_owner;
+pub mod service_lb_plan;
 mod service_lb_steps;
 mod service_lb_workers;
 pub mod service_metrics;
@@ -79,11 +79,11 @@ mod sync;
 
 pub use clients::Clients;
 pub use cluster::{Cluster, ControllersError};
-pub use health::Health;
 pub use explain::{Explain, Explanation};
+pub use health::Health;
 pub use leadership::{Leadership, Term};
-pub use standing::Standing;
-pub use service_classes::Classes;
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
 };
+pub use service_classes::Classes;
+pub use standing::Standing;

@@ -213,7 +213,9 @@ impl<K: Watched> Cache<K> {
             .iter()
             .map(|(key, entry)| (key.clone(), entry.object.clone()))
             .collect();
-        known.iter().for_each(|(key, object)| listener(key, Change::Added(object)));
+        known
+            .iter()
+            .for_each(|(key, object)| listener(key, Change::Added(object)));
         listeners.push(Box::new(listener));
     }
 

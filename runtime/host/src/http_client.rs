@@ -185,11 +185,7 @@ fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
     }
 }
 
-fn build(
-    key: &ClientKey,
-    tls: rustls::ClientConfig,
-    lookup: Arc<dyn Lookup>,
-) -> Result<reqwest::Client, BuildFailed> {
+fn build(key: &ClientKey, tls: rustls::ClientConfig, lookup: Arc<dyn Lookup>) -> Result<reqwest::Client, BuildFailed> {
     let rule = key.proxy.is_none().then_some(key.addresses);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
