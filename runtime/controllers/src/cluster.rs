@@ -232,7 +232,7 @@ impl Cluster {
             options.dry_run,
         );
         let context = Context {
-            cloud: guarded(Arc::new(LeadingCloud::new(cloud.clone(), leading.clone())), &apply),
+            cloud: guarded(Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())), &apply),
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             apply,

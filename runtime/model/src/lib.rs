@@ -10,6 +10,7 @@
 //! | ---- | ---------------- |
 //! | [`cloud`] | the [`Cloud`] trait, the only door between the halves, and [`Abilities`] |
 //! | [`failure`] | what can go wrong, and when to try again |
+//! | [`gated`] | a cloud whose changes have to pass a gate |
 //! | [`node`] | Nodes and addresses as a provider sees them |
 //! | [`instance`] | machines and whether they exist |
 //! | [`service`] | Services as a provider sees them |
@@ -23,6 +24,7 @@
 
 pub mod cloud;
 pub mod failure;
+pub mod gated;
 pub mod instance;
 mod join;
 pub mod load_balancer;
@@ -37,13 +39,14 @@ pub mod service;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Retry};
+pub use gated::{Gate, Gated, PlannedWrite};
 pub use instance::{Evidence, Instance, Presence};
 pub use load_balancer::{AnnotationChange, Balancer, Target};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use owners::Owners;
 pub use provider_id::ProviderId;
-pub use read_only::{PlannedWrite, ReadOnly};
+pub use read_only::ReadOnly;
 pub use route::{NewRoute, Route, RouteOutcome};
 pub use router::{Member, Router, ServiceRules};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};

@@ -1,147 +1,32 @@
 //! A cloud that cannot be changed: what a dry run gets instead of the real one.
 //!
-//! ```text
-//!   loops --- all calls ---> ReadOnly --- lookup, get, name, list ---> the cloud
-//!                               \---- ensure, update, delete, apply ---> a PlannedWrite for whoever listens, and no further
-//! ```
-//!
-//! So no loop has to think of the dry run before it calls, and none can forget to.
+//! Its gate tells each call that would change something to whoever listens, and makes none.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use crate::{
-    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Owners, Presence,
-    ProviderIdentity, Route, RouteOutcome, Service, Target,
-};
-
-/// A call that would have changed the cloud.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlannedWrite<'a> {
-    /// [`Cloud::ensure_balancer`].
-    EnsureBalancer {
-        /// For which Service.
-        service: &'a Service,
-        /// Where traffic would go.
-        targets: &'a [Target],
-    },
-    /// [`Cloud::update_targets`].
-    UpdateTargets {
-        /// Of which Service.
-        service: &'a Service,
-        /// Where traffic would go from then on.
-        targets: &'a [Target],
-    },
-    /// [`Cloud::delete_balancer`].
-    DeleteBalancer {
-        /// Of which Service.
-        service: &'a Service,
-    },
-    /// [`Cloud::apply_routes`].
-    ApplyRoutes {
-        /// Routes that would be made.
-        create: &'a [NewRoute],
-        /// Routes that would go.
-        delete: &'a [Route],
-    },
-}
-
-/// Hears of every call that would have changed the cloud.
-type Listener = Box<dyn Fn(PlannedWrite<'_>) + Send + Sync>;
+use crate::{Answer, Cloud, CloudError, Gate, Gated, PlannedWrite};
 
 /// Passes reads on to a cloud and answers every other call with [`CloudError::DryRun`].
-pub struct ReadOnly {
-    cloud: Arc<dyn Cloud>,
-    planned: Listener,
-}
+pub type ReadOnly = Gated<Telling>;
 
-impl fmt::Debug for ReadOnly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadOnly").finish_non_exhaustive()
-    }
-}
+/// The gate of a [`ReadOnly`] cloud; hears of every call that would have changed it.
+pub struct Telling(Box<dyn Fn(PlannedWrite<'_>) + Send + Sync>);
 
 impl ReadOnly {
     /// Over this cloud; `planned` hears of what is not done.
     pub fn new(cloud: Arc<dyn Cloud>, planned: impl Fn(PlannedWrite<'_>) + Send + Sync + 'static) -> Self {
-        Self {
-            cloud,
-            planned: Box::new(planned),
-        }
-    }
-
-    fn refuse<T: Send + 'static>(&self, write: PlannedWrite<'_>) -> Answer<'static, T> {
-        (self.planned)(write);
-        Box::pin(std::future::ready(Err(CloudError::DryRun)))
+        Self::over(cloud, Telling(Box::new(planned)))
     }
 }
 
-impl Cloud for ReadOnly {
-    fn identity(&self) -> ProviderIdentity {
-        self.cloud.identity()
-    }
-
-    fn owners(&self) -> Owners {
-        self.cloud.owners()
-    }
-
-    fn balancer_provider(&self, service: &Service) -> Result<Option<String>, Failure> {
-        self.cloud.balancer_provider(service)
-    }
-
-    fn abilities(&self) -> Abilities {
-        self.cloud.abilities()
-    }
-
-    fn unlisted(&self) -> BTreeMap<usize, String> {
-        self.cloud.unlisted()
-    }
-
-    fn lookup_limit(&self) -> usize {
-        self.cloud.lookup_limit()
-    }
-
-    fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
-        self.cloud.lookup(nodes)
-    }
-
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        self.cloud.balancer_name(service)
-    }
-
-    fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
-        self.cloud.get_balancer(service)
-    }
-
-    fn ensure_balancer<'a>(
+impl Gate for Telling {
+    fn change<'a, T: Send + 'a>(
         &'a self,
-        service: &'a Service,
-        targets: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Balancer> {
-        self.refuse(PlannedWrite::EnsureBalancer { service, targets })
-    }
-
-    fn update_targets<'a>(
-        &'a self,
-        service: &'a Service,
-        targets: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
-        self.refuse(PlannedWrite::UpdateTargets { service, targets })
-    }
-
-    fn delete_balancer<'a>(&'a self, service: &'a Service, _: Option<&'a str>) -> Answer<'a, Vec<AnnotationChange>> {
-        self.refuse(PlannedWrite::DeleteBalancer { service })
-    }
-
-    fn list_routes(&self) -> Answer<'_, Vec<Route>> {
-        self.cloud.list_routes()
-    }
-
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
-        self.refuse(PlannedWrite::ApplyRoutes { create, delete })
+        write: PlannedWrite<'a>,
+        _: impl FnOnce() -> Answer<'a, T> + Send + 'a,
+    ) -> Answer<'a, T> {
+        (self.0)(write);
+        Box::pin(std::future::ready(Err(CloudError::DryRun)))
     }
 }
 
@@ -151,6 +36,10 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
+    use crate::{
+        Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, ProviderIdentity, Route,
+        RouteOutcome, Service, Target,
+    };
 
     /// A cloud that notes its calls and knows nothing.
     #[derive(Default)]
