@@ -16,13 +16,11 @@ use cloudwit_model::{Cloud, NewRoute, PlannedWrite, ReadOnly, Route, Service, Ta
 use tracing::info;
 
 use crate::apply::Apply;
+use crate::service_targets::short_list;
 use crate::sync::lock;
 
 /// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
 const SAID: usize = 50_000;
-
-/// Names of nodes in one line, as in upstream's Events (`controllers/service/controller.go:maxNodeNamesToLog`).
-const NAMES: usize = 20;
 
 /// What a dry run has said.
 #[derive(Debug, Default)]
@@ -82,7 +80,7 @@ impl Said {
                 service,
                 ports = ports.join(" "),
                 nodes = targets.len(),
-                names = short_list(targets),
+                names = names(targets),
                 "dry run: this load balancer would be ensured"
             );
         }
@@ -94,7 +92,7 @@ impl Said {
             info!(
                 service,
                 nodes = targets.len(),
-                names = short_list(targets),
+                names = names(targets),
                 "dry run: this load balancer would get these nodes"
             );
         }
@@ -140,16 +138,8 @@ fn ids(targets: &[Target]) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-fn short_list(targets: &[Target]) -> String {
-    let names: Vec<&str> = targets
-        .iter()
-        .take(NAMES)
-        .map(|target| target.node.name.as_str())
-        .collect();
-    match targets.len().saturating_sub(NAMES) {
-        0 => names.join(" "),
-        more => format!("{} <{more} more>", names.join(" ")),
-    }
+fn names(targets: &[Target]) -> String {
+    short_list(targets.iter().map(|target| target.node.name.as_str()), targets.len())
 }
 
 #[cfg(test)]
@@ -181,7 +171,7 @@ mod tests {
                 ready: true,
             })
             .collect();
-        assert!(short_list(&targets).ends_with("n18 n19 <2 more>"));
-        assert_eq!(short_list(&targets[..2]), "n0 n1");
+        assert!(names(&targets).ends_with("n18 n19 <2 more>"));
+        assert_eq!(names(&targets[..2]), "n0 n1");
     }
 }

@@ -419,6 +419,14 @@ impl Stage {
         panic!("not within ten minutes: {what}; calls: {:?}", lock(&self.cloud.calls));
     }
 
+    pub(super) async fn until_finalizer_is_off(&self, name: &str) {
+        let finalizers = |stage: &Self| lock(&stage.api.services)[name].metadata.finalizers.clone();
+        self.until("the finalizer is off", |stage| {
+            finalizers(stage).is_none_or(|left| left.is_empty())
+        })
+        .await;
+    }
+
     pub(super) fn count(&self, operation: &str) -> usize {
         self.cloud.calls(operation).len()
     }

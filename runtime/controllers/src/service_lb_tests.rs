@@ -101,17 +101,7 @@ async fn a_failing_delete_is_tried_again_every_30_seconds_at_least() {
             "{message}"
         );
         *lock(&stage.cloud.always) = None;
-        stage
-            .until("the finalizer is off", |stage| {
-                lock(&stage.api.services)["web"]
-                    .metadata
-                    .finalizers
-                    .iter()
-                    .flatten()
-                    .count()
-                    == 0
-            })
-            .await;
+        stage.until_finalizer_is_off("web").await;
     }
 }
 
@@ -124,17 +114,7 @@ async fn a_deletion_is_told_only_if_there_was_a_load_balancer_and_made_in_any_ca
         let stage = Stage::new(Vec::new(), 1, 1, true);
         *lock(&stage.cloud.shown) = Some(exists.then(cloudwit_model::Balancer::default));
         stage.set_services(vec![dying]);
-        stage
-            .until("the finalizer is off", |stage| {
-                lock(&stage.api.services)["web"]
-                    .metadata
-                    .finalizers
-                    .iter()
-                    .flatten()
-                    .count()
-                    == 0
-            })
-            .await;
+        stage.until_finalizer_is_off("web").await;
         sleep(Duration::from_secs(1)).await;
         assert_eq!((stage.count("get"), stage.count("delete")), (1, 1));
         assert_eq!(stage.event("DeletedLoadBalancer").as_deref(), events);

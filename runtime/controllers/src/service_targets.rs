@@ -16,7 +16,7 @@ use crate::node_view::{AUTOSCALER_DELETES, Readiness, has_taint, node_ref, readi
 /// Takes a Node out of all load balancers (`api core/v1:LabelNodeExcludeBalancers`).
 pub const EXCLUSION_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
-/// How many node names an Event or a log line shows (`maxNodeNamesToLog`).
+/// How many node names an Event or a log line shows (`controllers/service/controller.go:maxNodeNamesToLog`).
 pub const MAX_NODE_NAMES: usize = 20;
 
 /// Whether the Node belongs into load balancers.
@@ -116,11 +116,16 @@ impl TargetSet {
 
     /// The first [`MAX_NODE_NAMES`] names as upstream's Events print them: `[a b c <7 more>]`.
     pub fn short_list(&self) -> String {
-        let names = self.first.join(" ");
-        match self.len - self.first.len() {
-            0 => format!("[{names}]"),
-            more => format!("[{names} <{more} more>]"),
-        }
+        format!("[{}]", short_list(self.first.iter().map(String::as_str), self.len))
+    }
+}
+
+/// The first [`MAX_NODE_NAMES`] of `len` names: `a b c <7 more>`.
+pub fn short_list<'a>(names: impl Iterator<Item = &'a str>, len: usize) -> String {
+    let names: Vec<&str> = names.take(MAX_NODE_NAMES).collect();
+    match len.saturating_sub(names.len()) {
+        0 => names.join(" "),
+        more => format!("{} <{more} more>", names.join(" ")),
     }
 }
 

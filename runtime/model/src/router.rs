@@ -72,38 +72,36 @@ impl Router {
     /// # Errors
     /// All mistakes, a sentence each: names that are unknown, or provider ids that two of them would give out.
     pub fn new(members: Vec<Member>, default: &str, rules: ServiceRules) -> Result<Self, Vec<String>> {
-        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-        let mut mistakes: Vec<String> = [default]
-            .into_iter()
-            .chain(rules.classes.values().map(String::as_str))
+        let names = [default].into_iter();
+        let names = names.chain(rules.classes.values().map(String::as_str));
+        let names: Vec<String> = names
             .chain(rules.annotations.values().map(String::as_str))
-            .filter(|name| !names.contains(name))
-            .map(|name| format!("there is no provider {name:?}; known: {}", names.join(", ")))
+            .map(str::to_owned)
             .collect();
-        let place = names.iter().position(|name| *name == default).unwrap_or_default();
-        let router = Self {
+        let mut router = Self {
             listed: Mutex::new(vec![Err(Failure::Unavailable("not asked yet".into())); members.len()]),
-            default: place,
+            default: 0,
             rules,
             members,
         };
+        let unknown = |name: &String| router.place_named(name).err();
+        let mut mistakes: Vec<String> = names.iter().filter_map(unknown).collect();
         mistakes.extend(router.owners().clashes());
         mistakes.dedup();
-        if mistakes.is_empty() { Ok(router) } else { Err(mistakes) }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        router.default = router.place_named(default).map_err(|unknown| vec![unknown])?;
+        Ok(router)
     }
 
-    fn place_named(&self, name: &str) -> Result<usize, Failure> {
-        let names = || {
-            self.members
-                .iter()
-                .map(|member| member.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        self.members
-            .iter()
-            .position(|member| member.name == name)
-            .ok_or_else(|| Failure::Invalid(format!("there is no provider {name:?}; known: {}", names())))
+    /// The place of the provider with this name; the error says which names there are.
+    fn place_named(&self, name: &str) -> Result<usize, String> {
+        let place = self.members.iter().position(|member| member.name == name);
+        place.ok_or_else(|| {
+            let known: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+            format!("there is no provider {name:?}; known: {}", known.join(", "))
+        })
     }
 
     /// The place of the provider that shall look after the Service.
@@ -119,7 +117,7 @@ impl Router {
             fits.next().map(|(_, name)| name)
         };
         match by_class.or_else(by_annotation).or_else(by_rule) {
-            Some(name) => self.place_named(name),
+            Some(name) => self.place_named(name).map_err(Failure::Invalid),
             None => Ok(self.default),
         }
     }
