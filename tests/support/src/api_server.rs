@@ -17,7 +17,7 @@ use kube::{Client, Config};
 use tokio::sync::OnceCell;
 
 use crate::child::log_end;
-use crate::kubebuilder;
+use crate::{kubebuilder, port};
 
 /// Looks at readiness before giving up, and the pause after each: 60 s.
 const READY_LOOKS: u32 = 600;
@@ -99,7 +99,7 @@ impl ApiServer {
         let (kubeconfig, running) = blocking(move || {
             let (dir, log) = place;
             fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
-            spawn(&dir, &log, 0, audited).inspect_err(|_| remove(&dir))
+            spawn(&dir, &log, port::reserve()?, audited).inspect_err(|_| remove(&dir))
         })
         .await?;
         let content = Kubeconfig::read_from(&kubeconfig).context("reading the kubeconfig of the API server")?;
@@ -244,7 +244,7 @@ async fn new_dir() -> Result<PathBuf> {
     .await
 }
 
-/// Starts the server on `port` (0: a free one) and returns when it is ready.
+/// Starts the server on `port` and returns when it is ready.
 fn spawn(dir: &Path, log: &Path, port: u16, audited: bool) -> Result<(PathBuf, Running)> {
     let audit = audited.then(|| dir.join(AUDIT_LOG));
     let mut command = match kubebuilder::assets() {

@@ -1,7 +1,6 @@
 //! Cloudwit with the provider `sim` as an operator would run it: its files, its flags, its process, and the simulated cloud's.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::child::Child;
+use crate::port;
 
 /// What the simulated cloud takes as bearer token.
 pub const TOKEN: &str = "sandbox-token";
@@ -86,7 +86,7 @@ impl Deployment {
         let token = self.write("token", TOKEN)?;
         let config = self.write("sim.json", &json!({ "endpoint": cloud }).to_string())?;
         let settings = self.write("settings.yaml", &settings(port, &token))?;
-        let admin = free_address()?;
+        let admin = port::address()?;
         let mut arguments = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
             "--cloud-provider=sim".to_owned(),
@@ -132,10 +132,4 @@ pub fn settings(port: &str, token: &Path) -> String {
          secrets:\n    - {{name: token, file: {}, hosts: [\"127.0.0.1:{port}\"], uses: [placeholder]}}\n",
         token.display()
     )
-}
-
-/// An address on loopback that nobody listens on at this moment.
-fn free_address() -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("looking for a free port")?;
-    Ok(listener.local_addr().context("looking for a free port")?.to_string())
 }

@@ -3,11 +3,12 @@
 //! `kubebuilder.sh` makes them behave as our own control plane does: the same two lines on standard output, the same end when
 //! standard input closes.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+
+use crate::port;
 
 /// For loopback and a throw-away cluster; it only has to pass authentication.
 const TOKEN: &str = "kubebuilder-admin";
@@ -17,11 +18,11 @@ pub fn assets() -> Option<PathBuf> {
     std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)
 }
 
-/// The command that runs both on `port` (0: a free one), not yet started. `audit` gets a line for each stage of each request.
+/// The command that runs both on `port`, not yet started. `audit` gets a line for each stage of each request.
 ///
 /// # Errors
 ///
-/// When a binary is missing in the folder.
+/// When a binary is missing in the folder or no port is left.
 pub fn command(assets: &Path, dir: &Path, port: u16, audit: Option<&Path>) -> Result<Command> {
     for program in ["etcd", "kube-apiserver"] {
         if !assets.join(program).is_file() {
@@ -32,19 +33,13 @@ pub fn command(assets: &Path, dir: &Path, port: u16, audit: Option<&Path>) -> Re
             );
         }
     }
-    // Both held until both are known, or they could be the same.
-    let (etcd, apiserver) = (listen(0)?, listen(port)?);
-    let ports = [&etcd, &apiserver].map(|listener| listener.local_addr().map(|address| address.port().to_string()));
-    let [etcd_port, port] = ports;
     let mut command = Command::new("bash");
     command
         .args(["-c", include_str!("kubebuilder.sh"), "kubebuilder"])
         .arg(assets)
         .arg(dir);
-    command.args([etcd_port?, port?, TOKEN.to_owned()]).args(audit);
+    command
+        .args([port::reserve()?.to_string(), port.to_string(), TOKEN.to_owned()])
+        .args(audit);
     Ok(command)
-}
-
-fn listen(port: u16) -> Result<TcpListener> {
-    TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("taking port {port} on 127.0.0.1"))
 }

@@ -2,7 +2,6 @@
 //! service account. What kubelet does, the mounting and the starting, is done here.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +11,7 @@ use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::TOKEN;
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::{ApiServer, guests, programs};
+use cloudwit_test_support::{ApiServer, guests, port, programs};
 use http::{Method, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -185,7 +184,7 @@ impl Cluster {
         for flag in ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"] {
             arguments.push(format!("--{flag}={kubeconfig}"));
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port::reserve().unwrap();
         arguments.extend(["--bind-address=127.0.0.1", "--admin-address=off"].map(str::to_owned));
         arguments.push(format!("--secure-port={port}"));
         arguments.extend(QUICK.map(str::to_owned));

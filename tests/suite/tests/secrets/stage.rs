@@ -1,7 +1,6 @@
 //! Cloudwit with a canary in each secret: what it is started with, and where its words can be read.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +11,7 @@ use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::settings;
 use cloudwit_test_support::gate::Gate;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, port, programs};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::{Api, Client};
 use serde_json::json;
@@ -146,7 +145,7 @@ impl Stage {
         let collector = Collector::start().await;
         let (certificate, key) = pair();
         let kubeconfig = files.kubeconfig(&gate.url());
-        let [admin, https] = [free_address(), free_address()];
+        let [admin, https] = [port::address().unwrap(), port::address().unwrap()];
         let at = |flag: &str, file: &Path| format!("--{flag}={}", file.display());
         let mut all = vec![
             at("kubeconfig", &kubeconfig),
@@ -331,9 +330,4 @@ pub fn pair() -> (String, String) {
 
 pub fn owned(flags: &[&str]) -> Vec<String> {
     flags.iter().map(|flag| (*flag).to_owned()).collect()
-}
-
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
 }

@@ -1,12 +1,11 @@
 //! A Cloudwit that serves HTTPS, and those who read.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::Deployment;
-use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -39,7 +38,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let deployment = Deployment::new(&folder.path().join("d"), program.parent().unwrap(), &provider).unwrap();
         let (cloud, cloud_url) = deployment.start_cloud().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port::reserve().unwrap();
         let kubeconfig = server.kubeconfig().display();
         let mut all = vec![
             "--bind-address=127.0.0.1".to_owned(),
