@@ -1,23 +1,82 @@
-//! The provider for OpenStack.
+//! The provider for OpenStack: Keystone for the token and the catalog, Nova and Neutron for instances and routes, Octavia for load
+//! balancers.
+//!
+//! ```text
+//!   config.rs, balancer_config.rs   cloud.conf as upstream reads it
+//!        |
+//!   identity.rs, catalog.rs         password or application credential -> token and endpoints, kept in the host's state
+//!        |
+//!   api.rs, wire.rs                 one call: endpoint, token, JSON, pages, failures; a refused token is renewed once
+//!        |
+//!   instances*.rs   routes*.rs   load_balancers.rs and its kin
+//! ```
+//!
+//! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
+use cloudwit_guest_sdk::config::parse_any;
+use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+
+pub mod addresses;
+pub mod api;
+pub mod balancer_config;
+pub mod catalog;
+pub mod config;
+pub mod identity;
+pub mod wire;
+
+use api::{Api, Endpoint};
+use config::Config;
+
+/// How all provider ids begin. It MUST NOT change: it is written into every Node.
+pub const PROVIDER_ID_PREFIX: &str = "openstack://";
 
 /// The provider, alive for one call.
 #[derive(Debug)]
-pub struct OpenStack;
+pub struct OpenStack {
+    /// The way to every service of the cloud.
+    pub(crate) api: Api,
+    /// What the operator wrote.
+    pub(crate) config: Config,
+    /// State, Nodes, Events.
+    pub(crate) context: Context,
+}
 
 impl Provider for OpenStack {
-    type Config = NoConfig;
+    type Config = Config;
 
-    fn describe(_: Option<&NoConfig>) -> Description {
-        Description::new("openstack", env!("CARGO_PKG_VERSION"))
+    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+        parse_any(text)
     }
 
-    fn new(_: NoConfig, _: Context) -> Result<Self, Failure> {
-        Ok(Self)
+    fn describe(config: Option<&Config>) -> Description {
+        let mut description = Description::new("openstack", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
+        if let Some(config) = config {
+            description = description.http(config.global.wish());
+            for (name, reason) in identity::secrets(&config.global) {
+                description = description.secret(name, reason);
+            }
+        }
+        description
+    }
+
+    fn validate(config: &Config, problems: &mut Problems) {
+        config.validate(problems);
+    }
+
+    fn new(config: Config, context: Context) -> Result<Self, Failure> {
+        Ok(Self {
+            api: Api::new(&config.global, context),
+            config,
+            context,
+        })
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        Ok(())
+        self.api
+            .get(Endpoint::Compute, "/servers")
+            .query("limit", "1")
+            .send()
+            .map(drop)
     }
 }

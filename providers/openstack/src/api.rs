@@ -1,0 +1,286 @@
+//! One call to a service of the cloud: endpoint, token, JSON, pages, failures.
+//!
+//! `api.get(Endpoint::Network, "/v2.0/routers/1").read(|json| ...)` finds the endpoint in the catalog, sends the token with the request and
+//! reads the answer. A token that is refused is renewed once: it may have been revoked, or Keystone's keys were rotated.
+
+use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::percent_encode;
+
+pub use crate::catalog::Endpoint;
+use crate::config::Global;
+use crate::identity::{Identity, Session};
+use crate::wire::{Fields, Object, Read, entries};
+
+/// Nova's version that gives a server's flavor by its name (Pike, 2017).
+const COMPUTE_VERSION: (&str, &str) = ("X-OpenStack-Nova-API-Version", "2.47");
+
+/// The way to all services.
+#[derive(Debug)]
+pub struct Api {
+    http: Http,
+    identity: Identity,
+}
+
+impl Api {
+    /// For this configuration. No network.
+    pub fn new(global: &Global, context: Context) -> Self {
+        Self {
+            http: context.http(),
+            identity: Identity::new(global, context),
+        }
+    }
+
+    /// Begins a GET. The path begins where [`Endpoint`] says.
+    pub fn get(&self, endpoint: Endpoint, path: &str) -> Call<'_> {
+        self.call("GET", endpoint, path)
+    }
+
+    /// Begins a POST.
+    pub fn post(&self, endpoint: Endpoint, path: &str) -> Call<'_> {
+        self.call("POST", endpoint, path)
+    }
+
+    /// Begins a PUT.
+    pub fn put(&self, endpoint: Endpoint, path: &str) -> Call<'_> {
+        self.call("PUT", endpoint, path)
+    }
+
+    /// Begins a DELETE.
+    pub fn delete(&self, endpoint: Endpoint, path: &str) -> Call<'_> {
+        self.call("DELETE", endpoint, path)
+    }
+
+    fn call(&self, method: &'static str, endpoint: Endpoint, path: &str) -> Call<'_> {
+        Call {
+            api: self,
+            method,
+            endpoint,
+            path: path.into(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// All pages of a list: `collection` is the key of its items, such as `ports`. `call` is a GET.
+    ///
+    /// # Errors
+    /// The first failure; `unavailable` when a page cannot be read.
+    pub fn list<T>(
+        &self,
+        call: Call<'_>,
+        collection: &str,
+        read: impl Fn(&Json<'_>) -> Read<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut items = Vec::new();
+        self.pages(call, collection, &mut |item| {
+            items.push(read(item)?);
+            Ok(())
+        })?;
+        Ok(items)
+    }
+
+    /// Hands each item of all pages on.
+    fn pages(
+        &self,
+        call: Call<'_>,
+        collection: &str,
+        each: &mut dyn FnMut(&Json<'_>) -> Read<()>,
+    ) -> Result<(), Failure> {
+        let links = [collection, "_links"].concat();
+        paginate::<()>(|query| {
+            let mut page = call.clone();
+            if let Some(query) = query {
+                // The host in the link is what the service takes itself for, behind a proxy it is wrong.
+                let path = page.path.split('?').next().unwrap_or_default();
+                page.path = [path, "?", query].concat();
+            }
+            page.read(|json| {
+                let Json::List(items) = json.need_field(collection)? else {
+                    return Err(["\"", collection, "\" is no list"].concat());
+                };
+                items.iter().try_for_each(&mut *each)?;
+                let next = json.items(&links).iter().find(|link| link.text("rel") == Some("next"));
+                let href = next.and_then(|link| link.text("href"));
+                let query = href
+                    .and_then(|href| href.split_once('?'))
+                    .map(|(_, query)| query.into());
+                // Some services link to one more page, which is empty.
+                Ok((Vec::new(), query.filter(|_| !items.is_empty())))
+            })
+        })
+        .map(drop)
+    }
+
+    /// Where the services are, for the probe.
+    pub fn session(&self) -> Result<Session, Failure> {
+        self.identity.session()
+    }
+
+    fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let session = self.identity.session()?;
+        let response = self.send_with(call, &session)?;
+        if response.status != 401 {
+            return Ok(response);
+        }
+        self.identity.forget(&session);
+        self.send_with(call, &self.identity.session()?)
+    }
+
+    fn send_with(&self, call: &Call<'_>, session: &Session) -> Result<Response, Failure> {
+        let url = [session.catalog.url(call.endpoint)?, &call.path].concat();
+        let mut request = self
+            .http
+            .request(call.method, &url)
+            .header("x-auth-token", session.token.as_str())
+            .header("accept", "application/json");
+        if call.endpoint == Endpoint::Compute {
+            request = request.header(COMPUTE_VERSION.0, COMPUTE_VERSION.1);
+        }
+        for (name, value) in &call.headers {
+            request = request.header(*name, value.as_str());
+        }
+        if let Some(body) = &call.body {
+            request = request.body("application/json", body.as_str());
+        }
+        request.send_any()
+    }
+}
+
+/// A call that is being written.
+#[derive(Debug, Clone)]
+#[must_use = "a call does nothing until it is sent"]
+pub struct Call<'a> {
+    api: &'a Api,
+    method: &'static str,
+    endpoint: Endpoint,
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    body: Option<String>,
+}
+
+impl Call<'_> {
+    /// Adds a query parameter.
+    pub fn query(mut self, name: &str, value: &str) -> Self {
+        let separator = if self.path.contains('?') { "&" } else { "?" };
+        for part in [separator, &percent_encode(name), "=", &percent_encode(value)] {
+            self.path.push_str(part);
+        }
+        self
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The body.
+    pub fn body(mut self, body: Object) -> Self {
+        self.body = Some(body.into_text());
+        self
+    }
+
+    /// Sends it. Anything but a 2xx answer is a failure, see [`success`].
+    ///
+    /// # Errors
+    /// That; `denied` also when the credentials are refused or the endpoint is not granted.
+    pub fn send(self) -> Result<Response, Failure> {
+        success(self.send_any()?)
+    }
+
+    /// Sends it; 404 is none.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), but never `not-found`.
+    pub fn send_optional(self) -> Result<Option<Response>, Failure> {
+        let response = self.send_any()?;
+        if response.status == 404 {
+            Ok(None)
+        } else {
+            success(response).map(Some)
+        }
+    }
+
+    /// Sends it; every answer is a success. A 401 is one only after a new token was refused as well.
+    ///
+    /// # Errors
+    /// When there is no token, no endpoint or no answer.
+    pub fn send_any(self) -> Result<Response, Failure> {
+        self.api.send(&self)
+    }
+
+    /// Sends it and reads the answer.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); `unavailable` when the answer is cut or not what was expected.
+    pub fn read<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
+        let name = self.name();
+        parse(&name, &self.send()?, read)
+    }
+
+    /// Sends it and reads the answer; 404 is none.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), but never `not-found`.
+    pub fn read_optional<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<Option<T>, Failure> {
+        let name = self.name();
+        self.send_optional()?
+            .map(|response| parse(&name, &response, read))
+            .transpose()
+    }
+
+    /// For people; without the query.
+    fn name(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        [self.method, " ", self.endpoint.service_type(), path].concat()
+    }
+}
+
+/// Reads an answer. One that is cut in the middle says nothing about the cloud, so it is as good as none.
+fn parse<T>(name: &str, response: &Response, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
+    let text = response.text();
+    Json::parse(&text)
+        .and_then(|json| read(&json))
+        .map_err(|wrong| Failure::unavailable([name, ": the answer cannot be read: ", &wrong].concat()))
+}
+
+/// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. An exhausted
+/// quota is `denied`, whatever the status: asking again soon does not help. 413 is how Nova throttles.
+///
+/// # Errors
+/// That failure.
+pub fn success(mut response: Response) -> Result<Response, Failure> {
+    if (200..300).contains(&response.status) {
+        return Ok(response);
+    }
+    let (kind, message) = complaint(&response.text());
+    if let Some(message) = message {
+        response.body = message.into_bytes();
+    }
+    let throttled = response.status == 413 && response.header("retry-after").is_some();
+    if throttled {
+        response.status = 429;
+    }
+    match response.success() {
+        Err(Failure::Conflict(text)) if kind.contains("OverQuota") => Err(Failure::denied(text)),
+        result => result,
+    }
+}
+
+/// Kind and sentence of a complaint. Nova: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;
+/// Octavia: `{"faultstring": ...}`; Keystone: `{"error": {"message": ...}}`.
+fn complaint(body: &str) -> (String, Option<String>) {
+    let Ok(json) = Json::parse(body) else {
+        return Default::default();
+    };
+    if let Some(text) = json.text("faultstring") {
+        return (json.text_or_empty("faultcode"), Some(text.into()));
+    }
+    let Some((name, inner)) = entries(&json).first() else {
+        return Default::default();
+    };
+    let kind = inner.text("type").unwrap_or(name);
+    (kind.into(), inner.text("message").or(inner.as_text()).map(String::from))
+}

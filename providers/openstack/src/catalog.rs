@@ -1,0 +1,141 @@
+//! Keystone's catalog: where the services are.
+//!
+//! An endpoint is taken by its type, the configured interface and the region. What is kept of a catalog is four URLs.
+
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Fields;
+
+/// The services that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Nova; paths begin behind `/v2.1`.
+    Compute,
+    /// Neutron; paths begin with `/v2.0`.
+    Network,
+    /// Octavia; paths begin with `/v2.0/lbaas`, and `/` lists the versions.
+    LoadBalancer,
+    /// Barbican; paths begin with `/v1`.
+    KeyManager,
+}
+
+impl Endpoint {
+    const ALL: [Self; 4] = [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager];
+
+    /// The service's type in the catalog.
+    pub fn service_type(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Network => "network",
+            Self::LoadBalancer => "load-balancer",
+            Self::KeyManager => "key-manager",
+        }
+    }
+
+    /// The URL that paths are appended to. Some catalogs end their URLs with the version, some do not.
+    fn base(self, url: &str) -> String {
+        let url = url.trim_end_matches('/');
+        let versions: &[&str] = match self {
+            Self::Compute => &[],
+            Self::Network | Self::LoadBalancer => &["/v2.0/lbaas", "/v2.0", "/v2"],
+            Self::KeyManager => &["/v1"],
+        };
+        versions
+            .iter()
+            .find_map(|version| url.strip_suffix(version))
+            .unwrap_or(url)
+            .into()
+    }
+}
+
+/// The endpoints, or for each one that is missing why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog(Vec<Result<String, String>>);
+
+impl Catalog {
+    /// Takes the endpoints out of an answer of Keystone's.
+    pub fn read(token: &Json<'_>, interface: &str, region: Option<&str>) -> Self {
+        let services = token.items("catalog");
+        Self(
+            Endpoint::ALL
+                .iter()
+                .map(|endpoint| find(services, *endpoint, interface, region))
+                .collect(),
+        )
+    }
+
+    /// The URL to append paths to.
+    ///
+    /// # Errors
+    /// `invalid` when the catalog has none that fits, with what it has.
+    pub fn url(&self, endpoint: Endpoint) -> Result<&str, Failure> {
+        match self.0.get(endpoint as usize) {
+            Some(Ok(url)) => Ok(url),
+            Some(Err(wrong)) => Err(Failure::invalid(wrong.clone())),
+            None => Err(Failure::invalid("there is no catalog")),
+        }
+    }
+
+    /// All endpoints there are, with their types.
+    pub fn urls(&self) -> impl Iterator<Item = (Endpoint, &str)> {
+        let urls = Endpoint::ALL.iter().zip(&self.0);
+        urls.filter_map(|(endpoint, url)| Some((*endpoint, url.as_deref().ok()?)))
+    }
+}
+
+fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Option<&str>) -> Result<String, String> {
+    let of_type = services
+        .iter()
+        .filter(|service| service.text("type") == Some(endpoint.service_type()));
+    let places: Vec<(&str, &str, &str)> = of_type
+        .flat_map(|service| service.items("endpoints"))
+        .filter_map(|place| {
+            let region = place.text("region_id").or(place.text("region")).unwrap_or_default();
+            Some((place.text("interface")?, region, place.text("url")?))
+        })
+        .collect();
+    let fitting: Vec<&(&str, &str, &str)> = places
+        .iter()
+        .filter(|(has, of, _)| *has == interface && region.is_none_or(|region| region == *of))
+        .collect();
+    match fitting.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|other| other.1 == first.1) => Ok(endpoint.base(first.2)),
+        [] => Err(missing(endpoint, interface, region, &places)),
+        many => {
+            let regions: Vec<&str> = many.iter().map(|place| place.1).collect();
+            Err([
+                "the cloud has several regions (",
+                &regions.join(", "),
+                "); set region in [Global]",
+            ]
+            .concat())
+        }
+    }
+}
+
+fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[(&str, &str, &str)]) -> String {
+    let there: Vec<String> = places
+        .iter()
+        .map(|(interface, region, _)| [interface, " in ", region].concat())
+        .collect();
+    let there = if there.is_empty() {
+        "no endpoint of this type".into()
+    } else {
+        there.join(", ")
+    };
+    let region = region
+        .map(|region| [" in region ", region].concat())
+        .unwrap_or_default();
+    [
+        "Keystone's catalog has no ",
+        interface,
+        " endpoint of type ",
+        endpoint.service_type(),
+        &region,
+        ", it has ",
+        &there,
+    ]
+    .concat()
+}

@@ -1,0 +1,230 @@
+//! The cloud config: `cloud.conf` of upstream's provider, in git-config syntax (`[Global]`, `auth-url = ...`) or as JSON with the same names.
+//!
+//! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
+//! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
+
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::is_url;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::addresses::AddressRules;
+use crate::balancer_config::{BalancerClass, BalancerConfig};
+use crate::identity;
+
+/// The whole file. Sections in lower case, as the reader of git-config makes them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[Global]`: where Keystone is and who we are.
+    pub global: Global,
+    /// `[Networking]`: which addresses Nodes get.
+    pub networking: Networking,
+    /// `[Route]`: the router.
+    pub route: RouteConfig,
+    /// `[LoadBalancer]`.
+    pub loadbalancer: BalancerConfig,
+    /// `[LoadBalancerClass "name"]`.
+    pub loadbalancerclass: BTreeMap<String, BalancerClass>,
+    /// `[Metadata]`: only for programs on the machines themselves.
+    metadata: Option<IgnoredAny>,
+    /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
+    blockstorage: Option<IgnoredAny>,
+}
+
+/// `[Global]`.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Global {
+    /// Keystone's URL, with or without `/v3`.
+    pub auth_url: Option<String>,
+    /// Name of the user; needs a domain.
+    pub username: Option<String>,
+    /// Id of the user.
+    pub user_id: Option<String>,
+    /// Password in plain text; the secret `password` where it is left out.
+    pub password: Option<String>,
+    /// Id of the project.
+    pub tenant_id: Option<String>,
+    /// Name of the project; needs a domain.
+    pub tenant_name: Option<String>,
+    /// Domain of user and project.
+    pub domain_id: Option<String>,
+    /// The same by name.
+    pub domain_name: Option<String>,
+    /// Domain of the project alone.
+    pub tenant_domain_id: Option<String>,
+    /// The same by name.
+    pub tenant_domain_name: Option<String>,
+    /// Domain of the user alone.
+    pub user_domain_id: Option<String>,
+    /// The same by name.
+    pub user_domain_name: Option<String>,
+    /// Region; may be left out where there is only one.
+    pub region: Option<String>,
+    /// Trust to act by.
+    pub trust_id: Option<String>,
+    /// Id of the user who acts by the trust.
+    pub trustee_id: Option<String>,
+    /// That user's password in plain text.
+    pub trustee_password: Option<String>,
+    /// Id of the application credential.
+    pub application_credential_id: Option<String>,
+    /// Its name; needs a user.
+    pub application_credential_name: Option<String>,
+    /// Its secret in plain text; the secret `application-credential-secret` where it is left out.
+    pub application_credential_secret: Option<String>,
+    /// A token that somebody else got.
+    pub token: Option<String>,
+    /// Interface of the endpoints: `public`, `internal` or `admin`.
+    pub os_endpoint_type: Option<String>,
+    /// Whether provider ids contain the region. Upstream's environment variable `OS_CCM_REGIONAL`.
+    pub regional_provider_id: bool,
+    ca_file: Option<String>,
+    cert_file: Option<String>,
+    key_file: Option<String>,
+    tls_insecure: bool,
+    use_clouds: bool,
+    clouds_file: Option<String>,
+    cloud: Option<String>,
+}
+
+/// `[Networking]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Networking {
+    /// Whether IPv6 addresses are left out.
+    pub ipv6_support_disabled: bool,
+    /// Networks whose addresses are external.
+    pub public_network_name: Vec<String>,
+    /// Networks whose addresses are internal; all when empty.
+    pub internal_network_name: Vec<String>,
+    /// CIDRs, separated by commas: addresses in the first ones come first.
+    pub address_sort_order: Option<String>,
+}
+
+/// `[Route]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct RouteConfig {
+    /// The router that gets the routes; none without this.
+    pub router_id: Option<String>,
+}
+
+impl std::fmt::Debug for Global {
+    /// Without secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Global")
+            .field("auth_url", &self.auth_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value that is there and not empty: upstream takes an empty value for none.
+pub(crate) fn given(value: &Option<String>) -> Option<&str> {
+    value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
+}
+
+impl Config {
+    /// What types cannot express.
+    pub fn validate(&self, problems: &mut Problems) {
+        self.global.validate(problems);
+        if let Err(wrong) = AddressRules::new(&self.networking) {
+            problems.add("networking.address-sort-order", wrong);
+        }
+        self.loadbalancer.validate(&self.loadbalancerclass, problems);
+    }
+}
+
+impl Global {
+    /// Keystone's version 3, without a slash at the end.
+    pub(crate) fn keystone(&self) -> String {
+        let url = given(&self.auth_url).unwrap_or_default().trim_end_matches('/');
+        let url = url.strip_suffix("/v3").or(url.strip_suffix("/v2.0")).unwrap_or(url);
+        [url.trim_end_matches('/'), "/v3"].concat()
+    }
+
+    /// The wish to reach Keystone. Where the other services are only Keystone knows.
+    pub(crate) fn wish(&self) -> Option<HttpWish> {
+        let reason = match given(&self.ca_file) {
+            Some(file) => [
+                "Keystone (and every endpoint of its catalog); ca-file becomes the grant's ca: ",
+                file,
+            ]
+            .concat(),
+            None => "Keystone (and every endpoint of its catalog: `openstack catalog list`)".into(),
+        };
+        HttpWish::for_url(&self.keystone(), &["GET", "POST"], reason)
+    }
+
+    fn validate(&self, problems: &mut Problems) {
+        match given(&self.auth_url) {
+            None => problems.add(
+                "global.auth-url",
+                "this key is missing; write Keystone's URL, such as https://keystone.example.com/v3",
+            ),
+            Some(url) if !is_url(url) => problems.add(
+                "global.auth-url",
+                ["\"", url, "\" is no URL; write it like https://keystone.example.com/v3"].concat(),
+            ),
+            Some(_) => {}
+        }
+        if !matches!(
+            given(&self.os_endpoint_type).map(endpoint_type),
+            None | Some("public" | "internal" | "admin")
+        ) {
+            problems.add(
+                "global.os-endpoint-type",
+                [
+                    "\"",
+                    given(&self.os_endpoint_type).unwrap_or_default(),
+                    "\" is none of public, internal and admin",
+                ]
+                .concat(),
+            );
+        }
+        if self.regional_provider_id && given(&self.region).is_none() {
+            problems.add(
+                "global.regional-provider-id",
+                "provider ids with a region need the key region",
+            );
+        }
+        if self.tls_insecure {
+            problems.add(
+                "global.tls-insecure",
+                "certificates are always checked; write the cloud's authority as `ca: FILE` into the grants of its hosts and remove this key",
+            );
+        }
+        if given(&self.cert_file).is_some() || given(&self.key_file).is_some() {
+            problems.add(
+                "global.cert-file",
+                "client certificates are not supported; use a password or an application credential",
+            );
+        }
+        if self.use_clouds {
+            let cloud = given(&self.cloud).or(given(&self.clouds_file)).unwrap_or("clouds.yaml");
+            problems.add(
+                "global.use-clouds",
+                [
+                    "a provider reads no files; write the values of \"",
+                    cloud,
+                    "\" into [Global] and remove this key",
+                ]
+                .concat(),
+            );
+        }
+        identity::validate(self, problems);
+    }
+
+    /// The interface of the endpoints.
+    pub(crate) fn interface(&self) -> &str {
+        given(&self.os_endpoint_type).map_or("public", endpoint_type)
+    }
+}
+
+/// `publicURL` is an old spelling of `public`.
+fn endpoint_type(text: &str) -> &str {
+    text.strip_suffix("URL").unwrap_or(text)
+}

@@ -1,0 +1,323 @@
+//! Who we are: Keystone v3 tokens by password, application credential, trust or another token.
+//!
+//! The secret is a placeholder that the host fills in, unless the operator left it in `cloud.conf` as upstream has it. The token and the
+//! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
+//! same time one asks.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::{Keep, Stored};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Catalog;
+use crate::config::{Global, given};
+use crate::wire::{Fields, Object};
+
+/// Where the session is kept, and the lock of who makes it.
+const KEY: &str = "keystone-session";
+
+/// How long to wait for another call that asks Keystone.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// A token is not used in its last tenth, at most these seconds.
+const MOST_MARGIN: u64 = 300;
+
+/// Assumed where Keystone does not say when a token was issued: half of Keystone's own default of an hour.
+const ASSUMED_LIFETIME: u64 = 1800;
+
+/// What a successful authentication gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// `X-Auth-Token`.
+    pub token: String,
+    /// Where the services are.
+    pub catalog: Catalog,
+}
+
+/// How to become somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Password,
+    Trust,
+    ApplicationCredential,
+    Token,
+}
+
+impl Method {
+    /// A password in the text wins over everything else, as in upstream's client library.
+    fn of(global: &Global) -> Option<Self> {
+        if given(&global.trust_id).is_some() {
+            return Some(Self::Trust);
+        }
+        let user = given(&global.user_id).or(given(&global.username)).is_some();
+        if user && given(&global.password).is_some() {
+            Some(Self::Password)
+        } else if global.token.is_some() {
+            Some(Self::Token)
+        } else if given(&global.application_credential_id)
+            .or(given(&global.application_credential_name))
+            .is_some()
+        {
+            Some(Self::ApplicationCredential)
+        } else {
+            user.then_some(Self::Password)
+        }
+    }
+}
+
+/// The secrets that this configuration needs from the host: those that are not in its text.
+pub fn secrets(global: &Global) -> Vec<(&'static str, &'static str)> {
+    let left_out = |value: &Option<String>| given(value).is_none();
+    match Method::of(global) {
+        Some(Method::Password) if left_out(&global.password) => {
+            vec![(
+                "password",
+                "password of the OpenStack user, for requests to Keystone only",
+            )]
+        }
+        Some(Method::Trust) if left_out(&global.trustee_password) && left_out(&global.password) => {
+            vec![("password", "password of the trustee, for requests to Keystone only")]
+        }
+        Some(Method::ApplicationCredential) if left_out(&global.application_credential_secret) => vec![(
+            "application-credential-secret",
+            "secret of the application credential, for requests to Keystone only",
+        )],
+        Some(Method::Token) if left_out(&global.token) => {
+            vec![("token", "Keystone token, for requests to Keystone only")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is missing to become somebody.
+pub fn validate(global: &Global, problems: &mut Problems) {
+    let Some(method) = Method::of(global) else {
+        return problems.add(
+            "global",
+            "nothing says who to be; write username or user-id, or application-credential-id, or trust-id",
+        );
+    };
+    let user_by_name = given(&global.user_id).is_none();
+    let domain = user_domain(global).is_some();
+    let needs_user = match method {
+        Method::Password => true,
+        Method::Trust => given(&global.trustee_id).is_none(),
+        Method::ApplicationCredential => given(&global.application_credential_id).is_none(),
+        Method::Token => false,
+    };
+    if needs_user && user_by_name && given(&global.username).is_none() {
+        problems.add("global.username", "this key is missing; write it or user-id");
+    } else if needs_user && user_by_name && !domain {
+        problems.add(
+            "global.domain-name",
+            "username needs the domain of the user; write domain-name, domain-id or user-domain-name",
+        );
+    }
+    if method == Method::Password && given(&global.tenant_id).is_none() {
+        if given(&global.tenant_name).is_none() {
+            problems.add(
+                "global.tenant-id",
+                "this key is missing; write the project's id, or tenant-name",
+            );
+        } else if project_domain(global).is_none() {
+            problems.add(
+                "global.tenant-domain-name",
+                "tenant-name needs the domain of the project; write domain-name, domain-id or tenant-domain-name",
+            );
+        }
+    }
+}
+
+fn domain<'a>(own_id: &'a Option<String>, own_name: &'a Option<String>, global: &'a Global) -> Option<Object> {
+    let by_id = |id: &Option<String>| given(id).map(|id| Object::new().text("id", id));
+    let by_name = |name: &Option<String>| given(name).map(|name| Object::new().text("name", name));
+    by_id(own_id)
+        .or_else(|| by_name(own_name))
+        .or_else(|| by_id(&global.domain_id))
+        .or_else(|| by_name(&global.domain_name))
+}
+
+fn user_domain(global: &Global) -> Option<Object> {
+    domain(&global.user_domain_id, &global.user_domain_name, global)
+}
+
+fn project_domain(global: &Global) -> Option<Object> {
+    domain(&global.tenant_domain_id, &global.tenant_domain_name, global)
+}
+
+/// The user without its password.
+fn user(global: &Global, id: Option<&str>) -> Object {
+    match (id, user_domain(global)) {
+        (Some(id), _) => Object::new().text("id", id),
+        (None, Some(domain)) => Object::new()
+            .text_opt("name", given(&global.username))
+            .object("domain", domain),
+        (None, None) => Object::new().text_opt("name", given(&global.username)),
+    }
+}
+
+/// The text if it was written, else the host's secret.
+fn secret(object: Object, key: &str, text: Option<&str>, name: &str) -> Object {
+    match text {
+        Some(text) => object.text(key, text),
+        None => object.secret(key, name),
+    }
+}
+
+/// The body of `POST /v3/auth/tokens`.
+fn request(global: &Global) -> Object {
+    let method = Method::of(global).unwrap_or(Method::Password);
+    let user_id = given(&global.user_id);
+    let password = |user: Object, text: Option<&str>| {
+        Object::new().texts("methods", ["password"]).object(
+            "password",
+            Object::new().object("user", secret(user, "password", text, "password")),
+        )
+    };
+    let identity = match method {
+        Method::Password => password(user(global, user_id), given(&global.password)),
+        Method::Trust => password(
+            user(global, given(&global.trustee_id).or(user_id)),
+            given(&global.trustee_password).or(given(&global.password)),
+        ),
+        Method::ApplicationCredential => {
+            let credential = match given(&global.application_credential_id) {
+                Some(id) => Object::new().text("id", id),
+                None => Object::new()
+                    .text_opt("name", given(&global.application_credential_name))
+                    .object("user", user(global, user_id)),
+            };
+            let text = given(&global.application_credential_secret);
+            let credential = secret(credential, "secret", text, "application-credential-secret");
+            Object::new()
+                .texts("methods", ["application_credential"])
+                .object("application_credential", credential)
+        }
+        Method::Token => Object::new()
+            .texts("methods", ["token"])
+            .object("token", secret(Object::new(), "id", given(&global.token), "token")),
+    };
+    let auth = Object::new().object("identity", identity);
+    let auth = match scope(global, method) {
+        Some(scope) => auth.object("scope", scope),
+        None => auth,
+    };
+    Object::new().object("auth", auth)
+}
+
+/// An application credential has its project already.
+fn scope(global: &Global, method: Method) -> Option<Object> {
+    if method == Method::ApplicationCredential {
+        return None;
+    }
+    if let Some(trust) = given(&global.trust_id) {
+        return Some(Object::new().object("OS-TRUST:trust", Object::new().text("id", trust)));
+    }
+    let project = match (
+        given(&global.tenant_id),
+        given(&global.tenant_name),
+        project_domain(global),
+    ) {
+        (Some(id), ..) => Object::new().text("id", id),
+        (None, Some(name), Some(domain)) => Object::new().text("name", name).object("domain", domain),
+        _ => return None,
+    };
+    Some(Object::new().object("project", project))
+}
+
+/// Authentication for one call.
+#[derive(Debug)]
+pub struct Identity {
+    http: Http,
+    context: Context,
+    body: String,
+    interface: String,
+    region: Option<String>,
+}
+
+impl Identity {
+    /// For this configuration.
+    pub fn new(global: &Global, context: Context) -> Self {
+        Self {
+            http: context.http().base(&global.keystone()),
+            context,
+            body: request(global).into_text(),
+            interface: global.interface().into(),
+            region: given(&global.region).map(String::from),
+        }
+    }
+
+    /// A session that is valid as far as one knows: the one that is kept, or a new one.
+    ///
+    /// # Errors
+    /// `denied` when Keystone refuses the credentials; else what it said.
+    pub fn session(&self) -> Result<Session, Failure> {
+        let state = self.context.state();
+        if let Some(Stored { value, .. }) = state.get(KEY) {
+            return Ok(value);
+        }
+        let _lock = state.lock(KEY, WAIT);
+        if let Some(Stored { value, .. }) = state.get(KEY) {
+            return Ok(value);
+        }
+        let (session, lifetime) = self.authenticate()?;
+        state.put(KEY, &session, Keep::at_most(lifetime));
+        Ok(session)
+    }
+
+    /// Forgets a session whose token was refused, unless another call has replaced it already.
+    pub fn forget(&self, refused: &Session) {
+        let state = self.context.state();
+        if state
+            .get::<Session>(KEY)
+            .is_some_and(|kept| kept.value.token == refused.token)
+        {
+            state.remove(KEY);
+        }
+    }
+
+    fn authenticate(&self) -> Result<(Session, Duration), Failure> {
+        let request = self
+            .http
+            .post("/auth/tokens")
+            .body("application/json", self.body.as_str());
+        let response = crate::api::success(request.send_any()?).map_err(|failure| failure.context("authenticating"))?;
+        let unreadable = |what: &str| Failure::unavailable(["Keystone's answer cannot be read: ", what].concat());
+        let token = response
+            .header("x-subject-token")
+            .ok_or_else(|| unreadable("it has no X-Subject-Token"))?;
+        let text = response.text();
+        let json = Json::parse(&text).map_err(|wrong| unreadable(&wrong))?;
+        let body = json.need_field("token").map_err(|wrong| unreadable(&wrong))?;
+        let session = Session {
+            token: token.into(),
+            catalog: Catalog::read(body, &self.interface, self.region.as_deref()),
+        };
+        Ok((session, usable(body)))
+    }
+}
+
+/// How long a token may be used. By Keystone's clock alone: ours may be wrong.
+fn usable(token: &Json<'_>) -> Duration {
+    let time = |key| token.text(key).and_then(seconds);
+    let lifetime = match (time("issued_at"), time("expires_at")) {
+        (Some(issued), Some(expires)) => expires.saturating_sub(issued),
+        _ => ASSUMED_LIFETIME,
+    };
+    Duration::from_secs(lifetime - MOST_MARGIN.min(lifetime / 10))
+}
+
+/// Seconds since 1970 of `2026-11-21T10:05:04.000000Z`.
+fn seconds(text: &str) -> Option<u64> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    Some(((days * 24 + number(11, 13)?) * 60 + number(14, 16)?) * 60 + number(17, 19)?)
+}
