@@ -28,7 +28,7 @@ pub fn binary() -> Result<PathBuf> {
     let file = tools_dir.join(format!("controlplane-{}", fingerprint(&sources)?));
     if !file.is_file() {
         build(&sources, &file)?;
-        remove_older(&tools_dir, &file);
+        tools::remove_others(&tools_dir, "controlplane-", &file);
     }
     Ok(file)
 }
@@ -123,18 +123,6 @@ pub fn go(sources: &Path) -> Command {
     // Collecting garbage less often shortens the build. No C compiler is needed, and a static binary starts everywhere.
     command.current_dir(sources).env("GOGC", "400").env("CGO_ENABLED", "0");
     command
-}
-
-/// Each is over 100 MB, and the newest is the one that matters.
-fn remove_older(tools_dir: &Path, newest: &Path) {
-    let Ok(entries) = fs::read_dir(tools_dir) else { return };
-    for path in entries.filter_map(|entry| entry.ok()).map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with("controlplane-") && path != newest {
-            // One that stays only takes room.
-            let _ = fs::remove_file(path);
-        }
-    }
 }
 
 #[cfg(test)]

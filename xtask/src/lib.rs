@@ -6,6 +6,8 @@
 //! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
+//! | [`python`] | makes the Python environments of third-party servers |
+//! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`browser`] | the browser of the tests |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
@@ -27,8 +29,10 @@ pub mod manifests;
 pub mod process;
 pub mod programs;
 pub mod progress;
+pub mod python;
 pub mod sandbox;
 pub mod steps;
 pub mod test;
 pub mod tools;
+pub mod vcsim;
 pub mod workspace;

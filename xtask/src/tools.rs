@@ -1,6 +1,7 @@
 //! What has to be installed besides Rust. A missing tool gives one line: what is missing and how to get it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -80,6 +81,23 @@ pub fn require_musl(target: &str) -> Result<()> {
 
 fn rustc() -> std::ffi::OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+/// Removes what else in that folder has a name that begins so. Each version of a tool takes room, and the newest is the one that matters.
+pub fn remove_others(tools_dir: &Path, begin: &str, newest: &Path) {
+    let Ok(entries) = fs::read_dir(tools_dir) else { return };
+    for path in entries.filter_map(|entry| entry.ok()).map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with(begin) || path == newest {
+            continue;
+        }
+        // One that stays only takes room.
+        let _ = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+    }
 }
 
 /// What a command prints. Fails with its standard error.

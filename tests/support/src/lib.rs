@@ -10,6 +10,7 @@
 //! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`port`] | ports that stay free until the program that is told them listens |
+//! | [`moto`] | AWS by a third party |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
@@ -20,6 +21,7 @@ pub mod deployment;
 pub mod gate;
 pub mod guests;
 pub mod kubebuilder;
+pub mod moto;
 pub mod objects;
 pub mod port;
 pub mod programs;
