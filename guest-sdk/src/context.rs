@@ -30,6 +30,11 @@ impl Context {
         State(())
     }
 
+    /// The time by the host's clock, in seconds since 1970.
+    pub fn now(&self) -> u64 {
+        host::unix_seconds()
+    }
+
     /// The cluster's name (`--cluster-name`) and Pod ranges (`--cluster-cidr`).
     pub fn cluster(&self) -> ClusterInfo {
         host::cluster()

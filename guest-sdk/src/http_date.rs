@@ -26,7 +26,7 @@ fn parse(date: &str) -> Option<u64> {
 }
 
 /// Days from 1970-01-01 to this day of the Gregorian calendar. Years are counted from March, so that the leap day comes last.
-fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+pub(crate) fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {

@@ -168,14 +168,19 @@ pub(crate) fn name(value: &Json<'_>) -> String {
 
 /// What is said about a key that is none.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
-    let nearest = known.iter().map(|known| (distance(key, known), *known)).min();
-    match nearest {
-        Some((distance, nearest)) if distance <= 1 + key.len() / 4 => {
-            ["there is no such key; did you mean \"", nearest, "\"?"].concat()
-        }
-        Some(_) => ["there is no such key; there are ", &known.join(", ")].concat(),
-        None => "there is no such key; none is known here".into(),
+    match nearest(key, known.iter().copied()) {
+        Some(nearest) => ["there is no such key; did you mean \"", nearest, "\"?"].concat(),
+        None if known.is_empty() => "there is no such key; none is known here".into(),
+        None => ["there is no such key; there are ", &known.join(", ")].concat(),
     }
+}
+
+/// The known word that is most like this one, if it is like enough to be meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let nearest = known.map(|known| (distance(word, known), known)).min();
+    nearest
+        .filter(|(distance, _)| *distance <= 1 + word.len() / 4)
+        .map(|(_, nearest)| nearest)
 }
 
 /// Letters to change, add or drop to come from one word to the other (Levenshtein), upper case counting as lower.

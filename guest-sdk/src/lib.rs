@@ -35,12 +35,19 @@
 
 extern crate self as cloudwit_guest_sdk;
 
+pub mod annotations;
+pub mod base64;
 #[doc(hidden)]
 pub mod bindings;
+pub mod cidr;
+pub mod classify;
 pub mod config;
 pub mod context;
 pub mod failure;
+pub mod form;
 pub mod gcfg;
+pub mod hex;
+pub mod hmac;
 #[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
 #[cfg(target_family = "wasm")]
@@ -53,13 +60,18 @@ mod json_reader;
 mod json_serde;
 pub mod keys;
 pub mod log;
+pub mod names;
 pub mod provider;
 pub mod register;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+pub mod time;
+pub mod token;
 pub mod types;
 pub mod url;
+pub mod xml;
+mod xml_reader;
 #[cfg(feature = "yaml")]
 pub mod yaml;
 

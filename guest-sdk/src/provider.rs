@@ -118,13 +118,9 @@ pub trait Routes: Provider {
     fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure>;
 }
 
-/// The name upstream's providers give: `a` and the Service's uid without dashes, at most 32 characters (kubernetes/cloud-provider
-/// `cloud.go`, `DefaultLoadBalancerName`). It MUST NOT change: load balancers are adopted by it.
+/// The name upstream's providers give, from the Service's uid: [`default_load_balancer_name`](crate::names::default_load_balancer_name).
 pub fn default_balancer_name(service: &Service) -> String {
-    let mut name = String::with_capacity(32);
-    name.push('a');
-    name.extend(service.uid.chars().filter(|c| *c != '-').take(31));
-    name
+    crate::names::default_load_balancer_name(&service.uid)
 }
 
 #[cfg(test)]
