@@ -14,12 +14,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::time::{sleep, timeout};
+use tokio::select;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use crate::lease_board::LeaseBoard;
 use crate::lease_metrics::LeaseMetrics;
 use crate::lease_plan::{self, Seen, Step, Timing};
+use crate::lease_watch::{Change, LeaseWatch};
 
 /// Attempts to acquire are up to 120 % of the retry period later (`leaderelection.go:JitterFactor`), so that replicas do not meet.
 const JITTER: f64 = 1.2;
@@ -59,8 +61,8 @@ pub struct Candidate {
 enum Attempt {
     /// The Lease is ours, as of the moment before the request.
     Ours(Duration),
-    /// Another one holds it, and becomes free after that time if it is silent.
-    Theirs(String, Duration),
+    /// Another one holds it.
+    Theirs(String),
     /// Another one holds it that we thought to be ours.
     Lost(String),
 }
@@ -91,22 +93,51 @@ impl Candidate {
 
     /// Tries until the Lease is ours.
     pub async fn acquire(&mut self) {
-        let LeaseSettings { name, namespace, .. } = &self.settings;
+        let LeaseSettings {
+            name,
+            namespace,
+            timing,
+            ..
+        } = &self.settings;
+        let mut watch = LeaseWatch::new(self.leases.clone(), name, timing.retry_period);
         info!(lease = %format!("{namespace}/{name}"), identity = self.settings.identity, "waiting to lead");
         loop {
             let jitter = 1.0 + JITTER * rand::random::<f64>();
-            let mut pause = self.settings.timing.retry_period.mul_f64(jitter);
+            let pause = self.settings.timing.retry_period.mul_f64(jitter);
             match self.attempt().await {
                 Ok(Attempt::Ours(sent)) => return self.begin(sent).await,
-                Ok(Attempt::Theirs(holder, rest)) => {
-                    // Not later than when it becomes free.
-                    pause = pause.min(rest);
+                Ok(Attempt::Theirs(holder) | Attempt::Lost(holder)) => {
                     self.tell_holder(holder);
+                    self.wait(pause, &mut watch).await;
                 }
-                Ok(Attempt::Lost(holder)) => self.tell_holder(holder),
-                Err(error) => warn!(%error, "the Lease cannot be used; trying on"),
+                Err(error) => {
+                    warn!(%error, "the Lease cannot be used; trying on");
+                    sleep(pause).await;
+                }
             }
-            sleep(pause).await;
+        }
+    }
+
+    /// Waits until the Lease is free, as far as is known: not longer than `pause` while nobody tells us what becomes of it.
+    async fn wait(&mut self, pause: Duration, watch: &mut LeaseWatch) {
+        let look = Instant::now() + pause;
+        while let (Step::Wait { holder, rest }, Some(seen)) = (self.next(self.seen.as_ref()), &self.seen) {
+            let version = seen.lease.metadata.resource_version.clone().unwrap_or_default();
+            self.tell_holder(holder);
+            let free = Instant::now() + rest;
+            let until = if watch.is_open() { free } else { free.min(look) };
+            let change = select! {
+                change = watch.next(&version) => change,
+                () = sleep_until(until) => return,
+            };
+            match change {
+                Change::Now(lease) => {
+                    self.board.see(Some(&lease));
+                    self.seen = Some(Seen::look(self.seen.take(), *lease, (self.clock)()));
+                }
+                Change::Gone => self.seen = None,
+                Change::Watch => {}
+            }
         }
     }
 
@@ -124,10 +155,10 @@ impl Candidate {
                         self.lead_from(sent);
                         break None;
                     }
-                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder, _))) if holder.is_empty() => {
+                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) if holder.is_empty() => {
                         break Some("it was released by somebody else".to_owned());
                     }
-                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder, _))) => {
+                    Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) => {
                         break Some(format!("{holder} holds it now"));
                     }
                     Ok(Err(error)) => warn!(%error, "the Lease could not be renewed; trying on"),
@@ -205,7 +236,7 @@ impl Candidate {
         let limit = self.settings.timing.request_limit();
         let sent = (self.clock)();
         let lease = match (step, &self.seen) {
-            (Step::Wait { holder, rest }, _) => return Ok(Attempt::Theirs(holder, rest)),
+            (Step::Wait { holder, .. }, _) => return Ok(Attempt::Theirs(holder)),
             (Step::Lost { holder }, _) => return Ok(Attempt::Lost(holder)),
             (Step::Replace(spec), Some(seen)) => within(limit, self.replace(&seen.lease, spec)).await?,
             (Step::Create(spec) | Step::Replace(spec), _) => {

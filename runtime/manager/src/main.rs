@@ -50,6 +50,7 @@ mod lease;
 mod lease_board;
 mod lease_metrics;
 mod lease_plan;
+mod lease_watch;
 mod logging_args;
 mod metrics_page;
 mod no_effect_args;

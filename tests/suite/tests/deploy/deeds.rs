@@ -22,6 +22,8 @@ use crate::rights::Right;
 pub enum Deed {
     /// A replica leads.
     Leads,
+    /// A replica that waits is told what becomes of the leader.
+    FollowsTheLeader,
     /// A Node that joins becomes usable, with addresses and its route.
     InitialisesNode,
     /// The Node of a machine that is gone is deleted.
@@ -52,7 +54,7 @@ const ASK_AGAIN: u32 = 40;
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 impl Deed {
-    /// Everything.
+    /// What a replica that is alone can be seen to do.
     pub const ALL: [Self; 8] = [
         Self::Leads,
         Self::InitialisesNode,
@@ -73,6 +75,7 @@ impl Deed {
             ("events", "create") => Self::WritesEvents,
             ("events", "patch") => Self::CountsEvents,
             ("leases", "get" | "create" | "update") => Self::Leads,
+            ("leases", "watch") => Self::FollowsTheLeader,
             ("configmaps", "get" | "list" | "watch") => Self::FollowsAuthorities,
             ("tokenreviews" | "subjectaccessreviews", "create") => Self::LetsReadersIn,
             other => panic!("no deed needs {other:?}; does it have to be granted?"),
@@ -95,6 +98,7 @@ impl Deed {
         };
         match self {
             Self::Leads => {}
+            Self::FollowsTheLeader => make_a_lease(cluster, "somebody", 3600).await,
             Self::InitialisesNode => {
                 let node = NodeBuilder::new(&asked.name).pod_cidr(&format!("10.244.{number}.0/24"));
                 node.create(&cluster.client).await.unwrap();
@@ -124,6 +128,14 @@ impl Asked {
                     missing("nobody leads")
                 } else {
                     Ok(())
+                }
+            }
+            Deed::FollowsTheLeader => {
+                let log = std::fs::read_to_string(running.process.log()).map_err(|error| error.to_string())?;
+                if log.contains("watching the Lease") {
+                    Ok(())
+                } else {
+                    missing("it does not watch")
                 }
             }
             Deed::InitialisesNode => {
@@ -321,6 +333,19 @@ pub async fn may(cluster: &Cluster, right: &Right) -> bool {
     let reviews: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
     let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
     answer.status.unwrap().allowed
+}
+
+/// A Lease with this holder, for that many seconds from when it is seen.
+pub async fn make_a_lease(cluster: &Cluster, holder: &str, seconds: u32) {
+    let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let lease = json!({
+        "metadata": { "name": "cloud-controller-manager" },
+        "spec": { "holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": 1 },
+    });
+    leases
+        .create(&PostParams::default(), &serde_json::from_value(lease).unwrap())
+        .await
+        .unwrap();
 }
 
 /// Removes what earlier deeds left, so that the next begins with nothing.

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use cloudwit_test_support::{eventually, within};
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::accounts::of_installed_roles;
 use crate::cluster::{Cluster, Running, SOON, USER};
-use crate::deeds::{Asked, Deed, clean, may, serves};
+use crate::deeds::{Asked, Deed, clean, make_a_lease, may, serves};
 use crate::rights::{Right, Since, rules};
 
 /// How often the process has to have tried in vain, so that nothing can be done any more by what it asked for before. A Node whose deletion
@@ -38,7 +37,8 @@ async fn without(cluster: &Cluster, all: &BTreeSet<Right>, right: &Right) {
     let log = cluster.server.audit_log();
     let since = Since::now(&log);
     if right.resource == "leases" && right.verb == "update" {
-        leave_a_lease_behind(cluster).await;
+        // As a process leaves it that has ended in good order.
+        make_a_lease(cluster, "", 1).await;
     }
     grant(cluster, all.iter().filter(|one| *one != right)).await;
     eventually(SOON, "the right is gone", || async { !may(cluster, right).await }).await;
@@ -111,19 +111,6 @@ async fn grant<'a>(cluster: &Cluster, rights: impl IntoIterator<Item = &'a Right
         .unwrap();
     Api::<Role>::namespaced(client(), "kube-system")
         .patch("cloudwit", &of, &patch(here))
-        .await
-        .unwrap();
-}
-
-/// As a process leaves it that has ended in good order.
-async fn leave_a_lease_behind(cluster: &Cluster) {
-    let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-system");
-    let lease = json!({
-        "metadata": { "name": "cloud-controller-manager" },
-        "spec": { "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 1 },
-    });
-    leases
-        .create(&PostParams::default(), &serde_json::from_value(lease).unwrap())
         .await
         .unwrap();
 }

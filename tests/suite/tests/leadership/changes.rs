@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use cloudwit_test_support::child::Child;
 use cloudwit_test_support::gate::{Point, Stop};
 use cloudwit_test_support::rig::ingress;
 use cloudwit_test_support::{ServiceBuilder, eventually};
@@ -201,6 +202,40 @@ async fn a_replica_that_waits_calls_no_cloud_and_has_its_caches_full_before_it_l
         "it watches anew"
     );
     assert_eq!(writers_in_turn(&writes(&stage.server.audit_log())).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_waits_is_told_of_each_renewal_and_of_the_release_and_does_not_ask() {
+    let stage = Stage::new().await;
+    let first = stage.start(0, &QUICK).await;
+    let mut alone = [Some(first), None];
+    leader(&stage, &alone).await;
+    let second = stage.start(1, &QUICK).await;
+    let seen_of = |process: &Child, verb: &str| {
+        let name = identity(process).unwrap_or_default();
+        let seen = requests(&stage.server.audit_log());
+        let of = seen
+            .iter()
+            .filter(|seen| seen.identity == name && seen.resource == "leases" && seen.verb == verb);
+        of.count()
+    };
+    eventually(SOON, "it watches the Lease", || async {
+        Some(()).filter(|()| seen_of(&second.process, "watch") > 0).ok_or("no")
+    })
+    .await;
+    let leading = &mut alone[0].as_mut().unwrap().process;
+    let (renewed, asked) = (seen_of(leading, "update"), seen_of(&second.process, "get"));
+    eventually(SOON, "the leader has renewed ten times more", || async {
+        let more = seen_of(leading, "update") - renewed;
+        Some(()).filter(|()| more >= 10).ok_or(more)
+    })
+    .await;
+    // One look may have been on its way when the watch began.
+    assert!(seen_of(&second.process, "get") <= asked + 1, "it asks all the same");
+    leading.signal("TERM").unwrap();
+    ended(leading).await;
+    stage.work_is_done().await;
+    assert_eq!(stage.holder().await, identity(&second.process).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
