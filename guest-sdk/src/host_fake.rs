@@ -6,7 +6,8 @@ use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Hash, KeyEr
 use crate::bindings::imports::cloudwit::provider::log::Level;
 use crate::bindings::imports::cloudwit::provider::state::{Entry, Keep, StateError};
 use crate::http::{Answer, Request, TransportError};
-use crate::testing::{self, LogLine, SentEvent, world};
+use crate::testing::{Kept, LogLine, SentEvent, world};
+use crate::testing_requests;
 use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
 
 /// Every line is seen in tests.
@@ -25,7 +26,7 @@ pub(crate) fn log(level: Level, message: &str, fields: &[Pair]) {
 }
 
 pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportError> {
-    testing::answer(request, body)
+    testing_requests::answer(request, body)
 }
 
 pub(crate) fn config_text() -> String {
@@ -63,25 +64,28 @@ pub(crate) fn unix_seconds() -> u64 {
 }
 
 pub(crate) fn state_get(key: &str) -> Option<Entry> {
-    world(|world| world.state.get(key).cloned())
+    world(|world| {
+        let kept = world.state.get(key)?;
+        let over = kept.expires.is_some_and(|expires| expires <= world.now * 1_000);
+        (!over).then(|| kept.entry.clone())
+    })
 }
 
-pub(crate) fn state_put(key: &str, value: &[u8], _: Keep) -> Result<u64, StateError> {
+pub(crate) fn state_put(key: &str, value: &[u8], keep: Keep) -> Result<u64, StateError> {
     world(|world| {
-        let version = world.state.get(key).map_or(1, |entry| entry.version + 1);
-        world.state.insert(
-            key.into(),
-            Entry {
-                value: value.to_vec(),
-                version,
-            },
-        );
+        let version = world.state.get(key).map_or(1, |kept| kept.entry.version + 1);
+        let entry = Entry {
+            value: value.to_vec(),
+            version,
+        };
+        let expires = keep.for_ms.map(|lifetime| lifetime.saturating_add(world.now * 1_000));
+        world.state.insert(key.into(), Kept { entry, expires });
         Ok(version)
     })
 }
 
 pub(crate) fn state_swap(key: &str, version: Option<u64>, value: &[u8], keep: Keep) -> Result<u64, StateError> {
-    let current = world(|world| world.state.get(key).map(|entry| entry.version));
+    let current = state_get(key).map(|entry| entry.version);
     if current == version {
         state_put(key, value, keep)
     } else {
@@ -103,8 +107,11 @@ impl Drop for Held {
     }
 }
 
-/// Nobody else runs in a test, so a taken lock never becomes free while waiting.
+/// Nobody else runs in a test, so a taken lock becomes free while waiting only if the test said so (`FakeHost::locked`).
 pub(crate) fn lock(name: &str, _wait_ms: u32) -> Option<Held> {
+    if let Some(meanwhile) = world(|world| world.locked_by_others.remove(name)) {
+        meanwhile();
+    }
     world(|world| world.locks.insert(name.into())).then(|| Held(name.into()))
 }
 

@@ -236,6 +236,23 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
+    /// The value of a cookie that the answer sets, to be sent back as `NAME=VALUE` in a `Cookie` header.
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        let mut cookies = self
+            .headers
+            .iter()
+            .filter(|(key, _)| key.eq_ignore_ascii_case("set-cookie"));
+        cookies.find_map(|(_, cookie)| {
+            let (known, value) = cookie.split(';').next()?.split_once('=')?;
+            (known.trim_ascii() == name).then(|| value.trim_ascii())
+        })
+    }
+
+    /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong ours is.
+    pub fn date(&self) -> Option<u64> {
+        self.header("date").and_then(crate::http_date::parse)
+    }
+
     /// The body as JSON.
     ///
     /// # Errors

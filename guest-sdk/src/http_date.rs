@@ -8,7 +8,7 @@ pub(crate) fn seconds_until(date: &str, sent: Option<&str>, now: u64) -> Option<
 }
 
 /// Seconds since 1970.
-fn parse(date: &str) -> Option<u64> {
+pub(crate) fn parse(date: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];

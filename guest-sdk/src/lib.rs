@@ -66,6 +66,8 @@ pub mod register;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+#[cfg(not(target_family = "wasm"))]
+mod testing_requests;
 pub mod time;
 pub mod token;
 pub mod types;

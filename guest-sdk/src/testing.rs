@@ -20,19 +20,20 @@
 //! let failure = host.provider::<Lab>().probe().unwrap_err();
 //! assert!(matches!(failure, Failure::Denied(_)));
 //! ```
+//!
+//! Requests and answers are in `testing_requests.rs`: [`FakeHost::expect`], and for what takes many requests [`FakeHost::serve`].
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
-use std::time::Duration;
-
-use serde_json::Value;
 
 use crate::bindings::imports::cloudwit::provider::state::Entry;
-use crate::http::{Answer, Request, TransportError, TransportErrorKind};
 use crate::log::Level;
+use crate::testing_requests::Requests;
 use crate::types::*;
-use crate::{Provider, register};
+use crate::{Context, Provider, register};
+
+pub use crate::testing_requests::{Expectation, FakeAnswer, SentRequest, recorded};
 
 /// A line that was logged.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,11 +68,18 @@ pub(crate) struct World {
     pub(crate) nodes: Option<Vec<ClusterNode>>,
     pub(crate) services: Option<Vec<Service>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
-    pub(crate) state: BTreeMap<String, Entry>,
+    pub(crate) state: BTreeMap<String, Kept>,
     pub(crate) locks: BTreeSet<String>,
+    pub(crate) locked_by_others: BTreeMap<String, Box<dyn FnOnce()>>,
     pub(crate) logs: Vec<LogLine>,
     pub(crate) events: Vec<SentEvent>,
-    expected: VecDeque<Expected>,
+    pub(crate) requests: Requests,
+}
+
+/// An entry of the state, and when it is gone, in milliseconds since 1970.
+pub(crate) struct Kept {
+    pub(crate) entry: Entry,
+    pub(crate) expires: Option<u64>,
 }
 
 impl World {
@@ -89,9 +97,10 @@ impl World {
             secrets: BTreeMap::new(),
             state: BTreeMap::new(),
             locks: BTreeSet::new(),
+            locked_by_others: BTreeMap::new(),
             logs: Vec::new(),
             events: Vec::new(),
-            expected: VecDeque::new(),
+            requests: Requests::new(),
         }
     }
 }
@@ -172,19 +181,15 @@ impl FakeHost {
         self
     }
 
-    /// The next request has to be this one: method and whole URL with its query. Say what comes back.
-    pub fn expect(&self, method: &str, url: &str) -> Expectation<'_> {
-        Expectation {
-            expected: Expected {
-                method: method.into(),
-                url: url.into(),
-                headers: Vec::new(),
-                body: None,
-                after: Duration::ZERO,
-                answer: Err(no_answer("the connection broke")),
-            },
-            _host: PhantomData,
-        }
+    /// Another call holds the lock of this name. Who waits for it sees `meanwhile` happen, and then the lock is free.
+    pub fn locked(&self, name: &str, meanwhile: impl FnOnce() + 'static) -> &Self {
+        world(|world| world.locked_by_others.insert(name.into(), Box::new(meanwhile)));
+        self
+    }
+
+    /// What a provider gets, for tests of its parts.
+    pub fn context(&self) -> Context {
+        Context::new()
     }
 
     /// The provider, made the way each call makes it.
@@ -221,140 +226,10 @@ impl FakeHost {
 
 impl Drop for FakeHost {
     fn drop(&mut self) {
-        let left = world(|world| std::mem::replace(world, World::new())).expected;
-        if let Some(next) = left.front().filter(|_| !std::thread::panicking()) {
-            panic!(
-                "{} expected request(s) were not made, first: {} {}",
-                left.len(),
-                next.method,
-                next.url
-            );
+        let world = world(|world| std::mem::replace(world, World::new()));
+        if !std::thread::panicking() {
+            world.requests.insist_on_all();
         }
-    }
-}
-
-struct Expected {
-    method: String,
-    url: String,
-    headers: Vec<(String, String)>,
-    body: Option<Value>,
-    after: Duration,
-    answer: Result<Answer, TransportError>,
-}
-
-/// An expected request; complete with what comes back.
-#[must_use = "say what comes back"]
-pub struct Expectation<'a> {
-    expected: Expected,
-    _host: PhantomData<&'a FakeHost>,
-}
-
-impl Expectation<'_> {
-    /// It also has to carry this header.
-    pub fn with_header(mut self, name: &str, value: &str) -> Self {
-        self.expected.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// It also has to carry this JSON.
-    pub fn with_json(mut self, body: Value) -> Self {
-        self.expected.body = Some(body);
-        self
-    }
-
-    /// What comes back does so after this time: one that is longer than the request's timeout is no answer. No time passes.
-    pub fn after(mut self, duration: Duration) -> Self {
-        self.expected.after = duration;
-        self
-    }
-
-    /// Comes back with JSON.
-    pub fn answers(self, status: u16, body: Value) {
-        self.answers_with(status, &[("content-type", "application/json")], &body.to_string());
-    }
-
-    /// Comes back with these headers and text.
-    pub fn answers_with(mut self, status: u16, headers: &[(&str, &str)], body: &str) {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()))
-            .collect();
-        self.expected.answer = Ok(Answer {
-            status,
-            headers,
-            body: body.into(),
-        });
-        self.done();
-    }
-
-    /// Is refused by the host: the destination is not granted.
-    pub fn is_refused(mut self) {
-        self.expected.answer = Err(TransportError {
-            kind: TransportErrorKind::Denied,
-            message: "the host refused the request".into(),
-        });
-        self.done();
-    }
-
-    /// Gets no answer: the connection breaks.
-    pub fn breaks(self) {
-        self.done();
-    }
-
-    fn done(self) {
-        world(|world| world.expected.push_back(self.expected));
-    }
-}
-
-fn no_answer(message: &'static str) -> TransportError {
-    TransportError {
-        kind: TransportErrorKind::Unreachable,
-        message: message.into(),
-    }
-}
-
-/// Answers a request by the next expectation.
-///
-/// # Panics
-/// When it is another one, with both.
-pub(crate) fn answer(request: &Request, body: &[u8]) -> Result<Answer, TransportError> {
-    let (method, url) = (request.method, &request.url);
-    let shown = if body.is_empty() {
-        String::new()
-    } else {
-        format!("\n  with {}", String::from_utf8_lossy(body))
-    };
-    let Some(next) = world(|world| world.expected.pop_front()) else {
-        panic!("unexpected request, no further one is expected:\n  {method} {url}{shown}");
-    };
-    assert!(
-        next.method == method && next.url == *url,
-        "unexpected request:\n  {method} {url}{shown}\nexpected:\n  {} {}",
-        next.method,
-        next.url
-    );
-    for (name, value) in &next.headers {
-        let sent = request
-            .headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value);
-        assert!(
-            sent == Some(value),
-            "{method} {url}: header {name} is {sent:?}, expected {value:?}"
-        );
-    }
-    if let Some(expected) = &next.body {
-        let sent: Option<Value> = serde_json::from_slice(body).ok();
-        assert!(
-            sent.as_ref() == Some(expected),
-            "{method} {url}: unexpected body{shown}\nexpected:\n  with {expected}"
-        );
-    }
-    match next.answer {
-        _ if next.after > request.timeout => Err(no_answer("no answer in time")),
-        Ok(answer) if answer.body.len() > request.limit => Err(TransportError::too_large(request.limit)),
-        answer => answer,
     }
 }
 
