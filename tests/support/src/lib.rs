@@ -12,6 +12,7 @@
 //! | [`port`] | ports that stay free until the program that is told them listens |
 //! | [`moto`] | AWS by a third party |
 //! | [`programs`] | the binary `cloudwit` |
+//! | [`vcsim`] | vSphere by a third party |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 
@@ -26,6 +27,7 @@ pub mod objects;
 pub mod port;
 pub mod programs;
 pub mod rig;
+pub mod vcsim;
 pub mod wait;
 
 pub use api_server::ApiServer;
