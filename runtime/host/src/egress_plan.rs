@@ -189,7 +189,9 @@ pub fn prohibited(rule: &Rule, to: &Destination, method: &str, found: Prohibited
 pub fn untrusted(rule: &Rule, to: &Destination, why: &str, unknown_issuer: bool) -> Refusal {
     let mut message = format!("the certificate of {to} is not trusted: {why}");
     let mut yaml = None;
-    if unknown_issuer && rule.grant.ca.is_none() {
+    if !rule.grant.thumbprints.is_empty() {
+        message += "; if the server was given a new certificate on purpose, write its thumbprint into this entry of grants.http";
+    } else if unknown_issuer && rule.grant.ca.is_none() {
         let grant = HttpGrant {
             ca: Some("/etc/cloudwit/ca.pem".into()),
             ..rule.grant.clone()
@@ -225,6 +227,10 @@ fn suggestion(near: Option<&Rule>, to: &Destination, method: &str) -> Option<Htt
         port: Some(to.port),
         methods: vec![method.to_owned()],
         ca: near.ca.clone().filter(|_| to.scheme == Scheme::Https),
+        thumbprints: match to.scheme {
+            Scheme::Https => near.thumbprints.clone(),
+            Scheme::Http => Vec::new(),
+        },
         ..near
     };
     match literal(to).and_then(special) {

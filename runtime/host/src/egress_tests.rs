@@ -258,6 +258,36 @@ async fn a_private_authority_works_with_ca_and_fails_without_in_understandable_w
     );
 }
 
+/// The thumbprint of the certificate in this PEM file, as OpenSSL prints it.
+fn thumbprint(file: &tempfile::NamedTempFile, hash: &'static ring::digest::Algorithm) -> String {
+    use rustls::pki_types::pem::PemObject as _;
+    let certificate = rustls::pki_types::CertificateDer::from_pem_file(file.path()).unwrap();
+    let digest = ring::digest::digest(hash, &certificate);
+    let bytes: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+    bytes.join(":")
+}
+
+#[tokio::test]
+async fn a_certificate_is_trusted_by_its_thumbprint_whatever_its_name_and_no_other_certificate_is() {
+    let (server, file) = TestServer::start_tls().await;
+    let (port, url) = (server.port, format!("https://other.example:{}/", server.port));
+    let entry = |print: &str| {
+        format!("http: [{{host: other.example, port: {port}, allowLoopback: true, thumbprints: ['{print}']}}]")
+    };
+    for hash in [&ring::digest::SHA256, &ring::digest::SHA1_FOR_LEGACY_USE_ONLY] {
+        let egress = egress(&entry(&thumbprint(&file, hash)));
+        assert_eq!(echo(&egress, get(&url)).await.method, "GET");
+    }
+    let (_other, other) = TestServer::start_tls().await;
+    let (error, refusal) = refused(&egress(&entry(&thumbprint(&other, &ring::digest::SHA256))), get(&url)).await;
+    assert!(matches!(error, Error::TlsCertificateError), "{error}");
+    let presented = thumbprint(&file, &ring::digest::SHA256);
+    assert!(
+        refusal.message.contains(&presented) && refusal.message.contains("grants.http"),
+        "{refusal}"
+    );
+}
+
 #[tokio::test]
 async fn a_certificate_for_another_name_is_not_trusted_and_no_authority_is_suggested() {
     let (server, ca) = TestServer::start_tls().await;

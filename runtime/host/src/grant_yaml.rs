@@ -22,6 +22,9 @@ pub fn http_entry(grant: &HttpGrant) -> String {
     if let Some(ca) = &grant.ca {
         entry.field("ca", &scalar(&ca.to_string_lossy()));
     }
+    if !grant.thumbprints.is_empty() {
+        entry.field("thumbprints", &list(&grant.thumbprints));
+    }
     if let Some(proxy) = &grant.proxy {
         entry.field("proxy", &scalar(proxy));
     }
@@ -134,6 +137,7 @@ mod tests {
                 port: Some(8080),
                 methods: vec!["M-SEARCH".into()],
                 ca: Some("/etc/a b.pem".into()),
+                thumbprints: vec!["AA:BB".into(), "00".into()],
                 proxy: Some("http://proxy:3128".into()),
                 allow_loopback: true,
                 allow_link_local: true,

@@ -42,6 +42,9 @@ pub struct HttpGrant {
     pub methods: Vec<String>,
     /// PEM bundle of the authorities that are trusted here, and no others. The public ones when left out.
     pub ca: Option<PathBuf>,
+    /// Thumbprints (SHA-256 or SHA-1, hexadecimal) of certificates: servers with one of these are trusted and no others, whatever authority,
+    /// name or date stands in them. In place of [`Self::ca`].
+    pub thumbprints: Vec<String>,
     /// `http://` or `https://` URL of a forward proxy. The proxy looks names up then, so of the destination only a literal address
     /// can be checked; the address of the proxy itself is the operator's choice and is not checked.
     pub proxy: Option<String>,
@@ -74,6 +77,7 @@ impl Default for HttpGrant {
             port: None,
             methods: DEFAULT_METHODS.map(String::from).to_vec(),
             ca: None,
+            thumbprints: Vec::new(),
             proxy: None,
             allow_loopback: false,
             allow_link_local: false,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::destination::{Binding, HostPattern, Scheme};
 use crate::grants::{self, GrantProblem, Grants, HttpGrant, SecretGrant, SecretUse};
+use crate::thumbprint::{NO_THUMBPRINT, Thumbprint};
 
 /// Collects problems below one path.
 struct Checker<'a> {
@@ -95,6 +96,7 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
             "remove it or use scheme https",
         );
     }
+    check_thumbprints(grant, checker);
     check_budget(grant, checker);
     check_proxy(grant.proxy.as_deref(), checker);
     check_path("ca", grant.ca.as_deref(), checker);
@@ -112,6 +114,31 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
             );
         }
     }
+}
+
+fn check_thumbprints(grant: &HttpGrant, checker: &mut Checker<'_>) {
+    for (at, text) in grant.thumbprints.iter().enumerate() {
+        if Thumbprint::parse(text).is_none() {
+            let (wrong, fix) = NO_THUMBPRINT;
+            checker.wrong(&format!("thumbprints[{at}]"), text, wrong, fix);
+        }
+    }
+    if grant.thumbprints.is_empty() {
+        return;
+    }
+    let (wrong, fix) = if grant.scheme == Scheme::Http {
+        ("has no effect with scheme http", "remove it or use scheme https")
+    } else if grant.ca.is_some() {
+        ("says whom to trust, and so does ca", "keep one of them")
+    } else if grant.proxy.as_ref().is_some_and(|url| url.starts_with("https:")) {
+        (
+            "would have to be the proxy's too",
+            "use an http:// proxy, or ca in place of thumbprints",
+        )
+    } else {
+        return;
+    };
+    checker.wrong("thumbprints", grant.thumbprints.join(", "), wrong, fix);
 }
 
 fn check_budget(grant: &HttpGrant, checker: &mut Checker<'_>) {

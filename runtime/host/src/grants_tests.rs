@@ -90,6 +90,28 @@ fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
 }
 
 #[test]
+fn thumbprints_that_are_none_or_stand_beside_something_else_are_told() {
+    let print = "0f".repeat(20);
+    let grants = grants(&format!(
+        "http:\n- {{host: a.example, thumbprints: [AA:BB, '{print}']}}\n- {{host: b.example, ca: /ca.pem, thumbprints: ['{print}']}}\n\
+         - {{host: c.example, scheme: http, thumbprints: ['{print}']}}\n\
+         - {{host: d.example, proxy: 'https://proxy', thumbprints: ['{print}']}}\n\
+         - {{host: e.example, proxy: 'http://proxy', thumbprints: ['{print}']}}",
+    ));
+    let problems = grants.validate().unwrap_err();
+    let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "http[0].thumbprints[0]",
+            "http[1].thumbprints",
+            "http[2].thumbprints",
+            "http[3].thumbprints"
+        ]
+    );
+}
+
+#[test]
 fn a_budget_that_makes_no_sense_is_told() {
     let grants = grants(
         "http:\n- {host: a.example, requestsPerSecond: 0}\n- {host: b.example, requestsPerSecond: .nan}\n\

@@ -1,13 +1,13 @@
 //! The one HTTP client behind the egress: pooled connections, rustls, private authorities, proxies.
 //!
-//! Grants that want the same authorities, proxy, addresses and connect time share a client and with it its connections, across calls and
+//! Grants that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections, across calls and
 //! providers. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
 //! of another.
 //!
 //! A process that may no longer act ([`HttpClients::only_while`]) sends nothing more, whatever a guest is in the middle of.
 //!
 //! reqwest on our own rustls configuration: no redirects, cookies, decompression or proxies from the environment. Authorities are those of the
-//! grant's `ca`; else those of the file in `SSL_CERT_FILE`; else Mozilla's, which are built in, so that an image needs no files.
+//! grant's `ca`, unless its `thumbprints` name the certificates themselves; else those of the file in `SSL_CERT_FILE`; else Mozilla's, which are built in, so that an image needs no files.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -31,6 +31,7 @@ use crate::grants::{GrantProblem, HttpGrant};
 use crate::http_error::{self, Failed};
 use crate::request_body::RequestBody;
 use crate::resolver::{AddressRule, CheckedResolver, Lookup, SystemLookup};
+use crate::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
 
 /// Idle connections are kept this long, and at most this many to one host.
 const IDLE: Duration = Duration::from_secs(90);
@@ -47,6 +48,7 @@ const ROOTS_VARIABLE: &str = "SSL_CERT_FILE";
 struct ClientKey {
     /// Contents of the bundle, not its path: a renewed file is another bundle.
     ca: Option<Vec<u8>>,
+    thumbprints: Vec<Thumbprint>,
     proxy: Option<String>,
     addresses: AddressRule,
     connect_timeout: Duration,
@@ -93,7 +95,11 @@ impl HttpClients {
 
     /// The client for this grant, which is entry number `at` of the list. Reads the files of authorities.
     pub(crate) fn client(&self, grant: &HttpGrant, at: usize) -> Result<Arc<HttpClient>, GrantProblem> {
-        let file = grant.ca.clone().or_else(|| public_roots(grant));
+        let thumbprints = thumbprints(grant, at)?;
+        let file = match thumbprints.as_slice() {
+            [] => grant.ca.clone().or_else(|| public_roots(grant)),
+            _ => None,
+        };
         let ca = match &file {
             None => None,
             Some(file) => Some(
@@ -107,6 +113,7 @@ impl HttpClients {
         };
         let key = ClientKey {
             ca,
+            thumbprints,
             proxy: grant.proxy.clone(),
             addresses,
             connect_timeout: grant.connect_timeout(),
@@ -116,7 +123,7 @@ impl HttpClients {
         if let Some(client) = live.get(&key).and_then(Weak::upgrade) {
             return Ok(client);
         }
-        let tls = tls(key.ca.as_deref())
+        let tls = trusting(key.ca.as_deref(), &key.thumbprints)
             .map_err(|wrong| ca_problem(grant, at, file.as_deref().unwrap_or(Path::new("")), &wrong))?;
         let client = build(&key, tls, Arc::clone(&self.0.lookup)).map_err(|_| GrantProblem {
             path: format!("http[{at}]"),
@@ -153,14 +160,38 @@ fn ca_problem(grant: &HttpGrant, at: usize, file: &Path, wrong: &str) -> GrantPr
     }
 }
 
+/// The thumbprints of the grant, read.
+fn thumbprints(grant: &HttpGrant, at: usize) -> Result<Vec<Thumbprint>, GrantProblem> {
+    let read = |(index, text): (usize, &String)| {
+        Thumbprint::parse(text).ok_or_else(|| GrantProblem {
+            path: format!("http[{at}].thumbprints[{index}]"),
+            value: text.clone(),
+            wrong: NO_THUMBPRINT.0.into(),
+            fix: NO_THUMBPRINT.1.into(),
+        })
+    };
+    grant.thumbprints.iter().enumerate().map(read).collect()
+}
+
 /// How TLS is spoken with everybody who is asked over HTTP: with our one crypto provider, trusting the authorities of a PEM bundle, else
 /// Mozilla's. The error says what is wrong with the bundle.
 pub fn tls(ca: Option<&[u8]>) -> Result<rustls::ClientConfig, String> {
+    trusting(ca, &[])
+}
+
+/// [`tls`], or trusting the certificates with these thumbprints where there are any.
+fn trusting(ca: Option<&[u8]>, thumbprints: &[Thumbprint]) -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| format!("cannot be used: {error}"))?;
-    let mut tls = builder.with_root_certificates(roots(ca)?).with_no_client_auth();
+    let builder = if thumbprints.is_empty() {
+        builder.with_root_certificates(roots(ca)?)
+    } else {
+        let pinned = Pinned::new(thumbprints.to_vec(), provider);
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned))
+    };
+    let mut tls = builder.with_no_client_auth();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(tls)
 }

@@ -43,6 +43,10 @@ fn equal_grants_share_a_client_and_others_do_not() {
             connect_timeout_seconds: 1,
             ..grant("a.example")
         },
+        HttpGrant {
+            thumbprints: vec!["0f".repeat(32)],
+            ..grant("a.example")
+        },
     ] {
         assert!(!Arc::ptr_eq(&first, &client(&other)), "{other:?}");
     }

@@ -105,6 +105,7 @@ fn tls(error: &rustls::Error) -> Error {
 /// rustls's own words, except for the one case that everybody meets, whose words say little.
 fn certificate(why: &CertificateError) -> String {
     match why {
+        CertificateError::Other(other) => other.to_string(),
         CertificateError::UnknownIssuer => "it was issued by an authority that is not trusted here".into(),
         other => other.to_string(),
     }

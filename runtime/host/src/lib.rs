@@ -76,6 +76,7 @@ mod response_body;
 mod retry_after;
 mod secret;
 pub mod state;
+pub mod thumbprint;
 #[cfg(test)]
 mod test_server;
 

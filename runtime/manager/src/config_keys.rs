@@ -158,6 +158,12 @@ const HTTP: Shape = Shape::Keys(&[
         "PEM file of the authorities that are trusted here, and no others.",
     ),
     key(
+        "thumbprints",
+        TEXTS,
+        "[]",
+        "In place of `ca`: thumbprints (SHA-256 or SHA-1) of the certificates that are trusted here, and no others.",
+    ),
+    key(
         "proxy",
         Shape::Text,
         "",
