@@ -81,8 +81,11 @@ impl Api {
         Ok(items)
     }
 
-    /// Hands each item of all pages on.
-    fn pages(
+    /// Hands each item of all pages on, to keep only what is needed.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn pages(
         &self,
         call: Call<'_>,
         collection: &str,
@@ -119,13 +122,7 @@ impl Api {
     }
 
     fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let session = self.identity.session()?;
-        let response = self.send_with(call, &session)?;
-        if response.status != 401 {
-            return Ok(response);
-        }
-        self.identity.forget(&session);
-        self.send_with(call, &self.identity.session()?)
+        self.identity.with_session(|session| self.send_with(call, session))
     }
 
     fn send_with(&self, call: &Call<'_>, session: &Session) -> Result<Response, Failure> {
@@ -203,10 +200,10 @@ impl Call<'_> {
         }
     }
 
-    /// Sends it; every answer is a success. A 401 is one only after a new token was refused as well.
+    /// Sends it; every answer is a success but a 401 after which a new token was refused as well.
     ///
     /// # Errors
-    /// When there is no token, no endpoint or no answer.
+    /// That; when there is no token, no endpoint or no answer.
     pub fn send_any(self) -> Result<Response, Failure> {
         self.api.send(&self)
     }
@@ -216,8 +213,8 @@ impl Call<'_> {
     /// # Errors
     /// As [`send`](Self::send); `unavailable` when the answer is cut or not what was expected.
     pub fn read<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-        let name = self.name();
-        parse(&name, &self.send()?, read)
+        let response = self.clone().send()?;
+        self.parse(&response, read)
     }
 
     /// Sends it and reads the answer; 404 is none.
@@ -225,25 +222,22 @@ impl Call<'_> {
     /// # Errors
     /// As [`read`](Self::read), but never `not-found`.
     pub fn read_optional<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<Option<T>, Failure> {
-        let name = self.name();
-        self.send_optional()?
-            .map(|response| parse(&name, &response, read))
-            .transpose()
+        let response = self.clone().send_optional()?;
+        response.map(|response| self.parse(&response, read)).transpose()
     }
 
-    /// For people; without the query.
-    fn name(&self) -> String {
-        let path = self.path.split('?').next().unwrap_or_default();
-        [self.method, " ", self.endpoint.service_type(), path].concat()
+    /// Reads an answer to this call. One that is cut in the middle says nothing about the cloud, so it is as good as none.
+    ///
+    /// # Errors
+    /// `unavailable`, with the place.
+    pub fn parse<T>(&self, response: &Response, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
+        let text = response.text();
+        Json::parse(&text).and_then(|json| read(&json)).map_err(|wrong| {
+            let path = self.path.split('?').next().unwrap_or_default();
+            let call = [self.method, " ", self.endpoint.service_type(), path].concat();
+            Failure::unavailable([&call, ": the answer cannot be read: ", &wrong].concat())
+        })
     }
-}
-
-/// Reads an answer. One that is cut in the middle says nothing about the cloud, so it is as good as none.
-fn parse<T>(name: &str, response: &Response, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-    let text = response.text();
-    Json::parse(&text)
-        .and_then(|json| read(&json))
-        .map_err(|wrong| Failure::unavailable([name, ": the answer cannot be read: ", &wrong].concat()))
 }
 
 /// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. An exhausted

@@ -4,36 +4,40 @@
 //! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
 //! same time one asks.
 
-use std::time::Duration;
+use std::fmt;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::state::{Keep, Stored};
+use cloudwit_guest_sdk::time::parse_rfc3339;
+use cloudwit_guest_sdk::token::{Token, Tried};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::config::{Global, given};
 use crate::wire::{Fields, Object};
 
-/// Where the session is kept, and the lock of who makes it.
-const KEY: &str = "keystone-session";
-
-/// How long to wait for another call that asks Keystone.
-const WAIT: Duration = Duration::from_secs(20);
-
-/// A token is not used in its last tenth, at most these seconds.
-const MOST_MARGIN: u64 = 300;
+/// Under which name the session is kept.
+const NAME: &str = "keystone";
 
 /// Assumed where Keystone does not say when a token was issued: half of Keystone's own default of an hour.
 const ASSUMED_LIFETIME: u64 = 1800;
 
 /// What a successful authentication gives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// `X-Auth-Token`.
     pub token: String,
     /// Where the services are.
     pub catalog: Catalog,
+}
+
+/// The token is a secret.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("catalog", &self.catalog)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How to become somebody.
@@ -249,36 +253,30 @@ impl Identity {
         }
     }
 
-    /// A session that is valid as far as one knows: the one that is kept, or a new one.
+    /// The session that is kept, or a new one.
     ///
     /// # Errors
     /// `denied` when Keystone refuses the credentials; else what it said.
     pub fn session(&self) -> Result<Session, Failure> {
-        let state = self.context.state();
-        if let Some(Stored { value, .. }) = state.get(KEY) {
-            return Ok(value);
-        }
-        let _lock = state.lock(KEY, WAIT);
-        if let Some(Stored { value, .. }) = state.get(KEY) {
-            return Ok(value);
-        }
-        let (session, lifetime) = self.authenticate()?;
-        state.put(KEY, &session, Keep::at_most(lifetime));
-        Ok(session)
+        Token::cached(&self.context.state(), NAME, || self.authenticate()).map(|token| token.value)
     }
 
-    /// Forgets a session whose token was refused, unless another call has replaced it already.
-    pub fn forget(&self, refused: &Session) {
+    /// Makes a request with the session, and once again with a new one when its token is refused.
+    ///
+    /// # Errors
+    /// As [`session`](Self::session); what `attempt` says; the second refusal.
+    pub fn with_session(&self, attempt: impl Fn(&Session) -> Result<Response, Failure>) -> Result<Response, Failure> {
         let state = self.context.state();
-        if state
-            .get::<Session>(KEY)
-            .is_some_and(|kept| kept.value.token == refused.token)
-        {
-            state.remove(KEY);
-        }
+        Token::with(
+            &state,
+            NAME,
+            || self.authenticate(),
+            |session| Tried::by_status(attempt(session)),
+        )
     }
 
-    fn authenticate(&self) -> Result<(Session, Duration), Failure> {
+    /// A session, and when it ends by our clock.
+    fn authenticate(&self) -> Result<(Session, u64), Failure> {
         let request = self
             .http
             .post("/auth/tokens")
@@ -295,29 +293,15 @@ impl Identity {
             token: token.into(),
             catalog: Catalog::read(body, &self.interface, self.region.as_deref()),
         };
-        Ok((session, usable(body)))
+        Ok((session, self.context.now() + lifetime(body)))
     }
 }
 
-/// How long a token may be used. By Keystone's clock alone: ours may be wrong.
-fn usable(token: &Json<'_>) -> Duration {
-    let time = |key| token.text(key).and_then(seconds);
-    let lifetime = match (time("issued_at"), time("expires_at")) {
+/// How many seconds a token lives. By Keystone's clock alone: ours may be wrong.
+fn lifetime(token: &Json<'_>) -> u64 {
+    let time = |key| token.text(key).and_then(parse_rfc3339);
+    match (time("issued_at"), time("expires_at")) {
         (Some(issued), Some(expires)) => expires.saturating_sub(issued),
         _ => ASSUMED_LIFETIME,
-    };
-    Duration::from_secs(lifetime - MOST_MARGIN.min(lifetime / 10))
-}
-
-/// Seconds since 1970 of `2026-11-21T10:05:04.000000Z`.
-fn seconds(text: &str) -> Option<u64> {
-    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    Some(((days * 24 + number(11, 13)?) * 60 + number(14, 16)?) * 60 + number(17, 19)?)
+    }
 }

@@ -23,6 +23,10 @@ pub mod balancer_config;
 pub mod catalog;
 pub mod config;
 pub mod identity;
+mod instances;
+pub mod instances_plan;
+pub mod ports;
+pub mod servers;
 pub mod wire;
 
 use api::{Api, Endpoint};
@@ -80,3 +84,5 @@ impl Provider for OpenStack {
             .map(drop)
     }
 }
+
+register_provider!(OpenStack: Instances);

@@ -1,0 +1,156 @@
+//! Servers as Nova tells them: what is read of one, and the calls that ask for them.
+//!
+//! One listing answers for hundreds of Nodes. Only servers that are asked for are kept: a project may have thousands of others.
+
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::percent_encode;
+
+use crate::api::{Api, Endpoint, success};
+use crate::wire::{Fields, Read, entries};
+
+/// Servers in a page; Nova may give fewer.
+const PAGE: &str = "500";
+
+/// An address in a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the network.
+    pub network: String,
+    /// The address.
+    pub ip: String,
+    /// Whether it is a floating IP.
+    pub floating: bool,
+}
+
+/// What is read of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// `ACTIVE`, `SHUTOFF` and so on.
+    pub status: String,
+    /// Name of its flavor (`original_name`); empty where Nova gives only the id.
+    pub flavor_name: String,
+    /// Id of its flavor, from old versions of Nova.
+    pub flavor_id: String,
+    /// Availability zone.
+    pub zone: String,
+    /// Which of the cloud's hosts it is on: a hash that differs for each project.
+    pub host_id: String,
+    /// `accessIPv4`.
+    pub access_ipv4: String,
+    /// `accessIPv6`.
+    pub access_ipv6: String,
+    /// Metadata `hostname`.
+    pub hostname: String,
+    /// `addresses`, in the order of the answer.
+    pub places: Vec<Place>,
+}
+
+impl Server {
+    fn read(json: &Json<'_>) -> Read<Self> {
+        let mut places = Vec::new();
+        for (network, list) in json.field("addresses").map(entries).unwrap_or_default() {
+            let Json::List(list) = list else { continue };
+            for item in list {
+                places.push(Place {
+                    network: network.as_ref().into(),
+                    ip: item.need("addr")?,
+                    floating: item.text("OS-EXT-IPS:type") == Some("floating"),
+                });
+            }
+        }
+        let flavor = |key| {
+            json.field("flavor")
+                .map(|flavor| flavor.text_or_empty(key))
+                .unwrap_or_default()
+        };
+        Ok(Self {
+            id: json.need("id")?,
+            name: json.need("name")?,
+            status: json.need("status")?,
+            flavor_name: flavor("original_name"),
+            flavor_id: flavor("id"),
+            zone: json.text_or_empty("OS-EXT-AZ:availability_zone"),
+            host_id: json.text_or_empty("hostId"),
+            access_ipv4: json.text_or_empty("accessIPv4"),
+            access_ipv6: json.text_or_empty("accessIPv6"),
+            hostname: json
+                .field("metadata")
+                .map(|data| data.text_or_empty("hostname"))
+                .unwrap_or_default(),
+            places,
+        })
+    }
+}
+
+/// The servers among all of the project that `wanted` says, by id and name.
+pub fn all(api: &Api, wanted: impl Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+    listed(api, None, wanted)
+}
+
+/// The servers of exactly this name.
+pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
+    // Some databases compare without regard to case.
+    listed(api, Some(&["^", &literal(name), "$"].concat()), |_, found| {
+        found == name
+    })
+}
+
+fn listed(api: &Api, name: Option<&str>, wanted: impl Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+    let mut call = api.get(Endpoint::Compute, "/servers/detail").query("limit", PAGE);
+    if let Some(name) = name {
+        call = call.query("name", name);
+    }
+    let mut servers: Vec<Server> = Vec::new();
+    api.pages(call, "servers", &mut |json| {
+        let id = json.need("id")?;
+        // A server that is made while pages are read can move from one page to the next.
+        if wanted(&id, json.text("name").unwrap_or_default()) && servers.iter().all(|known| known.id != id) {
+            servers.push(Server::read(json)?);
+        }
+        Ok(())
+    })?;
+    Ok(servers)
+}
+
+/// The server of this id; none only when Nova itself says that there is no such server. A 404 of anything else, such as a proxy whose backend
+/// is gone or a wrong endpoint, is a failure.
+pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
+    let path = ["/servers/", &percent_encode(id)].concat();
+    let call = api.get(Endpoint::Compute, &path);
+    let response = call.clone().send_any()?;
+    if response.status == 404 {
+        let said = Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some());
+        return if said {
+            Ok(None)
+        } else {
+            Err(success(response)
+                .map_or_else(|failure| failure, |_| Failure::other("404"))
+                .context("not from Nova"))
+        };
+    }
+    call.parse(&success(response)?, |json| Server::read(json.need_field("server")?))
+        .map(Some)
+}
+
+/// Names and ids of all flavors that can be seen: for servers whose flavor's name is no label.
+pub fn flavors(api: &Api) -> Result<Vec<(String, String)>, Failure> {
+    let call = api.get(Endpoint::Compute, "/flavors").query("is_public", "None");
+    api.list(call, "flavors", |json| Ok((json.need("name")?, json.need("id")?)))
+}
+
+/// The text as a regular expression that fits it alone.
+fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if ".+*?()|[]{}^$\\".contains(letter) {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
