@@ -7,7 +7,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use kube::Api;
 
 use crate::cluster::{Cluster, SOON, USER};
-use crate::deeds::{Deed, serves};
+use crate::deeds::{Deed, follows, serves};
 use crate::rights::{Request, Right, Since, granted};
 
 /// All that the installed roles grant.
@@ -41,7 +41,9 @@ async fn a_days_work(cluster: &Cluster) -> Vec<Request> {
     for (deed, asked) in &asked {
         eventually(SOON, &format!("{deed:?}"), || asked.done(cluster, &running)).await;
     }
-    drop(running);
+    let waiting = cluster.start().await;
+    eventually(SOON, "another follows it", || async { follows(&waiting) }).await;
+    drop((running, waiting));
     let older = cluster.start_on_older_api_server().await;
     let asked = Deed::InitialisesNode.ask(cluster).await;
     eventually(SOON, "a Node on an older API server", || asked.done(cluster, &older)).await;

@@ -130,14 +130,7 @@ impl Asked {
                     Ok(())
                 }
             }
-            Deed::FollowsTheLeader => {
-                let log = std::fs::read_to_string(running.process.log()).map_err(|error| error.to_string())?;
-                if log.contains("watching the Lease") {
-                    Ok(())
-                } else {
-                    missing("it does not watch")
-                }
-            }
+            Deed::FollowsTheLeader => follows(running),
             Deed::InitialisesNode => {
                 let node = Api::<Node>::all(cluster.client.clone())
                     .get(&self.name)
@@ -333,6 +326,14 @@ pub async fn may(cluster: &Cluster, right: &Right) -> bool {
     let reviews: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
     let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
     answer.status.unwrap().allowed
+}
+
+/// Whether it has said that it is told what becomes of the leader.
+pub fn follows(running: &Running) -> Result<(), String> {
+    let log = std::fs::read_to_string(running.process.log()).map_err(|error| error.to_string())?;
+    let said = log.contains("watching the Lease");
+    said.then_some(())
+        .ok_or_else(|| format!("it does not watch; {}", running.process.log_end()))
 }
 
 /// A Lease with this holder, for that many seconds from when it is seen.
