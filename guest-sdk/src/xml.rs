@@ -37,7 +37,7 @@ impl Element {
             .map_err(|mistake| Failure::Unavailable(["the answer is no whole XML: ", &mistake].concat()))
     }
 
-    /// The value of the attribute of this name, which is without prefix too.
+    /// The value of the attribute of this name, which is without prefix too. Where there are several, the one that was written without a prefix.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())

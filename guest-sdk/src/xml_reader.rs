@@ -125,6 +125,7 @@ impl<'a> Reader<'a> {
         if self.elements > MAX_ELEMENTS || self.open.len() >= MAX_DEPTH {
             return Err("more or deeper elements than any answer has");
         }
+        let mut plain = 0;
         loop {
             let blank = self.blank();
             if self.pass("/>") {
@@ -142,7 +143,14 @@ impl<'a> Reader<'a> {
             }
             let (name, value) = self.attribute()?;
             if name != "xmlns" && !name.starts_with("xmlns:") {
-                element.attributes.push((local(name).into(), value));
+                // SOAP has `type` beside `xsi:type`: the one without a prefix is found first.
+                let at = if name.contains(':') {
+                    element.attributes.len()
+                } else {
+                    plain
+                };
+                plain += usize::from(!name.contains(':'));
+                element.attributes.insert(at, (local(name).into(), value));
             }
         }
     }
