@@ -1,23 +1,87 @@
-//! The provider for AWS.
+//! The provider for AWS: EC2 instances behind Nodes, classic and network load balancers behind Services, routes of a VPC for Pods.
+//!
+//! | file | what it does |
+//! | ---- | ------------ |
+//! | [`config`], [`config_credentials`], [`endpoints`] | the cloud config, and what to reach for it |
+//! | [`credentials`], [`credentials_profile`], [`signature`] | who we are, and the proof of it in each request |
+//! | [`api`], [`api_error`], [`sender`] | one way to call every service |
+//! | [`tags`] | what belongs to the cluster |
+//! | [`instances`] and `instances_*`, [`zones`], [`topology`] | Nodes |
+//! | [`routes`], [`routes_plan`] | routes |
+//! | `load_balancers` and all others | Services |
+//!
+//! README.md says what works, which keys there are, and which permissions they need.
 
+use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+
+pub mod api;
+pub mod api_error;
+pub mod config;
+pub mod config_credentials;
+pub mod credentials;
+pub mod credentials_profile;
+pub mod endpoints;
+pub mod sender;
+pub mod signature;
+pub mod tags;
+pub mod topology;
+pub mod vpc;
+
+use api::Api;
+use config::Config;
+use endpoints::Endpoints;
+use tags::ClusterTag;
+
+/// How all provider ids begin.
+pub const PROVIDER_ID_PREFIX: &str = "aws://";
 
 /// The provider, alive for one call.
 #[derive(Debug)]
-pub struct Aws;
+pub struct Aws {
+    pub(crate) api: Api,
+    pub(crate) config: Config,
+    pub(crate) cluster: ClusterTag,
+    pub(crate) context: Context,
+}
 
 impl Provider for Aws {
-    type Config = NoConfig;
+    type Config = Config;
 
-    fn describe(_: Option<&NoConfig>) -> Description {
-        Description::new("aws", env!("CARGO_PKG_VERSION"))
+    fn describe(config: Option<&Config>) -> Description {
+        let description = Description::new("aws", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
+        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        let Some(config) = config else { return description };
+        let secrets = config.credentials.secrets();
+        let wishes = description.http(Endpoints::wishes(config));
+        secrets
+            .into_iter()
+            .fold(wishes, |all, (name, reason)| all.secret(name, reason))
     }
 
-    fn new(_: NoConfig, _: Context) -> Result<Self, Failure> {
-        Ok(Self)
+    fn validate(config: &Config, problems: &mut Problems) {
+        config.validate(problems);
+    }
+
+    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+        Config::parse(text)
+    }
+
+    fn new(config: Config, context: Context) -> Result<Self, Failure> {
+        Ok(Self {
+            api: Api::new(&config, context),
+            cluster: ClusterTag::new(&config, &context.cluster().name),
+            config,
+            context,
+        })
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        Ok(())
+        // Needed for every Node anyway, answered in one page, and allowed to whoever may describe anything.
+        self.api
+            .ec2("DescribeAvailabilityZones")
+            .send()
+            .map(drop)
+            .map_err(Failure::from)
     }
 }

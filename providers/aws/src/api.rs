@@ -1,0 +1,221 @@
+//! The way to AWS: a form in, XML out, for every service alike.
+//!
+//! ```text
+//!   api.ec2("DescribeInstances").list("InstanceId", ids).send()   -> the answer's element
+//!   api.elb_v2("DescribeTargetGroups").pages(&["TargetGroups"], read) -> all items of all pages
+//!                 |
+//!   form -> credentials -> signature -> sender -> XML -> api_error
+//!              ^---- once again: credentials that ended, a clock that is wrong
+//! ```
+//!
+//! EC2 numbers lists as `Name.1` and pages by `NextToken`, the load-balancing services as `Name.member.1` and by `Marker`; both are known
+//! here and nowhere else.
+
+use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::xml::Element;
+
+use crate::api_error::AwsError;
+use crate::config::Config;
+use crate::credentials::Credentials;
+use crate::endpoints::{Endpoints, Service};
+use crate::sender::Sender;
+
+/// Signs, sends and reads.
+#[derive(Debug)]
+pub struct Api {
+    sender: Sender,
+    endpoints: Endpoints,
+    credentials: Credentials,
+}
+
+impl Api {
+    /// For this configuration.
+    pub fn new(config: &Config, context: Context) -> Self {
+        let endpoints = Endpoints::new(config);
+        let credentials = Credentials::new(config, endpoints.of(Service::Sts).clone());
+        Self {
+            sender: Sender::new(context),
+            endpoints,
+            credentials,
+        }
+    }
+
+    /// Begins a call of EC2.
+    pub fn ec2(&self, action: &'static str) -> Call<'_> {
+        self.call(Service::Ec2, action)
+    }
+
+    /// Begins a call for classic load balancers.
+    pub fn elb(&self, action: &'static str) -> Call<'_> {
+        self.call(Service::Elb, action)
+    }
+
+    /// Begins a call for network load balancers.
+    pub fn elb_v2(&self, action: &'static str) -> Call<'_> {
+        self.call(Service::ElbV2, action)
+    }
+
+    /// Begins a call.
+    pub fn call(&self, service: Service, action: &'static str) -> Call<'_> {
+        Call {
+            api: self,
+            service,
+            action,
+            form: Form::new().field("Action", action).field("Version", service.version()),
+            filters: 0,
+        }
+    }
+
+    /// One call with all its second chances: each reason is good for one.
+    fn send(&self, service: Service, action: &str, form: &Form) -> Result<Element, AwsError> {
+        let (mut renewed, mut clock_set) = (false, false);
+        loop {
+            let credential = self.credentials.current(&self.sender)?;
+            let response = self
+                .sender
+                .send(self.endpoints.of(service), form, &[], Some(&credential))
+                .map_err(|failure| AwsError::from(failure.context(action)))?;
+            let error = match AwsError::check(action, response) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if !clock_set && error.may_be_skew() && self.sender.learn_time(&error) {
+                clock_set = true;
+            } else if !renewed && error.may_be_expiry() && self.credentials.forget(&self.sender, &credential) {
+                renewed = true;
+                info!(
+                    code = error.code,
+                    "AWS does not take these temporary credentials any more; getting others"
+                );
+            } else {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// A call that is being written.
+#[derive(Debug, Clone)]
+#[must_use = "a call does nothing until it is sent"]
+pub struct Call<'a> {
+    api: &'a Api,
+    service: Service,
+    action: &'static str,
+    form: Form,
+    filters: usize,
+}
+
+impl Call<'_> {
+    /// Adds a field.
+    pub fn field(mut self, name: impl AsRef<str>, value: impl ToString) -> Self {
+        self.form = self.form.field(name, value);
+        self
+    }
+
+    /// Adds a field if there is a value.
+    pub fn field_opt(self, name: impl AsRef<str>, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.field(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds all fields of a form that a plan has made.
+    pub fn form(mut self, form: &Form) -> Self {
+        self.form = self.form.extend(form);
+        self
+    }
+
+    /// Adds a list of plain values, numbered as the service wants it.
+    pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.form = match self.service {
+            Service::Ec2 => self.form.list(name, values),
+            _ => self.form.list(&[name, ".member"].concat(), values),
+        };
+        self
+    }
+
+    /// Adds tags as a list of keys and values: `Tags.member.1.Key` (load balancing), or `name.1.Key` for EC2.
+    pub fn tags(mut self, name: &str, tags: &[Pair]) -> Self {
+        let member = if self.service == Service::Ec2 { "." } else { ".member." };
+        for (index, tag) in tags.iter().enumerate() {
+            let at = [name, member, &(index + 1).to_string()].concat();
+            self.form.push(&[&at, ".Key"].concat(), &tag.key);
+            self.form.push(&[&at, ".Value"].concat(), &tag.value);
+        }
+        self
+    }
+
+    /// Adds a filter of EC2: one of the values has to fit, and so for each filter. At most 200 values.
+    pub fn filter<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.filters += 1;
+        let at = ["Filter.", &self.filters.to_string()].concat();
+        self.form.push(&[&at, ".Name"].concat(), name);
+        self.form = self.form.list(&[&at, ".Value"].concat(), values);
+        self
+    }
+
+    /// Sends it. For the load-balancing services this is what is in `ActionResult`, empty when there is none.
+    ///
+    /// # Errors
+    /// With AWS's code, and the failure for it.
+    pub fn send(self) -> Result<Element, AwsError> {
+        let answer = self.api.send(self.service, self.action, &self.form)?;
+        Ok(match self.service {
+            Service::Ec2 => answer,
+            _ => answer
+                .child(&[self.action, "Result"].concat())
+                .cloned()
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Sends it; none when AWS refuses it with one of these codes.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), for all other codes.
+    pub fn send_unless(self, codes: &[&str]) -> Result<Option<Element>, AwsError> {
+        match self.send() {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is(codes) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends it for each page and reads every item in the list that `path` leads to.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and what `read` says.
+    pub fn pages<T>(
+        self,
+        path: &[&str],
+        mut read: impl FnMut(&Element) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, AwsError> {
+        let (token_field, token_name, item) = match self.service {
+            Service::Ec2 => ("NextToken", "nextToken", "item"),
+            _ => ("Marker", "NextMarker", "member"),
+        };
+        let mut refusal = None;
+        let pages = paginate(|token| {
+            let call = self.clone().field_opt(token_field, token);
+            let answer = call.send().map_err(|error| {
+                refusal = Some(error.clone());
+                Failure::from(error)
+            })?;
+            let list = answer.at(path);
+            let items: Result<Vec<T>, Failure> = list
+                .into_iter()
+                .flat_map(|list| list.children(item))
+                .map(&mut read)
+                .collect();
+            Ok((items?, answer.text(token_name).map(Into::into)))
+        });
+        pages.map_err(|failure| refusal.unwrap_or_else(|| AwsError::from(failure)))
+    }
+}
+
+#[cfg(test)]
+#[path = "api_tests.rs"]
+mod tests;

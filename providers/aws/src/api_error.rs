@@ -1,0 +1,181 @@
+//! AWS's refusals: which code means what.
+//!
+//! Three shapes: `Response/Errors/Error` (EC2), `ErrorResponse/Error` (all others), and no XML at all (load balancers and proxies in
+//! front of them). The code decides the case of the [`Failure`]; one that is not in the table goes by the HTTP status.
+
+use cloudwit_guest_sdk::classify::{Case, Codes};
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::xml::Element;
+
+/// Most characters of AWS's own words that are passed on.
+const QUOTED: usize = 400;
+
+/// What the codes mean. Order counts: the first that fits. Quotas are no mistake of the caller, though AWS answers 400: they may be
+/// raised, so they are tried again with backoff.
+const CODES: Codes = Codes::new(&[
+    ("RequestLimitExceeded", Case::RateLimited),
+    ("Throttling*", Case::RateLimited),
+    ("TooManyRequests*", Case::RateLimited),
+    ("SlowDown", Case::RateLimited),
+    ("BandwidthLimitExceeded", Case::RateLimited),
+    ("AuthFailure", Case::Denied),
+    ("UnauthorizedOperation", Case::Denied),
+    ("AccessDenied*", Case::Denied),
+    ("SignatureDoesNotMatch", Case::Denied),
+    ("InvalidSignature*", Case::Denied),
+    ("IncompleteSignature", Case::Denied),
+    ("InvalidClientTokenId", Case::Denied),
+    ("UnrecognizedClient*", Case::Denied),
+    ("MissingAuthenticationToken*", Case::Denied),
+    ("ExpiredToken*", Case::Denied),
+    ("RequestExpired", Case::Denied),
+    ("RequestTimeTooSkewed", Case::Denied),
+    ("InvalidIdentityToken*", Case::Denied),
+    ("IDPRejectedClaim", Case::Denied),
+    ("OptInRequired", Case::Denied),
+    ("Blocked", Case::Denied),
+    ("OperationNotPermitted*", Case::Denied),
+    ("PendingVerification", Case::Denied),
+    ("InvalidInstanceID.NotFound", Case::NotFound),
+    ("InvalidGroup.NotFound", Case::NotFound),
+    ("InvalidGroupId.NotFound", Case::NotFound),
+    ("InvalidRoute.NotFound", Case::NotFound),
+    ("InvalidRouteTableID.NotFound", Case::NotFound),
+    ("InvalidSubnetID.NotFound", Case::NotFound),
+    ("InvalidVpcID.NotFound", Case::NotFound),
+    ("InvalidPermission.NotFound", Case::NotFound),
+    ("InvalidAllocationID.NotFound", Case::NotFound),
+    ("InvalidNetworkInterfaceID.NotFound", Case::NotFound),
+    ("LoadBalancerNotFound", Case::NotFound),
+    ("TargetGroupNotFound", Case::NotFound),
+    ("ListenerNotFound", Case::NotFound),
+    ("PolicyNotFound", Case::NotFound),
+    ("SubnetNotFound", Case::NotFound),
+    ("CertificateNotFound", Case::NotFound),
+    ("DependencyViolation", Case::Conflict),
+    ("ResourceInUse", Case::Conflict),
+    ("InvalidGroup.InUse", Case::Conflict),
+    ("InvalidGroup.Duplicate", Case::Conflict),
+    ("InvalidPermission.Duplicate", Case::Conflict),
+    ("DuplicateLoadBalancerName", Case::Conflict),
+    ("DuplicateTargetGroupName", Case::Conflict),
+    ("DuplicateListener", Case::Conflict),
+    ("DuplicatePolicyName", Case::Conflict),
+    ("RouteAlreadyExists", Case::Conflict),
+    ("PriorRequestNotComplete", Case::Conflict),
+    ("IncorrectState", Case::Conflict),
+    ("IncorrectInstanceState", Case::Conflict),
+    ("InternalError", Case::Unavailable),
+    ("InternalFailure", Case::Unavailable),
+    ("ServiceUnavailable*", Case::Unavailable),
+    ("Unavailable", Case::Unavailable),
+    ("IDPCommunicationError", Case::Unavailable),
+    ("TooMany*", Case::Other),
+    ("RouteLimitExceeded", Case::Other),
+    ("RulesPerSecurityGroupLimitExceeded", Case::Other),
+    ("SecurityGroupLimitExceeded", Case::Other),
+    ("SecurityGroupsPerInterfaceLimitExceeded", Case::Other),
+    ("SecurityGroupsPerInstanceLimitExceeded", Case::Other),
+    ("AddressLimitExceeded", Case::Other),
+    ("TagLimitExceeded", Case::Other),
+    ("InsufficientFreeAddressesInSubnet", Case::Other),
+]);
+
+/// A call that did not succeed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AwsError {
+    /// AWS's code; empty when there was no answer, or one without a code.
+    pub code: String,
+    /// AWS's own words, cut.
+    pub message: String,
+    /// AWS's time when it answered, in seconds since 1970.
+    pub date: Option<u64>,
+    failure: Failure,
+}
+
+impl AwsError {
+    /// The answer's XML, or why there is none. `action` is only for people.
+    ///
+    /// # Errors
+    /// For every answer that is no success, and for one that is cut.
+    pub fn check(action: &str, response: Response) -> Result<Element, Self> {
+        if (200..300).contains(&response.status) {
+            return response.xml().map_err(|failure| Self::from(failure.context(action)));
+        }
+        let date = response.date();
+        let answer = response.xml().ok();
+        let error = answer.as_ref().and_then(|answer| {
+            let error = answer.child("Error").or_else(|| answer.at(&["Errors", "Error"]))?;
+            Some((error.text("Code")?, error.text("Message").unwrap_or_default()))
+        });
+        let Some((code, message)) = error else {
+            let failure = response.success().err().unwrap_or_else(|| Failure::other("no error"));
+            return Err(Self {
+                date,
+                ..Self::from(failure.context(action))
+            });
+        };
+        let message = short(message);
+        Err(Self {
+            code: code.into(),
+            message: message.into(),
+            date,
+            failure: CODES.failure(&response, code, message).context(action),
+        })
+    }
+
+    /// Whether its code is one of these.
+    pub fn is(&self, codes: &[&str]) -> bool {
+        codes.contains(&self.code.as_str())
+    }
+
+    /// Whether a wrong clock can be the reason. EC2 says `AuthFailure` to one that is far off.
+    pub(crate) fn may_be_skew(&self) -> bool {
+        self.is(&[
+            "RequestExpired",
+            "SignatureDoesNotMatch",
+            "RequestTimeTooSkewed",
+            "InvalidSignatureException",
+            "AuthFailure",
+        ])
+    }
+
+    /// Whether temporary credentials that ended can be the reason. EC2 says `RequestExpired`.
+    pub(crate) fn may_be_expiry(&self) -> bool {
+        self.is(&[
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "RequestExpired",
+            "InvalidClientTokenId",
+            "AuthFailure",
+        ])
+    }
+}
+
+/// The first line, and of that not too much: below it `SignatureDoesNotMatch` quotes the whole signed request, session token and all.
+fn short(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    let end = line.char_indices().nth(QUOTED).map_or(line.len(), |(at, _)| at);
+    line.get(..end).unwrap_or(line)
+}
+
+impl From<Failure> for AwsError {
+    fn from(failure: Failure) -> Self {
+        Self {
+            code: String::new(),
+            message: String::new(),
+            date: None,
+            failure,
+        }
+    }
+}
+
+impl From<AwsError> for Failure {
+    fn from(error: AwsError) -> Self {
+        error.failure
+    }
+}
+
+#[cfg(test)]
+#[path = "api_error_tests.rs"]
+mod tests;

@@ -1,0 +1,230 @@
+//! Credentials: where they come from, and how temporary ones are kept and renewed.
+//!
+//! ```text
+//!   static            access-key-id, secret-access-key (stay in the host)            -+
+//!   web identity      web-identity-token -> STS AssumeRoleWithWebIdentity -> temporary +-> RoleARN? STS AssumeRole -> temporary
+//!   instance profile  IMDSv2 -> temporary                                            -+
+//! ```
+//!
+//! Temporary ones live in the host's state, shared by all calls, and are renewed a little before they end (the SDK's `token`), or once
+//! when AWS refuses them in mid-call.
+
+use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::time::parse_rfc3339;
+use cloudwit_guest_sdk::token::Token;
+use cloudwit_guest_sdk::xml::Element;
+use serde::{Deserialize, Serialize};
+
+use crate::api_error::AwsError;
+use crate::config::{Config, account_of};
+use crate::config_credentials::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN, Source, WEB_IDENTITY_TOKEN};
+use crate::credentials_profile::from_instance_profile;
+use crate::endpoints::{Endpoint, Service};
+use crate::sender::Sender;
+use crate::signature::{HeldSecret, SigningKey};
+
+/// Credentials that AWS gave for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Temporary {
+    /// Id of the key.
+    pub access_key_id: String,
+    /// The key.
+    pub secret_access_key: HeldSecret,
+    /// Goes with every request.
+    pub session_token: HeldSecret,
+}
+
+/// What a request is signed with.
+#[derive(Debug)]
+pub enum Credential {
+    /// The operator's keys; the token of temporary ones.
+    Static(Option<HeldSecret>),
+    /// From the state, where it can be forgotten.
+    Temporary(Token<Temporary>),
+}
+
+impl Credential {
+    /// The id of the key, or the place where the host writes it.
+    pub fn access_key_id(&self) -> String {
+        match self {
+            Self::Static(_) => Secret::new(ACCESS_KEY_ID).to_string(),
+            Self::Temporary(token) => token.value.access_key_id.clone(),
+        }
+    }
+
+    /// The token that goes with each request.
+    pub fn session_token(&self) -> Option<&str> {
+        match self {
+            Self::Static(token) => token.as_ref().map(|token| token.0.as_str()),
+            Self::Temporary(token) => Some(&token.value.session_token.0),
+        }
+    }
+
+    /// The key.
+    ///
+    /// # Errors
+    /// `denied` when the secret is not granted.
+    pub fn signing_key(&self, context: &Context) -> Result<SigningKey<'_>, Failure> {
+        match self {
+            Self::Static(_) => context.keys().open(SECRET_ACCESS_KEY).map(SigningKey::Host),
+            Self::Temporary(token) => Ok(SigningKey::Held(&token.value.secret_access_key)),
+        }
+    }
+}
+
+/// The way to credentials that the configuration chose.
+#[derive(Debug)]
+pub struct Credentials {
+    source: Source,
+    session_token: bool,
+    metadata: String,
+    web_role: String,
+    session_name: String,
+    role: String,
+    role_source: String,
+    sts: Endpoint,
+}
+
+impl Credentials {
+    /// As configured.
+    pub fn new(config: &Config, sts: Endpoint) -> Self {
+        let settings = &config.credentials;
+        Self {
+            source: settings.source(),
+            session_token: settings.session_token,
+            metadata: settings.metadata().into(),
+            web_role: settings.web_identity_role_arn.clone(),
+            session_name: settings.session_name().into(),
+            role: config.global.role_arn.clone(),
+            role_source: config.global.source_arn.clone(),
+            sts,
+        }
+    }
+
+    /// What to sign with now.
+    ///
+    /// # Errors
+    /// What STS or the metadata service says; `denied` when a secret is not granted.
+    pub fn current(&self, sender: &Sender) -> Result<Credential, Failure> {
+        if self.role.is_empty() {
+            return self.base(sender);
+        }
+        let obtain = || self.take_role(sender);
+        Token::cached(&sender.context.state(), "role", obtain).map(Credential::Temporary)
+    }
+
+    /// Forgets credentials that AWS refused, so that the next ones are new. False when there are none but these.
+    pub fn forget(&self, sender: &Sender, refused: &Credential) -> bool {
+        match refused {
+            Credential::Static(_) => false,
+            Credential::Temporary(token) => {
+                token.forget(&sender.context.state());
+                true
+            }
+        }
+    }
+
+    fn base(&self, sender: &Sender) -> Result<Credential, Failure> {
+        let state = sender.context.state();
+        match self.source {
+            Source::Static if !self.session_token => Ok(Credential::Static(None)),
+            Source::Static => {
+                let token = sender.context.keys().reveal(SESSION_TOKEN)?;
+                let token = String::from_utf8(token)
+                    .map_err(|_| Failure::invalid(["the secret ", SESSION_TOKEN, " is no text"].concat()))?;
+                Ok(Credential::Static(Some(HeldSecret(token.trim().into()))))
+            }
+            Source::WebIdentity => {
+                Token::cached(&state, "web-identity", || self.exchange_token(sender)).map(Credential::Temporary)
+            }
+            Source::InstanceProfile => Token::cached(&state, "instance-profile", || {
+                from_instance_profile(sender, &self.metadata)
+            })
+            .map(Credential::Temporary),
+        }
+    }
+
+    /// `AssumeRoleWithWebIdentity`: not signed, the token is what counts. It never enters the component.
+    fn exchange_token(&self, sender: &Sender) -> Result<(Temporary, u64), Failure> {
+        let form = sts_form("AssumeRoleWithWebIdentity")
+            .field("RoleArn", &self.web_role)
+            .field("RoleSessionName", &self.session_name)
+            .secret("WebIdentityToken", Secret::new(WEB_IDENTITY_TOKEN));
+        self.ask_sts(sender, "AssumeRoleWithWebIdentity", &form, &[], None)
+    }
+
+    /// `AssumeRole`, signed with what the source gives; once again when that was over.
+    fn take_role(&self, sender: &Sender) -> Result<(Temporary, u64), Failure> {
+        let form = sts_form("AssumeRole")
+            .field("RoleArn", &self.role)
+            .field("RoleSessionName", &self.session_name);
+        let account = account_of(&self.role_source).unwrap_or_default();
+        let headers = [
+            ("x-amz-source-account", account),
+            ("x-amz-source-arn", self.role_source.as_str()),
+        ];
+        let headers: &[(&'static str, &str)] = if self.role_source.is_empty() { &[] } else { &headers };
+        let base = self.base(sender)?;
+        self.ask_sts(sender, "AssumeRole", &form, headers, Some(&base))
+            .inspect_err(|failure| {
+                // The next attempt begins with new ones: a refusal here may mean that these ended early.
+                if matches!(failure, Failure::Denied(_)) {
+                    self.forget(sender, &base);
+                }
+            })
+    }
+
+    fn ask_sts(
+        &self,
+        sender: &Sender,
+        action: &str,
+        form: &Form,
+        headers: &[(&'static str, &str)],
+        credential: Option<&Credential>,
+    ) -> Result<(Temporary, u64), Failure> {
+        let answered = sender
+            .send(&self.sts, form, headers, credential)
+            .map_err(AwsError::from)
+            .and_then(|response| AwsError::check(action, response));
+        let answer = match (answered, credential) {
+            (Err(error), Some(_)) if error.may_be_skew() && sender.learn_time(&error) => {
+                AwsError::check(action, sender.send(&self.sts, form, headers, credential)?)
+            }
+            (answered, _) => answered,
+        };
+        let answer = answer.map_err(|error| Failure::from(error).context("getting credentials"))?;
+        let result = [action, "Result"].concat();
+        let given = answer.at(&[&result, "Credentials"]);
+        given.and_then(read_credentials).ok_or_else(|| {
+            Failure::other(
+                [
+                    "getting credentials: ",
+                    action,
+                    " was answered without whole credentials",
+                ]
+                .concat(),
+            )
+        })
+    }
+}
+
+fn sts_form(action: &str) -> Form {
+    Form::new()
+        .field("Action", action)
+        .field("Version", Service::Sts.version())
+}
+
+fn read_credentials(given: &Element) -> Option<(Temporary, u64)> {
+    let text = |name| given.text(name).filter(|text| !text.is_empty());
+    let temporary = Temporary {
+        access_key_id: text("AccessKeyId")?.into(),
+        secret_access_key: HeldSecret(text("SecretAccessKey")?.into()),
+        session_token: HeldSecret(text("SessionToken")?.into()),
+    };
+    Some((temporary, parse_rfc3339(text("Expiration")?)?))
+}
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

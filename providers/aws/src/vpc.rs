@@ -1,0 +1,74 @@
+//! Which VPC the cluster lives in: the configured one, else that of its instances.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
+
+use crate::Aws;
+
+/// How long the answer is believed. A cluster does not move to another VPC.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a call waits for another one that is asking.
+const WAIT: Duration = Duration::from_secs(20);
+
+impl Aws {
+    /// The id of the cluster's VPC.
+    ///
+    /// # Errors
+    /// `invalid` when it is not configured and the cluster's instances are in none or in several; what AWS says.
+    pub(crate) fn vpc_id(&self) -> Result<String, Failure> {
+        if !self.config.global.vpc.is_empty() {
+            return Ok(self.config.global.vpc.clone());
+        }
+        let ask = || self.vpc_of_instances();
+        self.context.state().get_or_make("vpc", Keep::at_most(KEPT), WAIT, ask)
+    }
+
+    fn vpc_of_instances(&self) -> Result<String, Failure> {
+        let ids = self
+            .api
+            .ec2("DescribeVpcs")
+            .filter("tag-key", [self.cluster.key()])
+            .pages(&["vpcSet"], |vpc| Ok(vpc.text("vpcId").unwrap_or_default().to_owned()))?;
+        let mut found: Vec<String> = ids.into_iter().filter(|id| !id.is_empty()).collect();
+        if found.is_empty() {
+            let of_instances = self
+                .api
+                .ec2("DescribeInstances")
+                .filter("tag-key", [self.cluster.key()])
+                .filter("instance-state-name", ["pending", "running"])
+                .field("MaxResults", 1000)
+                .pages(&["reservationSet"], |reservation| {
+                    let instances = reservation.child("instancesSet");
+                    let first = instances.and_then(|set| set.child("item"));
+                    Ok(first
+                        .and_then(|instance| instance.text("vpcId"))
+                        .unwrap_or_default()
+                        .to_owned())
+                })?;
+            found = of_instances.into_iter().filter(|id| !id.is_empty()).collect();
+        }
+        found.sort_unstable();
+        found.dedup();
+        match found.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => Err(Failure::invalid(
+                [
+                    "no VPC and no instance carries the tag ",
+                    &self.cluster.key(),
+                    "; write VPC = vpc-... below [Global]",
+                ]
+                .concat(),
+            )),
+            several => {
+                let several = several.join(", ");
+                let advice = "; write VPC = vpc-... below [Global]";
+                Err(Failure::invalid(
+                    ["the cluster is in several VPCs: ", &several, advice].concat(),
+                ))
+            }
+        }
+    }
+}
