@@ -1,6 +1,6 @@
 //! Virtual environments for the third-party servers that are written in Python, made once for each version of their requirements.
 //!
-//! `tests/python/NAME.txt` pins every package with the digests of its files. The environment lies under `target/tools`, named after a hash of
+//! A file of requirements pins every package with the digests of its files. The environment lies under `target/tools`, named after a hash of
 //! that file and of the Python that runs it; a new one takes the place of the older ones of its name.
 
 use std::fs::{self, File};
@@ -29,14 +29,14 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of `tests/python/NAME.txt`, made if it is not there yet (a minute or so, with progress). Safe to call from several
-    /// processes at once: the others wait for the first.
+    /// The environment with these requirements, a file named from the root (`tests/python/moto.txt`), made if it is not there yet (a minute or
+    /// so, with progress). Safe to call from several processes at once: the others wait for the first.
     ///
     /// # Errors
     ///
     /// When Python or a part of it is missing, or a package cannot be had.
-    pub fn get(name: &str) -> Result<Self> {
-        let requirements = workspace::root().join("tests/python").join(name).with_extension("txt");
+    pub fn get(name: &str, requirements: &str) -> Result<Self> {
+        let requirements = workspace::root().join(requirements);
         let text = fs::read(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
         let python = require_python()?;
         let tools_dir = workspace::target().join("tools");
@@ -126,7 +126,8 @@ fn make(name: &str, folder: &Path, requirements: &Path) -> Result<()> {
     pip.args(["-c", r#"exec "$@" >&2"#, "pip"])
         .arg(folder.join("bin/python"))
         .args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input"])
-        .args(["--require-hashes", "--requirement"])
+        // With the digest of one file in there, pip asks for the digests of all.
+        .arg("--requirement")
         .arg(requirements);
     progress::run(&mut pip, &format!("fetching the Python packages of {name}"), |line| {
         let package = line.trim().strip_prefix("Collecting ")?;

@@ -4,10 +4,13 @@
 //!   cloudwit --- plain HTTP ---> Gate --- kube's client (TLS, credentials) ---> API server, or a simulated cloud
 //! ```
 //!
+//! In front of a server of others it also makes the faults that the server cannot make itself ([`Fault`]).
+//!
 //! A request that is stopped never goes on: whoever sent it is about to be killed. It is stopped before it is passed on, and then
 //! has no effect unless [`Gate::deliver`] lets it arrive late; or it has had its effect and its answer never arrives.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,11 +20,13 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
-use kube::Client;
+use kube::{Client, Config};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::fault::Fault;
+use crate::tls;
 use crate::wait::within;
 
 /// How long a process may take to come to a point.
@@ -109,9 +114,12 @@ impl Stop {
 
 struct Shared {
     upstream: Client,
+    /// Whether the upstream is told the host that the request was for, which signatures of requests cover.
+    keeps_host: bool,
+    requests: Mutex<Vec<(Parts, Bytes)>>,
     changes: Mutex<Vec<Instant>>,
     stops: Mutex<Vec<Stop>>,
-    refusals: Mutex<Vec<(Point, StatusCode)>>,
+    faults: Mutex<Vec<(Point, Fault)>>,
 }
 
 impl Shared {
@@ -123,10 +131,15 @@ impl Shared {
         self.stops().iter().find(|stop| stop.point.fits(parts, body)).cloned()
     }
 
-    fn refusal(&self, parts: &Parts, body: &Bytes) -> Option<StatusCode> {
-        let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = refusals.iter().find(|(point, _)| point.fits(parts, body));
-        found.map(|(_, status)| *status)
+    fn remember(&self, parts: &Parts, body: &Bytes) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push((parts.clone(), body.clone()));
+    }
+
+    fn fault(&self, parts: &Parts, body: &Bytes) -> Option<Fault> {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fitting = faults.iter().filter(|(point, _)| point.fits(parts, body));
+        fitting.find(|(_, fault)| fault.meet()).map(|(_, fault)| fault.clone())
     }
 
     async fn pass_on(&self, mut parts: Parts, body: Bytes) -> Response {
@@ -134,8 +147,10 @@ impl Shared {
             let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
             changes.push(Instant::now());
         }
-        // The client makes its own.
-        parts.headers.remove(header::HOST);
+        if !self.keeps_host {
+            // The client makes its own.
+            parts.headers.remove(header::HOST);
+        }
         let request = axum::http::Request::from_parts(parts, kube::client::Body::from(body));
         match self.upstream.send(request).await {
             Ok(response) => response.map(Body::new),
@@ -147,6 +162,7 @@ impl Shared {
 /// The proxy. It ends when this is dropped.
 pub struct Gate {
     address: SocketAddr,
+    scheme: &'static str,
     shared: Arc<Shared>,
     server: JoinHandle<()>,
 }
@@ -158,15 +174,46 @@ impl Gate {
     ///
     /// When it cannot listen on loopback.
     pub async fn to(upstream: Client) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .context("listening on loopback")?;
+        Self::open_on(listen().await?, "http", upstream, false)
+    }
+
+    /// Starts a proxy to the server with this URL. The server sees requests as they were sent, with the proxy's address as host.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot listen on loopback or the URL is none.
+    pub async fn to_url(url: &str) -> Result<Self> {
+        let mut config = Config::new(url.parse().context("reading the URL of a server")?);
+        config.default_retry = false;
+        let upstream = Client::try_from(config)?;
+        Self::open_on(listen().await?, "http", upstream, true)
+    }
+
+    /// The same behind a certificate and its key, both PEM, to a server at `https://ADDRESS` whose certificate this authority has signed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot listen on loopback or a file is no certificate or key.
+    pub async fn to_tls(address: &str, authority: &Path, certificate: &Path, key: &Path) -> Result<Self> {
+        let mut config = Config::new(format!("https://{address}").parse().context("reading an address")?);
+        config.root_cert = Some(vec![tls::certificate(authority)?]);
+        config.default_retry = false;
+        let listener = tls::Listener::new(listen().await?, certificate, key)?;
+        Self::open_on(listener, "https", Client::try_from(config)?, true)
+    }
+
+    fn open_on<L>(listener: L, scheme: &'static str, upstream: Client, keeps_host: bool) -> Result<Self>
+    where
+        L: axum::serve::Listener<Addr = SocketAddr>,
+    {
         let address = listener.local_addr().context("listening on loopback")?;
         let shared = Arc::new(Shared {
             upstream,
+            keeps_host,
+            requests: Mutex::default(),
             changes: Mutex::default(),
             stops: Mutex::default(),
-            refusals: Mutex::default(),
+            faults: Mutex::default(),
         });
         let app = Router::new().fallback(pass).with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
@@ -175,6 +222,7 @@ impl Gate {
         });
         Ok(Self {
             address,
+            scheme,
             shared,
             server,
         })
@@ -182,7 +230,13 @@ impl Gate {
 
     /// Its URL, without a slash at its end.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
+    }
+
+    /// How many requests of this kind have come so far, whatever became of them.
+    pub fn count(&self, point: &Point) -> usize {
+        let requests = self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.iter().filter(|(parts, body)| point.fits(parts, body)).count()
     }
 
     /// When it has passed requests on that are not GET, in their order.
@@ -206,15 +260,22 @@ impl Gate {
 
     /// From now on, answers all requests of this kind with this status, as a server does that knows no such thing.
     pub fn refuse(&self, point: Point, status: StatusCode) {
-        let mut refusals = self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals.push((point, status));
+        self.fail(point, Fault::status(status));
+    }
+
+    /// From now on, requests of this kind meet this fault; of several for one request, the first that has not met enough. Gives the fault, to ask
+    /// how many it has met.
+    pub fn fail(&self, point: Point, fault: Fault) -> Fault {
+        let mut faults = self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.push((point, fault.clone()));
+        fault
     }
 
     /// From now on, passes everything on. What was stopped stays so.
     pub fn open(&self) {
         self.shared.stops().clear();
-        let mut refusals = self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals.clear();
+        let mut faults = self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.clear();
     }
 
     /// Lets the requests that were stopped before they arrived arrive now, after their sender has died. Gives the status of each
@@ -235,13 +296,19 @@ impl Drop for Gate {
     }
 }
 
+async fn listen() -> Result<TcpListener> {
+    let listener = TcpListener::bind("127.0.0.1:0").await;
+    listener.context("listening on loopback")
+}
+
 async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    if let Some(status) = shared.refusal(&parts, &body) {
-        return status.into_response();
+    shared.remember(&parts, &body);
+    if let Some(fault) = shared.fault(&parts, &body) {
+        return fault.answer(shared.pass_on(parts, body)).await;
     }
     let Some(stop) = shared.stop(&parts, &body) else {
         return shared.pass_on(parts, body).await;
@@ -260,7 +327,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::routing::post;
-    use kube::Config;
 
     use super::*;
 
@@ -275,7 +341,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, Router::new().route("/do", post(effect))).await });
-        let client = |url: String| Client::try_from(Config::new(url.parse().unwrap())).unwrap();
+        let client = |url: String| {
+            let mut config = Config::new(url.parse().unwrap());
+            config.default_retry = false;
+            Client::try_from(config).unwrap()
+        };
         let gate = Gate::to(client(format!("http://{address}"))).await.unwrap();
         let front = client(gate.url());
         (gate, front, effects)
@@ -327,6 +397,33 @@ mod tests {
         assert_eq!(effects.load(Ordering::SeqCst), 0);
         gate.open();
         assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
+    }
+
+    #[tokio::test]
+    async fn a_fault_meets_as_many_requests_as_it_should_and_then_the_server_answers() {
+        let (gate, client, effects) = stage().await;
+        let busy = Fault::status(StatusCode::SERVICE_UNAVAILABLE).header("retry-after", "7");
+        let busy = gate.fail(Point::before(Method::POST, "/do"), busy.times(1));
+        let cut = gate.fail(Point::before(Method::POST, "/do"), Fault::cut(3).times(1));
+        let broken = gate.fail(Point::before(Method::POST, "/do"), Fault::broken(3).times(1));
+        let send = || client.send(request("a").map(kube::client::Body::from));
+        let refused = send().await.unwrap();
+        assert_eq!(
+            (refused.status(), &refused.headers()["retry-after"]),
+            (StatusCode::SERVICE_UNAVAILABLE, &"7".parse().unwrap())
+        );
+        assert_eq!(effects.load(Ordering::SeqCst), 0);
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "did");
+        assert!(
+            client.request_text(request("a")).await.is_err(),
+            "the connection breaks in the middle"
+        );
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
+        assert_eq!(
+            (busy.met(), cut.met(), broken.met(), effects.load(Ordering::SeqCst)),
+            (1, 1, 1, 3)
+        );
+        assert_eq!(gate.count(&Point::before(Method::POST, "/do").with("a")), 4);
     }
 
     #[tokio::test]

@@ -7,18 +7,22 @@
 //! | [`child`] | a process that ends when we do, with its output in a log |
 //! | [`deployment`] | Cloudwit with the provider `sim`, and the simulated cloud, as processes |
 //! | [`gate`] | a proxy that stops requests at chosen points |
+//! | [`fault`] | what goes wrong at such a point |
+//! | [`tls`] | the proxy behind a certificate |
 //! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`port`] | ports that stay free until the program that is told them listens |
 //! | [`moto`] | AWS by a third party |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`vcsim`] | vSphere by a third party |
+//! | [`site`] | API server, cloud and the files to start Cloudwit from |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 
 pub mod api_server;
 pub mod child;
 pub mod deployment;
+pub mod fault;
 pub mod gate;
 pub mod guests;
 pub mod kubebuilder;
@@ -27,6 +31,8 @@ pub mod objects;
 pub mod port;
 pub mod programs;
 pub mod rig;
+pub mod site;
+pub mod tls;
 pub mod vcsim;
 pub mod wait;
 

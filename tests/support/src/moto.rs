@@ -253,7 +253,9 @@ impl Moto {
             .header("content-type", "application/json")
             .body(Body::from(body.into_bytes()))?;
         // A client belongs to the tokio runtime in which it is made, so each question makes its own.
-        let client = Client::try_from(Config::new(self.url.parse()?)).context("making an HTTP client")?;
+        let mut config = Config::new(self.url.parse()?);
+        config.default_retry = false;
+        let client = Client::try_from(config).context("making an HTTP client")?;
         let answer = client.send(request).await.with_context(|| what.clone())?;
         let status = answer.status();
         let body = answer.into_body().collect_bytes().await.with_context(|| what.clone())?;
@@ -316,7 +318,7 @@ fn text(value: &Value, pointer: &str) -> Result<String> {
 }
 
 fn spawn() -> Result<Moto> {
-    let python = xtask::python::Environment::get("moto")?.python();
+    let python = xtask::python::Environment::get("moto", "tests/python/moto.txt")?.python();
     let script = xtask::workspace::root().join("tests/python/moto_server.py");
     let process = Child::start(&python, &[script.display().to_string()], &log_file("moto")?)?;
     let url = format!("http://127.0.0.1:{}", process.said("PORT=", START)?);

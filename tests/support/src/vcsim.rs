@@ -15,6 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::child::Child;
+use crate::gate::Gate;
 use crate::moto::log_file;
 use crate::port;
 
@@ -168,6 +169,16 @@ impl Vcsim {
     /// The server's certificate in DER, of which tests make thumbprints.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
+    }
+
+    /// A proxy in front of the server, with the server's own certificate, which can make faults.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot listen.
+    pub async fn gate(&self) -> Result<Gate> {
+        let file = |name: &str| self.folder.path().join(name);
+        Gate::to_tls(&self.address, &self.authority, &file("server.pem"), &file("server.key")).await
     }
 
     /// What the server has written.
@@ -375,6 +386,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 
 #[cfg(test)]
 mod tests {
+    use kube::{Client, Config};
+
     use super::*;
 
     #[tokio::test]
@@ -400,6 +413,12 @@ mod tests {
             ..first.clone()
         };
         assert_eq!(changed, expected);
+        let gate = vcsim.gate().await.unwrap();
+        let mut trusted = Config::new(gate.url().parse().unwrap());
+        trusted.root_cert = Some(vec![crate::tls::certificate(vcsim.authority()).unwrap()]);
+        let about = http::Request::get("/about").body(Vec::new()).unwrap();
+        let about = Client::try_from(trusted).unwrap().request_text(about).await.unwrap();
+        assert!(about.contains("RetrieveServiceContent"), "{about}");
         let tags = vcsim
             .govc(&["tags.attached.ls", "-r", "/DC0/host/DC0_C0"])
             .await
