@@ -116,17 +116,18 @@ impl Table {
         }
     }
 
-    /// The table for a README, in Markdown.
+    /// The table for a README, in Markdown. `testing::assert_readme` makes sure that it is there.
     #[cfg(not(target_family = "wasm"))]
     pub fn markdown(&self) -> String {
+        let cell = |text: &str| text.replace('|', "\\|");
         let mut text = String::from("| Annotation | Default | Meaning |\n| ---------- | ------- | ------- |\n");
         for row in self.rows {
-            let default = if row.default.is_empty() {
-                String::new()
-            } else {
-                format!("`{}`", row.default)
+            let default = match row.default {
+                "" => String::new(),
+                value => ["`", value, "`"].concat(),
             };
-            text.push_str(&format!("| `{}` | {default} | {} |\n", self.key(row.key), row.meaning));
+            let (key, default, meaning) = (self.key(row.key), cell(&default), cell(row.meaning));
+            text.push_str(&format!("| `{key}` | {default} | {meaning} |\n"));
         }
         text
     }
@@ -135,7 +136,8 @@ impl Table {
 /// Reads annotations and collects what is wrong with them.
 ///
 /// Each reader gives the annotation's value, else the table's default, else none. One that is wrong counts as none, and
-/// [`finish`](Self::finish) tells. Blanks around values do not count.
+/// [`finish`](Self::finish) tells. Blanks around values do not count, and an annotation with an empty value counts as one that nobody wrote, as
+/// with upstream's providers.
 #[derive(Debug)]
 #[must_use = "finish() tells the mistakes"]
 pub struct Reader<'a> {
@@ -147,7 +149,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// The text as it stands.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
-        self.value(key).map(|(text, _)| text)
+        self.value(key)
     }
 
     /// Whether somebody wrote the annotation, whatever its value.
@@ -240,18 +242,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value and whether it is the Service's own.
-    fn value(&self, key: &str) -> Option<(&'a str, bool)> {
+    /// The annotation's value, else the default.
+    fn value(&self, key: &str) -> Option<&'a str> {
         let row = self.table.rows.iter().find(|row| row.key == key);
         debug_assert!(row.is_some(), "the annotation {key} is in no row of the table");
-        if let Some(text) = self.service.annotation(&self.table.key(key)) {
-            return Some((text.trim_ascii(), true));
-        }
-        row.map(|row| (row.default, false))
-            .filter(|(default, _)| !default.is_empty())
+        let written = self.service.annotation(&self.table.key(key)).map(str::trim_ascii);
+        let value = written.filter(|text| !text.is_empty());
+        value.or(row.map(|row| row.default)).filter(|text| !text.is_empty())
     }
 }
 
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty())
 }
+
+#[cfg(test)]
+#[path = "annotations_tests.rs"]
+mod tests;

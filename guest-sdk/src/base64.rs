@@ -50,3 +50,65 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     let padded = padding == 0 || (padding <= 2 && letters % 4 == 0);
     (whole && padded).then_some(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4648, section 10.
+    const VECTORS: [(&str, &str); 7] = [
+        ("", ""),
+        ("f", "Zg=="),
+        ("fo", "Zm8="),
+        ("foo", "Zm9v"),
+        ("foob", "Zm9vYg=="),
+        ("fooba", "Zm9vYmE="),
+        ("foobar", "Zm9vYmFy"),
+    ];
+
+    #[test]
+    fn the_vectors_of_the_rfc_agree() {
+        for (bytes, text) in VECTORS {
+            assert_eq!(encode(bytes.as_bytes()), text);
+            assert_eq!(decode(text), Some(bytes.into()));
+            assert_eq!(
+                decode(text.trim_end_matches('=')),
+                Some(bytes.into()),
+                "without padding"
+            );
+        }
+    }
+
+    #[test]
+    fn all_bytes_at_all_places_come_back() {
+        let all: Vec<u8> = (0..=255).chain(0..=255).collect();
+        for start in 0..3 {
+            assert_eq!(decode(&encode(&all[start..])).as_deref(), Some(&all[start..]));
+        }
+        assert!(encode(&all).contains('+') && encode(&all).contains('/'));
+    }
+
+    #[test]
+    fn line_ends_do_not_count_and_nothing_else_is_skipped() {
+        assert_eq!(decode("Zm9v\r\nYg=\n="), Some(b"foob".to_vec()));
+        for wrong in [
+            "Z",
+            "Zm9vY",
+            "Zg=",
+            "Zg===",
+            "=",
+            "====",
+            "Zg==Zg==",
+            "Z=g=",
+            "Zm 9v",
+            "Zm-_",
+            "Zm9\u{e9}",
+            "Zh==",
+            "Zm9=",
+            "Zm9v=",
+            "Zm9v====",
+        ] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -116,3 +116,86 @@ pub fn source_ranges(service: &Service) -> Result<Vec<Cidr>, Failure> {
     let all: Vec<Cidr> = service.ip_families.iter().map(any).collect();
     Ok(if all.is_empty() { vec![Cidr::ANY_IPV4] } else { all })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cidr(text: &str) -> Cidr {
+        Cidr::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_network_is_shown_normalised() {
+        for (text, shown) in [
+            ("10.1.2.3/8", "10.0.0.0/8"),
+            (" 10.1.2.3/32 ", "10.1.2.3/32"),
+            ("255.255.255.255/0", "0.0.0.0/0"),
+            ("172.16.255.1/20", "172.16.240.0/20"),
+            ("FD00:0:0::1/64", "fd00::/64"),
+            ("2001:db8:ffff::/33", "2001:db8:8000::/33"),
+            ("::1/128", "::1/128"),
+            ("ffff::/0", "::/0"),
+        ] {
+            assert_eq!(cidr(text).to_string(), shown);
+        }
+        assert_eq!(cidr("10.1.2.3/8"), cidr("10.9.9.9/8"));
+        assert_eq!((cidr("0.0.0.0/0"), cidr("::/0")), (Cidr::ANY_IPV4, Cidr::ANY_IPV6));
+        assert_eq!(Cidr::host([10, 0, 0, 1].into()), cidr("10.0.0.1/32"));
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused_by_name() {
+        for wrong in [
+            "",
+            "/",
+            "10.0.0.0",
+            "10.0.0.0/",
+            "/8",
+            "10.0.0.0/33",
+            "10.0.0.0/-1",
+            "10.0.0.0/+8",
+            "10.0.0.0/8/8",
+            "10.0.0/8",
+            "::/129",
+            "a::/x",
+            "10.0.0.0/ 8",
+            "10.0.0.0/256",
+            "web/24",
+        ] {
+            let expected = format!("\"{wrong}\" is no network; write it like 10.0.0.0/8 or fd00::/64");
+            assert_eq!(Cidr::parse(wrong), Err(Failure::Invalid(expected)));
+        }
+    }
+
+    #[test]
+    fn an_address_is_inside_up_to_the_edges_and_never_in_the_other_family() {
+        let inside = |network: &str, address: &str| cidr(network).contains(&address.parse().unwrap());
+        assert!(inside("10.0.0.0/8", "10.0.0.0") && inside("10.0.0.0/8", "10.255.255.255"));
+        assert!(!inside("10.0.0.0/8", "9.255.255.255") && !inside("10.0.0.0/8", "11.0.0.0"));
+        assert!(inside("fd00::/127", "fd00::1") && !inside("fd00::/127", "fd00::2"));
+        assert!(inside("0.0.0.0/0", "255.1.1.1") && !inside("0.0.0.0/0", "::1") && !inside("::/0", "1.1.1.1"));
+        assert!(inside("1.2.3.4/32", "1.2.3.4") && !inside("1.2.3.4/32", "1.2.3.5"));
+    }
+
+    #[test]
+    fn a_service_without_ranges_is_open_to_all_of_its_families() {
+        let ranges = |ranges: &[&str], families: &[IpFamily]| {
+            let mut service = Service::new("default", "web", "1");
+            service.source_ranges = ranges.iter().map(|range| (*range).into()).collect();
+            service.ip_families = families.into();
+            source_ranges(&service)
+        };
+        assert_eq!(ranges(&[], &[]), Ok(vec![Cidr::ANY_IPV4]));
+        assert_eq!(ranges(&[], &[IpFamily::Ipv6]), Ok(vec![Cidr::ANY_IPV6]));
+        assert_eq!(
+            ranges(&[], &[IpFamily::Ipv6, IpFamily::Ipv4]),
+            Ok(vec![Cidr::ANY_IPV6, Cidr::ANY_IPV4])
+        );
+        assert_eq!(ranges(&["10.0.0.1/8"], &[IpFamily::Ipv6]), Ok(vec![cidr("10.0.0.0/8")]));
+        assert!(
+            ranges(&["10.0.0.1/8", "x"], &[]).is_err(),
+            "a range that cannot be read must not open the Service to all"
+        );
+    }
+}

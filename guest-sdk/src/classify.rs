@@ -92,3 +92,95 @@ impl Codes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODES: Codes = Codes::new(&[
+        ("Gone", Case::NotFound),
+        ("Auth*", Case::Denied),
+        ("Bad", Case::Invalid),
+        ("Taken", Case::Conflict),
+        ("Broken", Case::Unavailable),
+        ("Slow*", Case::RateLimited),
+        ("Odd", Case::Other),
+        ("SlowButWrong", Case::Invalid),
+    ]);
+
+    fn failure(status: u16, headers: &[(&str, &str)], code: &str) -> Failure {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect();
+        let response = Response {
+            request: "POST https://cloud.test/".into(),
+            status,
+            headers,
+            body: Vec::new(),
+        };
+        CODES.failure(&response, code, "words")
+    }
+
+    #[test]
+    fn the_code_counts_more_than_the_status() {
+        let text = |code: &str| ["POST https://cloud.test/: ", code, ": words"].concat();
+        assert_eq!(failure(400, &[], "Gone"), Failure::NotFound(text("Gone")));
+        assert_eq!(failure(400, &[], "AuthFailure"), Failure::Denied(text("AuthFailure")));
+        assert_eq!(failure(500, &[], "Bad"), Failure::Invalid(text("Bad")));
+        assert_eq!(failure(400, &[], "Taken"), Failure::Conflict(text("Taken")));
+        assert_eq!(failure(400, &[], "Broken"), Failure::Unavailable(text("Broken")));
+        assert_eq!(
+            failure(400, &[], "SlowDown"),
+            Failure::rate_limited(None, text("SlowDown"))
+        );
+        assert_eq!(failure(404, &[], "Odd"), Failure::Other(text("Odd")));
+    }
+
+    #[test]
+    fn of_several_codes_that_fit_the_first_counts_and_only_stars_stand_for_more() {
+        assert_eq!(CODES.case("SlowButWrong"), Some(Case::RateLimited));
+        assert_eq!(CODES.case("Auth"), Some(Case::Denied));
+        assert_eq!(CODES.case("GoneToo"), None);
+        assert_eq!(CODES.case(""), None);
+    }
+
+    #[test]
+    fn an_unknown_code_is_judged_by_the_status() {
+        for (status, case) in [
+            (404, Case::NotFound),
+            (403, Case::Denied),
+            (409, Case::Conflict),
+            (400, Case::Invalid),
+            (502, Case::Unavailable),
+        ] {
+            let expected = case.failure(None, "POST https://cloud.test/: New: words");
+            assert_eq!(failure(status, &[], "New"), expected);
+        }
+        assert!(matches!(failure(429, &[], "New"), Failure::RateLimited(_)));
+    }
+
+    #[test]
+    fn the_clouds_advice_on_when_to_come_back_is_kept() {
+        let advice = [("retry-after", "7")];
+        for (status, code) in [(400, "SlowDown"), (503, "New"), (429, "New"), (503, "Broken")] {
+            match failure(status, &advice, code) {
+                Failure::RateLimited(throttle) => assert_eq!(throttle.after_ms, Some(7_000), "{status} {code}"),
+                other => panic!("{status} {code}: {other:?}"),
+            }
+        }
+        assert!(matches!(failure(500, &advice, "New"), Failure::Unavailable(_)));
+        assert!(matches!(failure(503, &advice, "Bad"), Failure::Invalid(_)));
+    }
+
+    #[test]
+    fn a_code_without_words_is_enough() {
+        let response = Response {
+            request: "GET x".into(),
+            status: 400,
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        assert_eq!(CODES.failure(&response, "Gone", ""), Failure::not_found("GET x: Gone"));
+    }
+}

@@ -70,6 +70,15 @@ impl Form {
         encode_into(&mut self.0, value);
     }
 
+    /// Adds all fields of another one, as they are there.
+    pub fn extend(mut self, other: &Self) -> Self {
+        if !self.0.is_empty() && !other.0.is_empty() {
+            self.0.push('&');
+        }
+        self.0.push_str(&other.0);
+        self
+    }
+
     /// The text to send.
     pub fn encode(&self) -> String {
         self.0.clone()
@@ -80,5 +89,67 @@ impl Request {
     /// A form as body.
     pub fn form(self, form: &Form) -> Self {
         self.body(CONTENT_TYPE, form.encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::FakeHost;
+
+    /// RFC 3986, 2.3: these and only these stand for themselves.
+    #[test]
+    fn every_byte_but_the_unreserved_ones_is_encoded_in_upper_case() {
+        let unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+        assert_eq!(
+            Form::new().field(unreserved, unreserved).encode(),
+            [unreserved, "=", unreserved].concat()
+        );
+        for byte in (0u8..128).map(char::from).filter(|c| !unreserved.contains(*c)) {
+            let code = format!("%{:02X}", u32::from(byte));
+            assert_eq!(Form::new().field("a", byte).encode(), format!("a={code}"));
+            assert_eq!(Form::new().field(byte.to_string(), "a").encode(), format!("{code}=a"));
+        }
+        // RFC 3986, 2.5: U+30A2, and U+00C0.
+        assert_eq!(Form::new().field("a", "\u{30a2}\u{c0}").encode(), "a=%E3%82%A2%C3%80");
+    }
+
+    #[test]
+    fn fields_keep_their_order_and_lists_are_numbered_from_one() {
+        let none: Option<&str> = None;
+        let form = Form::new()
+            .field("z", 1)
+            .field("a", true)
+            .field_opt("no", none)
+            .field_opt("yes", Some(""))
+            .list("Names.member", Vec::<String>::new())
+            .list("Filter.1.Value", &["x".to_owned(), "y z".to_owned()]);
+        assert_eq!(
+            form.encode(),
+            "z=1&a=true&yes=&Filter.1.Value.1=x&Filter.1.Value.2=y%20z"
+        );
+        assert_eq!(Form::new().encode(), "");
+    }
+
+    #[test]
+    fn a_secret_stays_a_placeholder_that_the_host_finds() {
+        let form = Form::new().field("user", "{{x}}").secret("password", Secret::new("pw"));
+        assert_eq!(form.encode(), "user=%7B%7Bx%7D%7D&password={{secret:pw|form}}");
+    }
+
+    #[test]
+    fn a_form_is_sent_as_such() {
+        let host = FakeHost::new();
+        host.expect("POST", "https://cloud.test/")
+            .with_header("content-type", "application/x-www-form-urlencoded; charset=utf-8")
+            .with_text("a=b%20c")
+            .answers_with(204, &[], "");
+        let form = Form::new().field("a", "b c");
+        host.context()
+            .http()
+            .post("https://cloud.test/")
+            .form(&form)
+            .send()
+            .unwrap();
     }
 }

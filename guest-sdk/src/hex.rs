@@ -27,3 +27,20 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
         .map(|[high, low]| u8::try_from(high * 16 + low).ok())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bytes_come_back_and_nothing_else_is_read() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text: String = all.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(encode(&all), text);
+        assert_eq!(decode(&text), Some(all.clone()));
+        assert_eq!(decode(&text.to_uppercase()), Some(all));
+        for wrong in ["a", "abc", "0x", "g0", "+1", " 1", "\u{e9}"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+}

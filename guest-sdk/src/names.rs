@@ -42,3 +42,33 @@ pub fn label_value(text: &str) -> String {
     let short = start.get(..LABEL_VALUE).unwrap_or(start);
     short.trim_end_matches(edge).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_value_is_always_one_that_the_api_server_takes() {
+        let long = "x".repeat(62);
+        for (text, value) in [
+            ("nova", "nova"),
+            ("", ""),
+            ("...", ""),
+            ("_a.b-c_", "a.b-c"),
+            ("eu west/1", "eu-west-1"),
+            ("\u{e9}t\u{e9}", "t"),
+            ("a \u{2603} \u{2603} b", "a-b"),
+            (&"y".repeat(70), &"y".repeat(63)),
+            // Cut where a dash would be the last character.
+            (&format!("{long}-yy"), &long),
+            (&format!("--{long}zyy"), &format!("{long}z")),
+        ] {
+            assert_eq!(label_value(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_short_uid_gives_a_short_name() {
+        assert_eq!(default_load_balancer_name("1-2"), "a12");
+    }
+}

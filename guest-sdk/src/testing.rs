@@ -27,6 +27,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
+use crate::annotations::Table;
 use crate::bindings::imports::cloudwit::provider::state::Entry;
 use crate::log::Level;
 use crate::testing_requests::Requests;
@@ -231,6 +232,23 @@ impl Drop for FakeHost {
             world.requests.insist_on_all();
         }
     }
+}
+
+/// Insists that a README shows the annotations as the code reads them: `assert_readme(include_str!("../README.md"), &ANNOTATIONS)`.
+///
+/// # Panics
+/// When it does not, with the table to paste; when an annotation is in the table twice.
+pub fn assert_readme(readme: &str, annotations: &Table) {
+    let table = annotations.markdown();
+    let mut rows: Vec<&str> = table.lines().collect();
+    rows.sort_unstable();
+    let key = |row: &str| row.split_once(" |").map(|(key, _)| key.to_owned());
+    let twice = rows.windows(2).find(|rows| key(rows[0]) == key(rows[1]));
+    assert!(twice.is_none(), "an annotation is declared twice: {twice:?}");
+    assert!(
+        readme.contains(&table),
+        "the README does not show the annotations as they are; paste this:\n\n{table}"
+    );
 }
 
 #[cfg(test)]

@@ -162,6 +162,11 @@ pub struct FakeAnswer(Result<Answer, TransportError>);
 impl FakeAnswer {
     /// An answer with these headers and text.
     pub fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        Self::bytes(status, headers, body.as_bytes())
+    }
+
+    /// An answer with these headers and bytes: one cut within a letter, or no text at all.
+    pub fn bytes(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Self {
         let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         Self(Ok(Answer {
             status,
@@ -428,3 +433,7 @@ fn decoded(text: &str) -> String {
     }
     String::from_utf8_lossy(&out).into_owned()
 }
+
+#[cfg(test)]
+#[path = "testing_requests_tests.rs"]
+mod tests;

@@ -174,3 +174,7 @@ fn keep<T: Serialize>(state: &State, key: String, value: T, expires_at: u64) -> 
     state.put(&key, &kept, Keep::at_most(Duration::from_secs(life)));
     kept.into_token(key)
 }
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+mod tests;

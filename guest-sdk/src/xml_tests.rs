@@ -106,7 +106,20 @@ fn entities_are_those_that_need_no_declaration() {
     assert_eq!(read(text).own_text(), "<>&amp;\u{10ffff}\t.");
     assert_eq!(read(text).attribute("b"), Some("\"'"));
     for wrong in [
-        "&nbsp;", "&", "& ", "&lt", "&;", "&#;", "&#x;", "&#0;", "&#xD800;", "&#x110000;", "&#+65;", "&#x-1;", "&#99999999999;", "&#12;",
+        "&nbsp;",
+        "&",
+        "& ",
+        "&lt",
+        "&;",
+        "&#;",
+        "&#x;",
+        "&#0;",
+        "&#xD800;",
+        "&#x110000;",
+        "&#+65;",
+        "&#x-1;",
+        "&#99999999999;",
+        "&#12;",
     ] {
         for document in [format!("<a>{wrong}</a>"), format!("<a b='{wrong}'/>")] {
             assert!(refused(&document).contains("an entity that is not known"), "{document}");
@@ -154,11 +167,17 @@ fn ways_lead_by_the_first_child_of_each_name() {
 /// Every text of a few bytes from what matters in XML, and a document with each byte replaced: an answer or a refusal, never a panic.
 #[test]
 fn no_text_makes_it_panic() {
-    const PIECES: [&str; 16] =
-        ["<", ">", "/", "a", ":", "=", "'", "\"", "&", ";", "!", "-", "[", "]", "?", "\u{e9}"];
+    const PIECES: [&str; 16] = [
+        "<", ">", "/", "a", ":", "=", "'", "\"", "&", ";", "!", "-", "[", "]", "?", "\u{e9}",
+    ];
     for n in 0..PIECES.len().pow(4) {
         let text: String = (0..4).map(|digit| PIECES[n >> (4 * digit) & 15]).collect();
-        for document in [text.clone(), format!("<a{text}"), format!("<a>{text}</a>"), format!("<a b='{text}'>")] {
+        for document in [
+            text.clone(),
+            format!("<a{text}"),
+            format!("<a>{text}</a>"),
+            format!("<a b='{text}'>"),
+        ] {
             let _ = Element::parse(&document);
         }
     }
@@ -184,13 +203,19 @@ fn an_answer_in_xml_names_its_request_when_it_is_cut() {
     let get = |body: &[u8]| {
         let answer = crate::testing::FakeAnswer::bytes(200, &[], body);
         host.expect("GET", "https://cloud.test/x").gives(answer);
-        host.context().http().get("https://cloud.test/x").send().and_then(|response| response.xml())
+        host.context()
+            .http()
+            .get("https://cloud.test/x")
+            .send()
+            .and_then(|response| response.xml())
     };
     assert_eq!(get(b"<a/>").map(|element| element.name), Ok("a".into()));
     let cut = get(b"<a>").unwrap_err();
     assert_eq!(
         cut,
-        Failure::unavailable("GET https://cloud.test/x: the answer is no whole XML: line 1, column 4, in a: it ends in the middle")
+        Failure::unavailable(
+            "GET https://cloud.test/x: the answer is no whole XML: line 1, column 4, in a: it ends in the middle"
+        )
     );
     // Cut within a letter of several bytes, as a broken connection does.
     assert!(matches!(get(b"<a>\xe2\x98"), Err(Failure::Unavailable(_))));
