@@ -59,12 +59,12 @@ impl AddressRules {
             found.add(Address::new(AddressKind::Hostname, server.hostname.as_str()));
         }
         let mut places: Vec<&Place> = server.places.iter().chain(trunk).collect();
-        places.sort_by(|a, b| a.network.cmp(&b.network));
+        sort_by_key(&mut places, |place| place.network.clone());
         for place in places {
             self.place(&mut found, place);
         }
         let mut addresses = found.0;
-        addresses.sort_by_cached_key(|address| self.rank(address));
+        sort_by_key(&mut addresses, |address| self.rank(address));
         addresses
     }
 
@@ -96,6 +96,17 @@ impl AddressRules {
         let ip: Option<IpAddr> = address.value.parse().ok();
         let position = ip.and_then(|ip| self.order.iter().position(|cidr| cidr.contains(&ip)));
         position.map_or((self.order.len(), None), |position| (position, ip))
+    }
+}
+
+/// A stable sort for short lists; the standard library's is three kilobytes for each type.
+fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    for end in 1..items.len() {
+        let mut at = end;
+        while at > 0 && key(&items[at - 1]) > key(&items[at]) {
+            items.swap(at - 1, at);
+            at -= 1;
+        }
     }
 }
 

@@ -44,8 +44,6 @@ impl OpenStack {
         } else {
             found.servers = servers::all(&self.api, |id, name| wanted.has(id, name))?;
         }
-        let sort = |servers: &mut Vec<Server>| servers.sort_by(|a, b| a.id.cmp(&b.id));
-        sort(&mut found.servers);
         let missing: Vec<&str> = wanted
             .ids
             .iter()
@@ -62,29 +60,27 @@ impl OpenStack {
             match stop.clone().map_or_else(|| servers::by_id(&self.api, id), Err) {
                 Ok(Some(server)) => found.servers.push(server),
                 Ok(None) => found.gone.push(id.into()),
-                // The next one would fare no better, and it would cost a request.
                 Err(failure) => {
-                    found.unclear.push((id.into(), failure.clone()));
-                    stop = Some(failure);
+                    // Of these the next one would fare no better, and it would cost a request.
+                    if matches!(failure, Failure::RateLimited(_) | Failure::Unavailable(_) | Failure::Denied(_)) {
+                        stop = Some(failure.clone());
+                    }
+                    found.unclear.push((id.into(), failure));
                 }
             }
         }
-        sort(&mut found.servers);
-        found.servers.dedup_by(|a, b| a.id == b.id);
         Ok(found)
     }
 
     /// What else has to be known of these servers.
     fn details(&self, servers: &[Server]) -> Result<Details<'_>, Failure> {
         let ids: Vec<&str> = servers.iter().map(|server| server.id.as_str()).collect();
-        let mut ports = if ids.is_empty() {
+        let ports = if ids.is_empty() {
             Vec::new()
         } else {
             ports::of_servers(&self.api, &ids)?
         };
         let trunk = ports::trunk_places(&self.api, &ports)?;
-        // Stable: the ports of one server stay in Neutron's order.
-        ports.sort_by(|a, b| a.device_id.cmp(&b.device_id));
         let flavors = if servers.iter().any(needs_flavors) {
             servers::flavors(&self.api)?
         } else {
@@ -112,7 +108,6 @@ impl OpenStack {
 struct Details<'a> {
     provider: &'a OpenStack,
     rules: AddressRules,
-    /// Sorted by the server.
     ports: Vec<ports::Port>,
     /// Server and address.
     trunk: Vec<(String, servers::Place)>,
@@ -121,13 +116,7 @@ struct Details<'a> {
 
 impl Details<'_> {
     fn presence(&self, server: &Server, node: &NodeRef) -> Presence {
-        let first = self.ports.partition_point(|port| port.device_id < server.id);
-        let ports: Vec<&ports::Port> = self
-            .ports
-            .iter()
-            .skip(first)
-            .take_while(|port| port.device_id == server.id)
-            .collect();
+        let ports: Vec<&ports::Port> = self.ports.iter().filter(|port| port.device_id == server.id).collect();
         let trunk: Vec<servers::Place> = self
             .trunk
             .iter()

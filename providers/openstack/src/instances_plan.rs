@@ -96,7 +96,7 @@ impl<'a> Wanted<'a> {
 /// What Nova said.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// Servers that exist, sorted by id.
+    /// Servers that exist, each once.
     pub servers: Vec<Server>,
     /// Ids of which Nova said that there is no such server.
     pub gone: Vec<String>,

@@ -26,6 +26,7 @@ pub mod identity;
 mod instances;
 pub mod instances_plan;
 pub mod ports;
+mod section;
 pub mod servers;
 pub mod wire;
 
@@ -36,7 +37,6 @@ use config::Config;
 pub const PROVIDER_ID_PREFIX: &str = "openstack://";
 
 /// The provider, alive for one call.
-#[derive(Debug)]
 pub struct OpenStack {
     /// The way to every service of the cloud.
     pub(crate) api: Api,
