@@ -1,4 +1,4 @@
-//! Cloudwit with the provider `sim` as an operator would run it: its files, its flags, its process, and the simulated cloud's.
+//! Cloudwit with one provider as an operator would run it: its files, its flags, its process, and the simulated cloud's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,17 @@ const START: Duration = Duration::from_secs(60);
 pub struct Deployment {
     folder: PathBuf,
     programs: PathBuf,
+    provider: String,
     bare: bool,
+}
+
+/// What Cloudwit is told about a cloud.
+#[derive(Debug, Clone)]
+pub struct CloudFiles {
+    /// The content of `--cloud-config`.
+    pub config: String,
+    /// The content of `--provider-settings`: grants and limits.
+    pub settings: String,
 }
 
 impl Deployment {
@@ -38,16 +48,26 @@ impl Deployment {
     ///
     /// When a file cannot be written.
     pub fn new(folder: &Path, programs: &Path, provider: &Path) -> Result<Self> {
+        Self::of("sim", folder, programs, provider)
+    }
+
+    /// The same for the provider of this name, whose component is `providers/NAME.wasm` then.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn of(name: &str, folder: &Path, programs: &Path, component: &Path) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
         }
         let providers = folder.join("providers");
         fs::create_dir_all(&providers).with_context(|| format!("making {}", providers.display()))?;
-        fs::copy(provider, providers.join("sim.wasm"))
-            .with_context(|| format!("copying {} to {}", provider.display(), providers.display()))?;
+        fs::copy(component, providers.join(name).with_extension("wasm"))
+            .with_context(|| format!("copying {} to {}", component.display(), providers.display()))?;
         Ok(Self {
             folder: folder.to_owned(),
             programs: programs.to_owned(),
+            provider: name.to_owned(),
             bare: false,
         })
     }
@@ -56,6 +76,15 @@ impl Deployment {
     #[must_use]
     pub fn bare(self) -> Self {
         Self { bare: true, ..self }
+    }
+
+    /// With programs from another folder.
+    #[must_use]
+    pub fn programs_in(self, programs: &Path) -> Self {
+        Self {
+            programs: programs.to_owned(),
+            ..self
+        }
     }
 
     /// The folder with all files and logs.
@@ -75,7 +104,7 @@ impl Deployment {
         Ok((cloud, format!("http://127.0.0.1:{port}")))
     }
 
-    /// Writes the configuration and starts Cloudwit on this cluster and this cloud, with further flags. Gives the URL of its
+    /// Writes the configuration and starts Cloudwit on this cluster and this simulated cloud, with further flags. Gives the URL of its
     /// metrics and health pages too.
     ///
     /// # Errors
@@ -84,19 +113,34 @@ impl Deployment {
     pub fn start_cloudwit(&self, kubeconfig: &Path, cloud: &str, flags: &[&str]) -> Result<(Child, String)> {
         let port = cloud.rsplit(':').next().unwrap_or_default();
         let token = self.write("token", TOKEN)?;
-        let config = self.write("sim.json", &json!({ "endpoint": cloud }).to_string())?;
-        let settings = self.write("settings.yaml", &settings(port, &token))?;
+        let files = CloudFiles {
+            config: json!({ "endpoint": cloud }).to_string(),
+            settings: settings(port, &token),
+        };
+        self.start_on(kubeconfig, &files, flags)
+    }
+
+    /// The same on another cloud. Secrets that the settings name are files of the caller's ([`write`](Self::write)).
+    ///
+    /// # Errors
+    ///
+    /// As [`start_cloudwit`](Self::start_cloudwit).
+    pub fn start_on(&self, kubeconfig: &Path, files: &CloudFiles, flags: &[&str]) -> Result<(Child, String)> {
+        let config = self.write("cloud-config", &files.config)?;
+        let settings = self.write("settings.yaml", &files.settings)?;
         let admin = port::address()?;
         let mut arguments = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
-            "--cloud-provider=sim".to_owned(),
+            format!("--cloud-provider={}", self.provider),
             format!("--provider-dir={}", self.folder.join("providers").display()),
             format!("--cache-dir={}", self.folder.join("cache").display()),
-            format!("--cluster-name={CLUSTER_NAME}"),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--admin-address={admin}"),
             "--secure-port=0".to_owned(),
         ];
+        if !flags.iter().any(|flag| flag.starts_with("--cluster-name")) {
+            arguments.push(format!("--cluster-name={CLUSTER_NAME}"));
+        }
         // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
         if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
             arguments.push("--leader-elect=false".to_owned());
@@ -117,7 +161,12 @@ impl Deployment {
         )
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+    /// Writes a file into the folder, such as a secret that the settings name.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
         Ok(file)
