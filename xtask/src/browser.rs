@@ -1,12 +1,10 @@
 //! The browser in which the status page is looked at: found in `PATH`, and installed from Debian's packages where that is possible.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::steps::shown;
-use crate::tools;
+use crate::{debian, tools};
 
 /// Set to the reason when there can be no browser: the tests that need one say so and do nothing.
 pub const LEFT_OUT: &str = "CLOUDWIT_NO_BROWSER";
@@ -54,21 +52,8 @@ pub fn get() -> Result<Programs> {
         Ok(programs) => return Ok(programs),
         Err(missing) => missing,
     };
-    let user = tools::output(Command::new("id").arg("-u"))?;
-    if user.trim() != "0" || tools::find("apt-get").is_none() {
+    if !debian::install(&PACKAGES)? {
         return Err(missing);
     }
-    println!("installing {}", PACKAGES.join(" and "));
-    let apt = |arguments: &[&str]| {
-        shown(
-            Command::new("apt-get")
-                .args(arguments)
-                .env("DEBIAN_FRONTEND", "noninteractive"),
-        )
-    };
-    apt(&["update", "--quiet"])?;
-    let mut install = vec!["install", "--quiet", "--assume-yes", "--no-install-recommends"];
-    install.extend(PACKAGES);
-    apt(&install)?;
     find()
 }

@@ -119,7 +119,17 @@ fn kubernetes_version(go_mod: &str) -> Option<&str> {
 
 /// Go in that folder, with the environment of the build.
 pub fn go(sources: &Path) -> Command {
-    let mut command = Command::new("go");
+    in_environment(Command::new("go"), sources)
+}
+
+/// The same for what is built while something else is waited for.
+pub fn nice_go(sources: &Path) -> Command {
+    let mut nice = Command::new("nice");
+    nice.arg("go");
+    in_environment(nice, sources)
+}
+
+fn in_environment(mut command: Command, sources: &Path) -> Command {
     // Collecting garbage less often shortens the build. No C compiler is needed, and a static binary starts everywhere.
     command.current_dir(sources).env("GOGC", "400").env("CGO_ENABLED", "0");
     command

@@ -6,10 +6,12 @@
 //! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
+//! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`browser`] | the browser of the tests |
+//! | [`debian`] | packages of Debian |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
 //! | [`image`] | builds the static binary and runs it in an empty root |
 //! | [`manifests`] | renders the Helm chart to plain YAML |
@@ -23,6 +25,7 @@ pub mod browser;
 pub mod check;
 pub mod cli;
 pub mod controlplane;
+pub mod debian;
 pub mod guests;
 pub mod image;
 pub mod manifests;
@@ -31,6 +34,7 @@ pub mod programs;
 pub mod progress;
 pub mod python;
 pub mod sandbox;
+pub mod servers;
 pub mod steps;
 pub mod test;
 pub mod tools;

@@ -10,10 +10,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-use crate::{progress, tools, workspace};
+use crate::{debian, progress, tools, workspace};
 
 /// The oldest version that all packages run on.
-const OLDEST: (u32, u32) = (3, 10);
+const OLDEST: (u32, u32) = (3, 11);
 
 /// Written when all packages are there: an environment cannot be renamed once made, since its programs know where it lies.
 const COMPLETE: &str = "complete";
@@ -85,6 +85,19 @@ pub fn require_python() -> Result<String> {
     checked_version(said.trim())
 }
 
+/// The same, after having installed it if this is Debian and we may.
+///
+/// # Errors
+///
+/// As [`require_python`].
+pub fn get_python() -> Result<String> {
+    match require_python() {
+        Err(missing) if !debian::install(&["python3", "python3-venv"])? => Err(missing),
+        Err(_) => require_python(),
+        found => found,
+    }
+}
+
 fn checked_version(said: &str) -> Result<String> {
     let mut words = said.splitn(3, ' ');
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u32>().ok());
@@ -117,13 +130,13 @@ fn make(name: &str, folder: &Path, requirements: &Path) -> Result<()> {
         // Begun and not completed.
         fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
     }
-    let mut venv = Command::new("python3");
-    venv.args(["-m", "venv"]).arg(folder);
+    let mut venv = Command::new("nice");
+    venv.args(["python3", "-m", "venv"]).arg(folder);
     progress::run(&mut venv, &format!("making the Python environment {name}"), |_| None)?;
     let mut packages = 0;
     let mut pip = Command::new("sh");
     // Its lines go to standard output, where progress does not look; the shell sends them over.
-    pip.args(["-c", r#"exec "$@" >&2"#, "pip"])
+    pip.args(["-c", r#"exec nice "$@" >&2"#, "pip"])
         .arg(folder.join("bin/python"))
         .args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input"])
         // With the digest of one file in there, pip asks for the digests of all.
@@ -149,7 +162,7 @@ mod tests {
     fn a_python_that_is_too_old_or_says_nonsense_is_refused_by_its_version() {
         assert_eq!(checked_version("3 12 3.12.1 (main)").unwrap(), "3.12.1 (main)");
         let old = checked_version("3 9 3.9.2 (default)").unwrap_err().to_string();
-        assert!(old.contains("3.9") && old.contains("3.10"), "{old}");
+        assert!(old.contains("3.9") && old.contains("3.11"), "{old}");
         let nonsense = checked_version("Segmentation fault").unwrap_err().to_string();
         assert!(nonsense.contains("Segmentation fault"), "{nonsense}");
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{SandboxArgs, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
-use crate::{browser, check, controlplane, guests, image, programs, sandbox, tools, workspace};
+use crate::{browser, check, controlplane, guests, image, programs, sandbox, servers, tools, workspace};
 
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
@@ -31,6 +31,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if own_api_server {
         tools::require_go()?;
     }
+    let servers = servers::start()?;
     let mut steps = Steps::default();
     steps.run("format", check::format);
     steps.run("clippy", check::clippy);
@@ -44,6 +45,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         programs::build(&programs::ALL)?;
         Ok(programs::ALL.join(", ").into())
     });
+    steps.run("third-party servers", || servers.wait());
     let no_browser = browser::get().err().map(|why| format!("{why:#}"));
     if let Some(why) = &no_browser {
         steps.leave_out(&format!("the look at the status page in a browser: {why}"));

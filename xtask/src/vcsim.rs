@@ -46,7 +46,7 @@ pub fn programs() -> Result<Programs> {
 fn build(unfinished: &PathBuf, folder: &PathBuf) -> Result<()> {
     tools::require_go_for("vcsim, the vSphere of the tests")?;
     let mut packages = 0;
-    let mut go = controlplane::go(&workspace::root());
+    let mut go = controlplane::nice_go(&workspace::root());
     go.env("GOBIN", unfinished)
         .args(["install", "-v"])
         .args(controlplane::COMPILER_FLAGS)

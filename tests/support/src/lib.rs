@@ -13,6 +13,9 @@
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`port`] | ports that stay free until the program that is told them listens |
 //! | [`moto`] | AWS by a third party |
+//! | [`aws_files`] | what Cloudwit is told about a cluster there |
+//! | [`openstack_cloud`] | OpenStack by a third party |
+//! | [`openstack_project`] | what a test has in it: an account, networks, servers |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`site`] | API server, cloud and the files to start Cloudwit from |
@@ -20,6 +23,7 @@
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 
 pub mod api_server;
+pub mod aws_files;
 pub mod child;
 pub mod deployment;
 pub mod fault;
@@ -28,6 +32,8 @@ pub mod guests;
 pub mod kubebuilder;
 pub mod moto;
 pub mod objects;
+pub mod openstack_cloud;
+pub mod openstack_project;
 pub mod port;
 pub mod programs;
 pub mod rig;

@@ -318,7 +318,7 @@ fn text(value: &Value, pointer: &str) -> Result<String> {
 }
 
 fn spawn() -> Result<Moto> {
-    let python = xtask::python::Environment::get("moto", "tests/python/moto.txt")?.python();
+    let python = xtask::python::Environment::get(xtask::servers::MOTO.0, xtask::servers::MOTO.1)?.python();
     let script = xtask::workspace::root().join("tests/python/moto_server.py");
     let process = Child::start(&python, &[script.display().to_string()], &log_file("moto")?)?;
     let url = format!("http://127.0.0.1:{}", process.said("PORT=", START)?);

@@ -1,0 +1,49 @@
+//! The third-party servers of the tests: all of them are got before the tests begin, while the compiler is at work.
+
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result};
+
+use crate::steps::Found;
+use crate::{python, vcsim};
+
+/// Python environments and their requirements, named from the root.
+pub const MOTO: (&str, &str) = ("moto", "tests/python/moto.txt");
+
+/// The environment of the real OpenStack services.
+pub const OPENSTACK: (&str, &str) = ("openstack", "tests/python/openstack.txt");
+
+/// Servers that are being got.
+pub struct Coming(JoinHandle<Result<Found>>);
+
+/// Begins to get all of them. They compete with nothing that is asked for: their builds are nice.
+///
+/// # Errors
+///
+/// When Python or Go is missing; says how to get it.
+pub fn start() -> Result<Coming> {
+    python::get_python()?;
+    Ok(Coming(thread::spawn(get)))
+}
+
+impl Coming {
+    /// Waits until they are there.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be had.
+    pub fn wait(self) -> Result<Found> {
+        self.0
+            .join()
+            .ok()
+            .context("the thread that gets third-party servers panicked")?
+    }
+}
+
+fn get() -> Result<Found> {
+    for (name, requirements) in [MOTO, OPENSTACK] {
+        python::Environment::get(name, requirements)?;
+    }
+    vcsim::programs()?;
+    Ok(format!("moto (AWS), OpenStack's services, vcsim {} (vSphere)", vcsim::VERSION).into())
+}
