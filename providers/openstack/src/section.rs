@@ -10,6 +10,13 @@ macro_rules! section {
         #[derive(Clone, Default)]
         pub struct $name { $($(#[$doc])* $vis $field: $type,)+ }
 
+        /// Values are not shown: some are secrets.
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Visitor;

@@ -1,0 +1,34 @@
+//! The probe: one cheap call to each service that is used, so that every endpoint that is not granted is told at once.
+//!
+//! A cloud without Octavia passes: its Services say so when they want a load balancer.
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::OpenStack;
+use crate::api::Endpoint;
+
+/// Asks every service.
+///
+/// # Errors
+/// The first failure's case with the texts of all.
+pub fn probe(provider: &OpenStack) -> Result<(), Failure> {
+    let session = provider.api.session()?;
+    let balancers =
+        provider.config.loadbalancer.enabled != Some(false) && session.catalog.url(Endpoint::LoadBalancer).is_ok();
+    let calls = [
+        (true, Endpoint::Compute, "/servers"),
+        (true, Endpoint::Network, "/v2.0/networks"),
+        (balancers, Endpoint::LoadBalancer, "/v2.0/lbaas/loadbalancers"),
+    ];
+    let mut first: Option<Failure> = None;
+    for (_, endpoint, path) in calls.into_iter().filter(|(used, ..)| *used) {
+        let Err(failure) = provider.api.get(endpoint, path).query("limit", "1").send() else {
+            continue;
+        };
+        first = Some(match first {
+            None => failure,
+            Some(before) => before.context(failure.message()),
+        });
+    }
+    first.map_or(Ok(()), Err)
+}

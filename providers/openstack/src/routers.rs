@@ -1,0 +1,206 @@
+//! Routers and their routes as Neutron tells them, and the calls that change them.
+//!
+//! With the extension `extraroute-atomic` routes are added and removed; without it a router's whole list is replaced, which is only safe for
+//! one at a time: under a lock for this controller, and by the router's revision for everybody else.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::url::percent_encode;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Api, Call, Endpoint};
+use crate::wire::{Fields, Object, Read};
+
+/// How often a change is tried again when somebody else changed the same thing meanwhile.
+pub const ATTEMPTS: usize = 4;
+
+/// How long to wait for another call that replaces the routes.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// How long extensions of Neutron are remembered.
+const REMEMBERED: Keep = Keep::at_most(Duration::from_secs(3600));
+
+/// A route of a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// CIDR, as Neutron has it.
+    pub destination: String,
+    /// IP address.
+    pub nexthop: String,
+}
+
+impl Hop {
+    fn read(json: &Json<'_>) -> Read<Self> {
+        Ok(Self {
+            destination: json.need("destination")?,
+            nexthop: json.need("nexthop")?,
+        })
+    }
+
+    fn object(&self) -> Object {
+        Object::new()
+            .text("destination", &self.destination)
+            .text("nexthop", &self.nexthop)
+    }
+
+    /// Whether both mean the same, in whatever spelling.
+    pub fn is(&self, other: &Self) -> bool {
+        let ip = |text: &str| text.parse::<std::net::IpAddr>().ok();
+        same_network(&self.destination, &other.destination)
+            && (self.nexthop == other.nexthop || ip(&self.nexthop).is_some_and(|own| ip(&other.nexthop) == Some(own)))
+    }
+}
+
+/// Whether two texts mean the same network.
+pub fn same_network(one: &str, other: &str) -> bool {
+    one == other || matches!((Cidr::parse(one), Cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// What is read of a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Router {
+    /// Its routes.
+    pub routes: Vec<Hop>,
+    revision: Option<i64>,
+}
+
+/// What this Neutron can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extensions {
+    /// `extraroute-atomic`: routes can be added and removed.
+    pub atomic: bool,
+    /// `allowed-address-pairs`: ports let only known addresses through.
+    pub address_pairs: bool,
+    /// `revision-if-match`: a change can be refused when somebody else was faster.
+    pub if_match: bool,
+}
+
+/// The extensions, asked for once an hour.
+pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
+    let ask = || {
+        let call = api.get(Endpoint::Network, "/v2.0/extensions").query("fields", "alias");
+        let known = api.list(call, "extensions", |json| json.need("alias"))?;
+        let has = |alias: &str| known.iter().any(|known| known == alias);
+        Ok(Extensions {
+            atomic: has("extraroute-atomic"),
+            address_pairs: has("allowed-address-pairs"),
+            if_match: has("revision-if-match"),
+        })
+    };
+    context.state().get_or_make("neutron-extensions", REMEMBERED, WAIT, ask)
+}
+
+/// `If-Match` for this revision, where Neutron knows it.
+pub fn if_match<'a>(call: Call<'a>, extensions: &Extensions, revision: Option<i64>) -> Call<'a> {
+    match revision.filter(|_| extensions.if_match) {
+        Some(revision) => call.header("if-match", ["revision_number=", &revision.to_string()].concat()),
+        None => call,
+    }
+}
+
+/// The router that gets the routes.
+#[derive(Debug)]
+pub struct RouterCalls<'a> {
+    api: &'a Api,
+    context: Context,
+    id: &'a str,
+    path: String,
+    /// What Neutron can do.
+    pub extensions: Extensions,
+}
+
+impl<'a> RouterCalls<'a> {
+    /// For the router of this id.
+    pub fn new(api: &'a Api, context: Context, id: &'a str) -> Result<Self, Failure> {
+        Ok(Self {
+            extensions: extensions(api, &context)?,
+            api,
+            context,
+            id,
+            path: ["/v2.0/routers/", &percent_encode(id)].concat(),
+        })
+    }
+
+    /// The router as it is.
+    pub fn get(&self) -> Result<Router, Failure> {
+        self.api.get(Endpoint::Network, &self.path).read(|json| {
+            let router = json.need_field("router")?;
+            Ok(Router {
+                routes: router.items("routes").iter().map(Hop::read).collect::<Read<_>>()?,
+                revision: router.number("revision_number"),
+            })
+        })
+    }
+
+    /// Ids of the networks that the router is in.
+    pub fn networks(&self) -> Result<Vec<String>, Failure> {
+        let call = self
+            .api
+            .get(Endpoint::Network, "/v2.0/ports")
+            .query("device_id", self.id);
+        let mut networks = self.api.list(
+            call.query("fields", "id").query("fields", "network_id"),
+            "ports",
+            |json| json.need("network_id"),
+        )?;
+        networks.sort_unstable();
+        networks.dedup();
+        Ok(networks)
+    }
+
+    /// Adds routes; those that are there stay.
+    pub fn add(&self, hops: &[Hop]) -> Result<(), Failure> {
+        if self.extensions.atomic {
+            return self.atomic("/add_extraroutes", hops);
+        }
+        self.replace(|routes| {
+            let new: Vec<Hop> = hops
+                .iter()
+                .filter(|hop| routes.iter().all(|known| !known.is(hop)))
+                .cloned()
+                .collect();
+            routes.extend(new);
+        })
+    }
+
+    /// Removes routes; those that are not there are removed.
+    pub fn remove(&self, hops: &[Hop]) -> Result<(), Failure> {
+        if self.extensions.atomic {
+            return self.atomic("/remove_extraroutes", hops);
+        }
+        self.replace(|routes| routes.retain(|known| hops.iter().all(|hop| !known.is(hop))))
+    }
+
+    fn atomic(&self, action: &str, hops: &[Hop]) -> Result<(), Failure> {
+        let path = [&self.path, action].concat();
+        let router = Object::new().objects("routes", hops.iter().map(Hop::object));
+        let call = self.api.put(Endpoint::Network, &path);
+        call.body(Object::new().object("router", router)).send().map(drop)
+    }
+
+    /// Reads the routes, changes them and writes them back, until nobody else was faster.
+    fn replace(&self, change: impl Fn(&mut Vec<Hop>)) -> Result<(), Failure> {
+        let _lock = self.context.state().lock(&["router/", self.id].concat(), WAIT);
+        let mut outcome = Ok(());
+        for _ in 0..ATTEMPTS {
+            let router = self.get()?;
+            let mut routes = router.routes.clone();
+            change(&mut routes);
+            if routes == router.routes {
+                return Ok(());
+            }
+            let body = Object::new().objects("routes", routes.iter().map(Hop::object));
+            let call = self.api.put(Endpoint::Network, &self.path);
+            let call = if_match(call, &self.extensions, router.revision);
+            outcome = call.body(Object::new().object("router", body)).send().map(drop);
+            if !matches!(outcome, Err(Failure::Conflict(_))) {
+                break;
+            }
+        }
+        outcome
+    }
+}
