@@ -36,6 +36,11 @@ impl Counters {
         self.operations.values().map(|count| count.requests).sum()
     }
 
+    /// Requests that were refused for their token.
+    pub fn unauthorized(&self) -> u64 {
+        self.operations.values().map(|count| count.unauthorized).sum()
+    }
+
     /// Requests of one operation.
     pub fn requests(&self, operation: Operation) -> u64 {
         self.operations.get(&operation).map_or(0, |count| count.requests)

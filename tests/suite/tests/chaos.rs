@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-use cloudwit_sim_cloud::{Fault, FaultKind, SimCloud, SimCloudOptions};
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_sim_cloud::{Fault, FaultKind};
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::{Node, Service, Taint};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -41,8 +41,7 @@ const FLAGS: [&str; 7] = [
 ];
 
 struct Chaos {
-    server: ApiServer,
-    cloud: SimCloud,
+    site: Site,
     /// uid and Pod range of every Node that has a machine.
     nodes: BTreeMap<String, (String, String)>,
     /// Name and port.
@@ -54,19 +53,21 @@ struct Chaos {
 
 impl Chaos {
     fn nodes(&self) -> Api<Node> {
-        Api::all(self.server.client())
+        Api::all(self.site.server.client())
     }
 
     fn services(&self) -> Api<Service> {
-        Api::namespaced(self.server.client(), "default")
+        Api::namespaced(self.site.server.client(), "default")
     }
 
     async fn add(&mut self) {
         let number = self.made;
         self.made += 1;
         let (node, service) = (format!("chaos-{number}"), format!("web-{number}"));
-        self.cloud.add_machines([cloudwit_sim_cloud::NewMachine::named(&node)]);
-        let client = self.server.client();
+        self.site
+            .cloud
+            .add_machines([cloudwit_sim_cloud::NewMachine::named(&node)]);
+        let client = self.site.server.client();
         let cidr = format!("10.244.{}.{}/26", number / 4 % 256, number % 4 * 64);
         let made = eventually(ANSWER, "the Node is made", || async {
             let new = NodeBuilder::new(&node).pod_cidr(&cidr).create(&client).await;
@@ -109,7 +110,7 @@ impl Chaos {
         if self.nodes.len() > 3
             && let Some((node, _)) = self.nodes.pop_first()
         {
-            self.cloud.delete_machines([&node]);
+            self.site.cloud.delete_machines([&node]);
             self.set_ready(&node, None).await;
         }
         if self.services.len() > 3 {
@@ -153,22 +154,22 @@ impl Chaos {
                 3 => self.flap(Some(true)).await,
                 5 => self.remove().await,
                 6 => {
-                    self.cloud.set_latency(SPIKE);
+                    self.site.cloud.set_latency(SPIKE);
                     self.spikes += 1;
                 }
                 // In the middle of a spike.
                 7 => self.change().await,
                 8 => {}
-                _ => self.cloud.set_latency(Duration::ZERO),
+                _ => self.site.cloud.set_latency(Duration::ZERO),
             }
             if step % 40 == 38 {
-                self.server.restart().await.unwrap();
+                self.site.server.restart().await.unwrap();
                 self.restarts += 1;
             }
             step += 1;
             tokio::time::sleep(STEP).await;
         }
-        self.cloud.set_latency(Duration::ZERO);
+        self.site.cloud.set_latency(Duration::ZERO);
         for node in self.nodes.keys() {
             self.set_ready(node, Some(true)).await;
         }
@@ -198,9 +199,15 @@ impl Chaos {
         let mut services = self.services().list(&ListParams::default()).await.map_err(text)?.items;
         services.retain(|service| service.name_any() != "kubernetes");
         equal("Services", services.len(), self.services.len())?;
-        let balancers = self.cloud.load_balancers();
+        let balancers = self.site.cloud.load_balancers();
         equal("load balancers", balancers.len(), services.len())?;
-        let mut machines: Vec<String> = self.cloud.machines().into_iter().map(|machine| machine.id).collect();
+        let mut machines: Vec<String> = self
+            .site
+            .cloud
+            .machines()
+            .into_iter()
+            .map(|machine| machine.id)
+            .collect();
         machines.sort();
         for service in &services {
             let (name, uid) = (service.name_any(), service.uid());
@@ -229,12 +236,13 @@ impl Chaos {
     /// Each Node has the one route to its own machine.
     fn wrong_routes(&self) -> Result<(), String> {
         let machines: BTreeMap<String, String> = self
+            .site
             .cloud
             .machines()
             .into_iter()
             .map(|machine| (machine.id, machine.name))
             .collect();
-        let routes = self.cloud.routes();
+        let routes = self.site.cloud.routes();
         equal("routes", routes.len(), self.nodes.len())?;
         for route in routes {
             let node = machines.get(&route.spec.machine);
@@ -291,30 +299,17 @@ fn duration() -> Duration {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_any_turmoil_everything_is_as_it_should_be() {
-    let (program, provider) = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim")))
-        .await
-        .unwrap();
-    let server = ApiServer::start().await.unwrap();
-    let options = SimCloudOptions {
-        token: TOKEN.into(),
-        ..SimCloudOptions::default()
-    };
-    let cloud = SimCloud::start(options).await.unwrap();
+    let site = Site::new().await.unwrap();
     // Of the errors, some come after the work was done: the answer is lost.
-    cloud.set_faults([
+    site.cloud.set_faults([
         Fault::status(500).rate(0.04),
         Fault::new(FaultKind::CutAfter).rate(0.01),
         Fault::slow_down(1).rate(0.05),
     ]);
-    let folder = tempfile::tempdir().unwrap();
-    let deployment = Deployment::new(&folder.path().join("chaos"), program.parent().unwrap(), &provider).unwrap();
-    let (mut cloudwit, _) = deployment
-        .start_cloudwit(server.kubeconfig(), &cloud.url(), &FLAGS)
-        .unwrap();
+    let (mut cloudwit, _) = site.start(&FLAGS).unwrap();
 
     let mut chaos = Chaos {
-        server,
-        cloud,
+        site,
         nodes: BTreeMap::new(),
         services: Vec::new(),
         made: 0,
@@ -325,7 +320,7 @@ async fn after_any_turmoil_everything_is_as_it_should_be() {
     let calm = Instant::now();
     eventually(SETTLE, "everything is as it should be", || chaos.wrong()).await;
     assert_eq!(cloudwit.ended().unwrap(), None, "{}", cloudwit.log_end());
-    let counters = chaos.cloud.counters();
+    let counters = chaos.site.cloud.counters();
     let injected: u64 = counters.operations.values().map(|count| count.injected_faults).sum();
     println!(
         "{} Nodes and Services made, {} Nodes and {} Services left, {} restarts of the API server, {} spikes of {SPIKE:?}, \

@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{CLUSTER_NAME, Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use cloudwit_test_support::deployment::CLUSTER_NAME;
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 
 const SOON: Duration = Duration::from_secs(40);
 
@@ -54,34 +55,12 @@ const EXPECTED: [&str; 19] = [
     "dry run: this load balancer would get these nodes service=\"default/made\" nodes=4 names=\"gone late new-0 old\"",
 ];
 
-/// A cluster in which a Cloudwit has worked before, the cloud, and where to start the next one.
-struct Scene {
-    client: Client,
-    cloud: SimCloud,
-    server: ApiServer,
-    deployment: Deployment,
-    _folder: tempfile::TempDir,
-}
+/// A cluster in which a Cloudwit has worked before.
+struct Scene(Site);
 
 impl Scene {
     async fn new() -> Self {
-        let build = || (programs::cloudwit(), guests::provider("sim"));
-        let (program, provider) = tokio::task::spawn_blocking(build).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: TOKEN.into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment = Deployment::new(&folder.path().join("run"), program.parent().unwrap(), &provider).unwrap();
-        let scene = Self {
-            client: server.client(),
-            cloud,
-            server,
-            deployment,
-            _folder: folder,
-        };
+        let scene = Self(Site::new().await.unwrap());
         scene.work_before().await;
         scene
     }
@@ -89,7 +68,7 @@ impl Scene {
     /// A real run, which makes two load balancers. It leads, and gives its Lease back at its end.
     async fn work_before(&self) {
         for name in ["made", "leaving"] {
-            ServiceBuilder::new(name).create(&self.client).await.unwrap();
+            ServiceBuilder::new(name).create(&self.0.client).await.unwrap();
         }
         let before = self.start(&["--leader-elect=true"]);
         eventually(SOON, "both are ready", || async {
@@ -105,23 +84,22 @@ impl Scene {
     }
 
     fn start(&self, flags: &[&str]) -> Child {
-        let (kubeconfig, cloud) = (self.server.kubeconfig(), self.cloud.url());
-        self.deployment.start_cloudwit(kubeconfig, &cloud, flags).unwrap().0
+        self.0.start(flags).unwrap().0
     }
 
     fn services(&self) -> Api<Service> {
-        Api::default_namespaced(self.client.clone())
+        Api::default_namespaced(self.0.client.clone())
     }
 
     /// The Lease, which whoever is a candidate would take.
     async fn lease(&self) -> Lease {
-        let leases = Api::<Lease>::namespaced(self.client.clone(), "kube-system");
+        let leases = Api::<Lease>::namespaced(self.0.client.clone(), "kube-system");
         leases.get("cloud-controller-manager").await.unwrap()
     }
 
     /// What changes while no Cloudwit runs: all of it is work for the next one.
     async fn change(&self) {
-        self.cloud.add_numbered_machines("new", 1);
+        self.0.cloud.add_numbered_machines("new", 1);
         let node = |name: &str, id: &str| NodeBuilder::new(name).provider_id(id).initialised();
         let nodes = [
             NodeBuilder::new("new-0"),
@@ -129,9 +107,9 @@ impl Scene {
             node("gone", "sim://vm-99").ready(None),
         ];
         for node in nodes {
-            node.create(&self.client).await.unwrap();
+            node.create(&self.0.client).await.unwrap();
         }
-        ServiceBuilder::new("web").create(&self.client).await.unwrap();
+        ServiceBuilder::new("web").create(&self.0.client).await.unwrap();
         self.services()
             .delete("leaving", &DeleteParams::default())
             .await
@@ -142,15 +120,15 @@ impl Scene {
             machine: "vm-1".into(),
             node: String::new(),
         };
-        self.cloud.add_route(left_over).unwrap();
+        self.0.cloud.add_route(left_over).unwrap();
     }
 
     /// Versions of all objects, and how many Events there are about them.
     async fn written(&self) -> (Vec<(String, Option<String>)>, usize) {
         let all = ListParams::default();
-        let nodes = Api::<Node>::all(self.client.clone()).list(&all).await.unwrap();
+        let nodes = Api::<Node>::all(self.0.client.clone()).list(&all).await.unwrap();
         let services = self.services().list(&all).await.unwrap();
-        let events = Api::<Event>::all(self.client.clone()).list(&all).await.unwrap();
+        let events = Api::<Event>::all(self.0.client.clone()).list(&all).await.unwrap();
         let ours =
             |event: &&Event| ["Node", "Service"].contains(&event.involved_object.kind.as_deref().unwrap_or_default());
         let of_nodes = nodes.iter().map(|node| (node.name_any(), node.resource_version()));
@@ -170,10 +148,10 @@ impl Scene {
 async fn a_dry_run_tells_every_write_once_and_makes_none() {
     let scene = Scene::new().await;
     scene.change().await;
-    let (in_cloud, before, lease) = (in_cloud(&scene.cloud), scene.written().await, scene.lease().await);
+    let (in_cloud, before, lease) = (in_cloud(&scene.0.cloud), scene.written().await, scene.lease().await);
     let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
     assert_eq!(holder.unwrap_or_default(), "", "it is free");
-    scene.cloud.reset_counters();
+    scene.0.cloud.reset_counters();
     let flags = [
         "--dry-run",
         "--leader-elect=true",
@@ -199,13 +177,13 @@ async fn a_dry_run_tells_every_write_once_and_makes_none() {
     eventually(SOON, "everything is told", || told(first)).await;
     assert_eq!(scene.written().await, before);
     let late = NodeBuilder::new("late").provider_id("sim://vm-1").initialised();
-    late.create(&scene.client).await.unwrap();
+    late.create(&scene.0.client).await.unwrap();
     eventually(SOON, "the change of nodes is told", || told(std::slice::from_ref(last))).await;
 
     // Several further passes of the loops over the same objects, looks for drift among them.
-    let seen = scene.cloud.counters();
+    let seen = scene.0.cloud.counters();
     eventually(SOON, "the loops have come round again", || async {
-        let now = scene.cloud.counters();
+        let now = scene.0.cloud.counters();
         [
             Operation::ListRoutes,
             Operation::ListLoadBalancers,
@@ -219,11 +197,11 @@ async fn a_dry_run_tells_every_write_once_and_makes_none() {
     for line in EXPECTED {
         assert_eq!(log.matches(line).count(), 1, "{line} in:\n{log}");
     }
-    let counters = scene.cloud.counters();
+    let counters = scene.0.cloud.counters();
     for writes in WRITES {
         assert_eq!(counters.requests(writes), 0, "{writes}");
     }
-    assert_eq!(self::in_cloud(&scene.cloud), in_cloud);
+    assert_eq!(self::in_cloud(&scene.0.cloud), in_cloud);
     let (mut objects, events) = scene.written().await;
     objects.retain(|(name, _)| name != "late");
     assert_eq!((objects, events), before);

@@ -28,10 +28,10 @@ const WATCHFUL: [&str; 4] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_says_what_it_waits_for_and_when_it_is_tried_again() {
     let scene = Scene::new(&WATCHFUL).await;
-    scene.cloud.add_numbered_machines("known", 2);
-    scene.cloud.set_state(["vm-2"], MachineState::Stopped);
+    scene.site.cloud.add_numbered_machines("known", 2);
+    scene.site.cloud.set_state(["vm-2"], MachineState::Stopped);
     let node = |name: &str, id: &str| NodeBuilder::new(name).provider_id(id).initialised();
-    let create = async |node: NodeBuilder| node.create(&scene.client).await.unwrap();
+    let create = async |node: NodeBuilder| node.create(&scene.site.client).await.unwrap();
     create(NodeBuilder::new("unknown")).await;
     create(node("known-0", "sim://vm-1")).await;
     create(node("stopped", "sim://vm-2").ready(None)).await;
@@ -72,7 +72,7 @@ async fn a_node_says_what_it_waits_for_and_when_it_is_tried_again() {
     scene.until_said("node outside", &outside).await;
 
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/hold"] } }));
-    let nodes = Api::<Node>::all(scene.client.clone());
+    let nodes = Api::<Node>::all(scene.site.client.clone());
     nodes.patch("known-0", &PatchParams::default(), &held).await.unwrap();
     nodes.delete("known-0", &DeleteParams::default()).await.unwrap();
     let dying = ["is being deleted and goes when its finalizers do: example.com/hold."];
@@ -98,7 +98,7 @@ async fn a_node_that_the_brake_holds_says_so() {
             .provider_id(&format!("sim://vm-9{number}"))
             .initialised()
             .ready(None);
-        node.create(&scene.client).await.unwrap();
+        node.create(&scene.site.client).await.unwrap();
     }
     let held = ["held by the deletion brake: 3 Nodes seem gone and 0 were deleted, 1 may go."];
     scene.until_said("node gone-2", &held).await;
@@ -107,13 +107,13 @@ async fn a_node_that_the_brake_holds_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_route_fails_says_why_and_a_route_that_stays_too_long_is_told() {
     let scene = Scene::new(&WATCHFUL).await;
-    scene.cloud.add_numbered_machines("node", 1);
+    scene.site.cloud.add_numbered_machines("node", 1);
     let refused = Fault::status(403).on(Operation::ChangeRoutes);
-    scene.cloud.set_faults([refused.clone()]);
+    scene.site.cloud.set_faults([refused.clone()]);
     let node = NodeBuilder::new("node-0")
         .provider_id("sim://vm-1")
         .pod_cidr("10.244.1.0/24");
-    node.initialised().create(&scene.client).await.unwrap();
+    node.initialised().create(&scene.site.client).await.unwrap();
     let lacks = [
         "lacks a route for its Pods (10.244.1.0/24). The route to 10.244.1.0/24 could not be created (1 try).",
         "Last answer of the provider: denied: ",
@@ -121,26 +121,29 @@ async fn a_node_whose_route_fails_says_why_and_a_route_that_stays_too_long_is_to
     ];
     scene.until_said("node node-0", &lacks).await;
 
-    scene.cloud.set_faults([Fault::status(500).on(Operation::ListRoutes)]);
+    scene
+        .site
+        .cloud
+        .set_faults([Fault::status(500).on(Operation::ListRoutes)]);
     let unlisted = [
         "The routes of the cloud could not be listed: unavailable: ",
         "Next try in",
     ];
     scene.until_said("node node-0", &unlisted).await;
 
-    scene.cloud.set_faults([]);
+    scene.site.cloud.set_faults([]);
     // Another range: the refused one is tried no sooner than in minutes.
-    let nodes = Api::<Node>::all(scene.client.clone());
+    let nodes = Api::<Node>::all(scene.site.client.clone());
     nodes.delete("node-0", &DeleteParams::default()).await.unwrap();
     let node = NodeBuilder::new("node-0")
         .provider_id("sim://vm-1")
         .pod_cidr("10.244.2.0/24");
-    node.initialised().create(&scene.client).await.unwrap();
+    node.initialised().create(&scene.site.client).await.unwrap();
     scene
         .until_said("node node-0", &["has all its routes (10.244.2.0/24)."])
         .await;
 
-    scene.cloud.set_faults([refused]);
+    scene.site.cloud.set_faults([refused]);
     nodes.delete("node-0", &DeleteParams::default()).await.unwrap();
     let told = |event: &Event| {
         let message = event.message.as_deref().unwrap_or_default();
@@ -154,11 +157,11 @@ async fn a_node_whose_route_fails_says_why_and_a_route_that_stays_too_long_is_to
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
     let scene = Scene::new(&WATCHFUL).await;
-    scene.cloud.add_numbered_machines("node", 1);
-    scene.cloud.set_balancer_build_time(Duration::from_secs(3600));
+    scene.site.cloud.add_numbered_machines("node", 1);
+    scene.site.cloud.set_balancer_build_time(Duration::from_secs(3600));
     let node = NodeBuilder::new("node-0").provider_id("sim://vm-1").initialised();
-    node.create(&scene.client).await.unwrap();
-    let create = async |service: ServiceBuilder| service.create(&scene.client).await.unwrap();
+    node.create(&scene.site.client).await.unwrap();
+    let create = async |service: ServiceBuilder| service.create(&scene.site.client).await.unwrap();
 
     let other = |spec: &mut k8s_openapi::api::core::v1::ServiceSpec| {
         spec.load_balancer_class = Some("example.com/other".into());
@@ -175,6 +178,7 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
         .await;
 
     scene
+        .site
         .cloud
         .set_faults([Fault::slow_down(2).on(Operation::CreateLoadBalancer)]);
     create(ServiceBuilder::new("limited")).await;
@@ -186,6 +190,7 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
     scene.until_said("service default/limited", &limited).await;
 
     scene
+        .site
         .cloud
         .set_faults([Fault::status(403).on(Operation::CreateLoadBalancer)]);
     create(ServiceBuilder::new("refused")).await;
@@ -196,7 +201,7 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
     ];
     scene.until_said("service default/refused", &refused).await;
 
-    scene.cloud.set_faults([]);
+    scene.site.cloud.set_faults([]);
     create(ServiceBuilder::new("web")).await;
     let waits = [
         "Service default/web waits for the cloud since",
@@ -204,7 +209,7 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
         "[service-lb-controller]",
     ];
     scene.until_said("service default/web", &waits).await;
-    scene.cloud.finish_load_balancers();
+    scene.site.cloud.finish_load_balancers();
     scene
         .until_said(
             "service default/web",
@@ -213,9 +218,10 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
         .await;
 
     scene
+        .site
         .cloud
         .set_faults([Fault::status(500).on(Operation::DeleteLoadBalancer)]);
-    let services = Api::<Service>::default_namespaced(scene.client.clone());
+    let services = Api::<Service>::default_namespaced(scene.site.client.clone());
     services.delete("web", &DeleteParams::default()).await.unwrap();
     let dying = [
         "is being deleted; its load balancer goes first since",
@@ -234,14 +240,14 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_the_cloud_sends_back_is_shown_nowhere() {
     let scene = Scene::new(&WATCHFUL).await;
-    scene.cloud.set_faults([Fault::new(FaultKind::Echo)]);
-    NodeBuilder::new("new").create(&scene.client).await.unwrap();
+    scene.site.cloud.set_faults([Fault::new(FaultKind::Echo)]);
+    NodeBuilder::new("new").create(&scene.site.client).await.unwrap();
     let gone = NodeBuilder::new("gone")
         .provider_id("sim://vm-9")
         .initialised()
         .ready(None);
-    gone.pod_cidr("10.244.1.0/24").create(&scene.client).await.unwrap();
-    ServiceBuilder::new("web").create(&scene.client).await.unwrap();
+    gone.pod_cidr("10.244.1.0/24").create(&scene.site.client).await.unwrap();
+    ServiceBuilder::new("web").create(&scene.site.client).await.unwrap();
 
     // The same words reach everybody: Nodes one by one, Services, the list of routes, Events, the log.
     for object in ["node new", "node gone", "service default/web"] {
@@ -257,7 +263,7 @@ async fn a_secret_that_the_cloud_sends_back_is_shown_nowhere() {
         let (_, out, err) = scene.explain(object);
         shown.extend([out, err]);
     }
-    let events = Api::<Event>::all(scene.client.clone());
+    let events = Api::<Event>::all(scene.site.client.clone());
     for event in events.list(&ListParams::default()).await.unwrap() {
         shown.push(serde_json::to_string(&event).unwrap());
     }
@@ -274,7 +280,7 @@ async fn a_secret_that_the_cloud_sends_back_is_shown_nowhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_get_json_from_the_command_and_from_the_page() {
     let scene = Scene::new(&WATCHFUL).await;
-    NodeBuilder::new("unknown").create(&scene.client).await.unwrap();
+    NodeBuilder::new("unknown").create(&scene.site.client).await.unwrap();
     scene
         .until_said("node unknown", &["waits to be initialised since"])
         .await;
@@ -293,7 +299,7 @@ async fn programs_get_json_from_the_command_and_from_the_page() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_crashed_is_told_with_its_last_words() {
     let scene = Scene::with_guest("panics", &WATCHFUL).await;
-    NodeBuilder::new(TRIGGER).create(&scene.client).await.unwrap();
+    NodeBuilder::new(TRIGGER).create(&scene.site.client).await.unwrap();
     let crashed = [
         "waits to be initialised since",
         "crashed: it panicked or aborted; its last output: ",
@@ -306,8 +312,8 @@ async fn a_provider_that_crashed_is_told_with_its_last_words() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_process_the_api_server_and_its_events_are_told() {
     let mut scene = Scene::new(&WATCHFUL).await;
-    NodeBuilder::new("unknown").create(&scene.client).await.unwrap();
-    ServiceBuilder::new("web").create(&scene.client).await.unwrap();
+    NodeBuilder::new("unknown").create(&scene.site.client).await.unwrap();
+    ServiceBuilder::new("web").create(&scene.site.client).await.unwrap();
     let failing = |event: &Event| event.reason.as_deref() == Some("InitializationFailed");
     scene.until_event("unknown", failing).await;
     let ensured = |event: &Event| event.reason.as_deref() == Some("EnsuredLoadBalancer");

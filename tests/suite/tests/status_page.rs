@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use browser::Browser;
-use cloudwit_sim_cloud::{Fault, Operation, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Fault, Operation};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
-use kube::Client;
+use cloudwit_test_support::deployment::TOKEN;
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -33,40 +33,16 @@ const FLAGS: [&str; 5] = [
 
 /// An API server, a cloud, and a process that leads.
 struct Scene {
-    client: Client,
-    cloud: SimCloud,
+    site: Site,
     url: String,
-    deployment: Deployment,
     process: Child,
-    _server: ApiServer,
-    _folder: tempfile::TempDir,
 }
 
 impl Scene {
     async fn new() -> Self {
-        let (program, sim) = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim")))
-            .await
-            .unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: TOKEN.into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment = Deployment::new(&folder.path().join("run"), program.parent().unwrap(), &sim).unwrap();
-        let (process, url) = deployment
-            .start_cloudwit(server.kubeconfig(), &cloud.url(), &FLAGS)
-            .unwrap();
-        Self {
-            client: server.client(),
-            cloud,
-            url,
-            deployment,
-            process,
-            _server: server,
-            _folder: folder,
-        }
+        let site = Site::new().await.unwrap();
+        let (process, url) = site.start(&FLAGS).unwrap();
+        Self { site, url, process }
     }
 
     async fn get(&self, path: &str) -> Result<String, String> {
@@ -92,14 +68,14 @@ impl Scene {
 
     async fn node(&self, name: &str, id: &str, ready: bool) {
         let node = NodeBuilder::new(name).provider_id(id).ready(ready.then_some(true));
-        node.initialised().create(&self.client).await.unwrap();
+        node.initialised().create(&self.site.client).await.unwrap();
     }
 
     /// A Node and a Service that have all they want.
     async fn settle(&self) {
-        self.cloud.add_numbered_machines("node", 1);
-        NodeBuilder::new("node-0").create(&self.client).await.unwrap();
-        ServiceBuilder::new("web").create(&self.client).await.unwrap();
+        self.site.cloud.add_numbered_machines("node", 1);
+        NodeBuilder::new("node-0").create(&self.site.client).await.unwrap();
+        ServiceBuilder::new("web").create(&self.site.client).await.unwrap();
         let settled = |facts: &Value| {
             let done = |controller: usize| !facts["controllers"][controller]["lastDone"].is_null();
             facts["verdict"]["summary"] == "All well." && done(0) && done(2)
@@ -110,7 +86,7 @@ impl Scene {
     /// Everything that can be wrong at once.
     async fn trouble(&self) {
         let refused = ServiceBuilder::new("refused").annotation("sim.cloudwit.dev/scheme", HOSTILE);
-        refused.create(&self.client).await.unwrap();
+        refused.create(&self.site.client).await.unwrap();
         for number in 1..4 {
             self.node(&format!("gone-{number}"), &format!("sim://vm-9{number}"), false)
                 .await;
@@ -118,8 +94,9 @@ impl Scene {
         // It can be given out by no cloud, and everybody who may create Nodes can write it.
         self.node("gone-4", &format!("sim://{HOSTILE}"), false).await;
         self.node("stranger", "sim://vm-77", true).await;
-        NodeBuilder::new("unknown").create(&self.client).await.unwrap();
-        self.cloud
+        NodeBuilder::new("unknown").create(&self.site.client).await.unwrap();
+        self.site
+            .cloud
             .set_faults([Fault::slow_down(290).on(Operation::CreateLoadBalancer).times(1)]);
         self.until("the brake is engaged and the Service is refused", |facts| {
             let services = &facts["waiting"]["services"]["shown"];
@@ -132,12 +109,12 @@ impl Scene {
             refused && braked && unknown
         })
         .await;
-        ServiceBuilder::new("paused").create(&self.client).await.unwrap();
+        ServiceBuilder::new("paused").create(&self.site.client).await.unwrap();
         self.until("the cloud has asked for a pause", |facts| {
             !facts["apiHosts"][0]["pausedUntil"].is_null()
         })
         .await;
-        let component = self.deployment.folder().join("providers/sim.wasm");
+        let component = self.site.deployment.folder().join("providers/sim.wasm");
         std::fs::write(component, "no component").unwrap();
         self.until("the new component is refused", |facts| {
             facts["providers"][0]["lastSwap"]["refused"] == true

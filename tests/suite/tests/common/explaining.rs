@@ -1,16 +1,15 @@
 //! A running Cloudwit, and the command that asks it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{eventually, guests};
 use k8s_openapi::api::core::v1::Event;
+use kube::Api;
 use kube::api::ListParams;
-use kube::{Api, Client};
 
 pub const SOON: Duration = Duration::from_secs(60);
 
@@ -20,50 +19,30 @@ pub const NO_CLOUDWIT: i32 = 4;
 
 /// An API server, a cloud and a process between them.
 pub struct Scene {
-    pub client: Client,
-    pub cloud: SimCloud,
-    program: PathBuf,
+    pub site: Site,
     address: String,
     process: Option<Child>,
-    server: ApiServer,
-    _folder: tempfile::TempDir,
 }
 
 impl Scene {
     /// With the provider `sim`.
     pub async fn new(flags: &[&str]) -> Self {
-        let sim = tokio::task::spawn_blocking(|| guests::provider("sim")).await.unwrap();
-        Self::with(&sim, flags, |deployment| deployment).await
+        Self::on(Site::new().await.unwrap(), flags).await
     }
 
     /// With a test guest under the name `sim`.
     pub async fn with_guest(name: &'static str, flags: &[&str]) -> Self {
-        let guest = tokio::task::spawn_blocking(|| guests::test_guest(name)).await.unwrap();
-        Self::with(&guest, flags, Deployment::bare).await
+        let mut site = Site::with(move || guests::test_guest(name)).await.unwrap();
+        site.deployment = site.deployment.bare();
+        Self::on(site, flags).await
     }
 
-    async fn with(component: &Path, flags: &[&str], change: impl Fn(Deployment) -> Deployment) -> Self {
-        let program = tokio::task::spawn_blocking(programs::cloudwit).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: TOKEN.into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment = Deployment::new(&folder.path().join("run"), program.parent().unwrap(), component);
-        let deployment = change(deployment.unwrap());
-        let (process, url) = deployment
-            .start_cloudwit(server.kubeconfig(), &cloud.url(), flags)
-            .unwrap();
+    async fn on(site: Site, flags: &[&str]) -> Self {
+        let (process, url) = site.start(flags).unwrap();
         let scene = Self {
-            client: server.client(),
-            cloud,
-            program,
+            site,
             address: url.trim_start_matches("http://").to_owned(),
             process: Some(process),
-            server,
-            _folder: folder,
         };
         eventually(SOON, "the process knows the cluster", || async {
             let (code, _, err) = scene.explain("node nobody");
@@ -84,14 +63,14 @@ impl Scene {
 
     /// `cloudwit explain` with these arguments: exit code and both outputs.
     pub fn explain(&self, arguments: &str) -> (i32, String, String) {
-        let (address, kubeconfig) = (&self.address, self.server.kubeconfig().display());
+        let (address, kubeconfig) = (&self.address, self.site.server.kubeconfig().display());
         let ours = [
             "explain".to_owned(),
             format!("--admin-address={address}"),
             format!("--kubeconfig={kubeconfig}"),
         ];
         run(
-            &self.program,
+            &self.site.program,
             ours.iter().map(String::as_str).chain(arguments.split(' ')),
         )
     }
@@ -122,7 +101,7 @@ impl Scene {
     /// Waits for an Event about an object of this name.
     pub async fn until_event(&self, name: &str, wanted: impl Fn(&Event) -> bool) {
         let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
-        let api = Api::<Event>::default_namespaced(self.client.clone());
+        let api = Api::<Event>::default_namespaced(self.site.client.clone());
         eventually(SOON, name, || async {
             let events = api.list(&about).await.unwrap().items;
             match events.iter().any(&wanted) {

@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 
 /// Objects that are written at the same time; more do not make the API server faster.
@@ -24,50 +22,29 @@ pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A cluster and a cloud, and what is needed to start Cloudwit between them.
 pub struct Fleet {
-    pub client: Client,
-    pub cloud: SimCloud,
-    server: ApiServer,
-    deployment: Deployment,
-    _folder: tempfile::TempDir,
+    pub site: Site,
 }
 
 impl Fleet {
     /// An empty cluster and an empty cloud.
     pub async fn new() -> Self {
-        let build = || (programs::cloudwit(), guests::provider("sim"));
-        let (program, provider): (PathBuf, PathBuf) = tokio::task::spawn_blocking(build).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: TOKEN.into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment = Deployment::new(&folder.path().join("fleet"), program.parent().unwrap(), &provider).unwrap();
         Self {
-            client: server.client(),
-            cloud,
-            server,
-            deployment,
-            _folder: folder,
+            site: Site::new().await.unwrap(),
         }
     }
 
     /// Starts Cloudwit with these flags beside the usual ones.
     pub fn start(&self, flags: &[&str]) -> Process {
-        let started = self
-            .deployment
-            .start_cloudwit(self.server.kubeconfig(), &self.cloud.url(), flags);
-        let (child, pages) = started.unwrap();
+        let (child, pages) = self.site.start(flags).unwrap();
         Process { child, pages }
     }
 
     pub fn nodes(&self) -> Api<Node> {
-        Api::all(self.client.clone())
+        Api::all(self.site.client.clone())
     }
 
     pub fn services(&self) -> Api<Service> {
-        Api::default_namespaced(self.client.clone())
+        Api::default_namespaced(self.site.client.clone())
     }
 
     /// Registers these Nodes.
@@ -82,7 +59,8 @@ impl Fleet {
 
     /// Creates Services `web-0`, `web-1` and so on.
     pub async fn add_services(&self, count: usize) {
-        let creations = (0..count).map(|number| ServiceBuilder::new(&format!("web-{number}")).create(&self.client));
+        let creations =
+            (0..count).map(|number| ServiceBuilder::new(&format!("web-{number}")).create(&self.site.client));
         each(creations, |created| drop(created.unwrap())).await;
     }
 

@@ -134,7 +134,7 @@ fn initialised(mut node: Node, machine: &Machine) -> Node {
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_bounded_with_five_thousand_nodes_and_a_thousand_services() {
     let fleet = Fleet::new().await;
-    let machines = fleet.cloud.add_numbered_machines("node", NODES);
+    let machines = fleet.site.cloud.add_numbered_machines("node", NODES);
     let began = Instant::now();
     let nodes = machines.iter().enumerate().map(|(number, machine)| {
         let node = large_node(number);
@@ -168,7 +168,7 @@ async fn memory_is_bounded_with_five_thousand_nodes_and_a_thousand_services() {
         2.0 * JOINING as f64,
         "only to those that join"
     );
-    let balancers = fleet.cloud.load_balancers();
+    let balancers = fleet.site.cloud.load_balancers();
     assert_eq!(balancers.len(), SERVICES);
     assert!(balancers.iter().all(|balancer| balancer.spec.targets.len() == NODES));
     drop(balancers);
@@ -221,7 +221,10 @@ async fn delete_nodes(fleet: &Fleet, process: &Process) {
             .unwrap_or(false)
     })
     .await;
-    fleet.cloud.add_machines([NewMachine::named(format!("node-{NODES}"))]);
+    fleet
+        .site
+        .cloud
+        .add_machines([NewMachine::named(format!("node-{NODES}"))]);
     fleet.add_nodes([node(NODES).build()]).await;
     fleet.nodes_initialised(1).await;
     eventually(PATIENCE, "nothing is left to do", || async {
@@ -239,7 +242,7 @@ async fn delete_services(fleet: &Fleet) {
     each(deletions, |deleted| drop(deleted.unwrap())).await;
     fleet.services_ready(0).await;
     assert!(
-        fleet.cloud.load_balancers().is_empty(),
+        fleet.site.cloud.load_balancers().is_empty(),
         "a Service goes after its load balancer"
     );
 }

@@ -52,7 +52,7 @@ struct Cost {
 }
 
 async fn cost(fleet: &Fleet, process: &Process) -> Cost {
-    let (counters, metrics) = (fleet.cloud.counters(), process.metrics().await);
+    let (counters, metrics) = (fleet.site.cloud.counters(), process.metrics().await);
     Cost {
         balancer_requests: balancer_requests(&counters),
         route_changes: counters.requests(Operation::ChangeRoutes),
@@ -85,11 +85,11 @@ async fn flap(fleet: &Fleet) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_services_become_ready_and_a_minute_of_flapping_nodes_calls_no_load_balancer() {
     let fleet = Fleet::new().await;
-    fleet.cloud.add_numbered_machines("node", NODES);
+    fleet.site.cloud.add_numbered_machines("node", NODES);
     fleet.add_nodes((0..NODES).map(|number| node(number).build())).await;
     let process = fleet.start(&FLAGS);
     fleet.nodes_initialised(NODES).await;
-    let routes = || async { fleet.cloud.routes().len() == NODES };
+    let routes = || async { fleet.site.cloud.routes().len() == NODES };
     eventually(PATIENCE, "all Nodes have routes", routes).await;
 
     services_become_ready(&fleet, &process).await;
@@ -98,15 +98,15 @@ async fn five_hundred_services_become_ready_and_a_minute_of_flapping_nodes_calls
 }
 
 async fn services_become_ready(fleet: &Fleet, process: &Process) {
-    fleet.cloud.reset_counters();
+    fleet.site.cloud.reset_counters();
     let began = Instant::now();
     fleet.add_services(SERVICES).await;
     fleet.services_ready(SERVICES).await;
     let (time, cost) = (began.elapsed(), cost(fleet, process).await);
-    let balancers = fleet.cloud.load_balancers();
+    let balancers = fleet.site.cloud.load_balancers();
     assert_eq!(balancers.len(), SERVICES);
     assert!(balancers.iter().all(|balancer| balancer.spec.targets.len() == NODES));
-    let counters = fleet.cloud.counters();
+    let counters = fleet.site.cloud.counters();
     assert_eq!(counters.requests(Operation::CreateLoadBalancer), SERVICES as u64);
     assert_eq!(counters.requests(Operation::UpdateTargets), 0);
     assert_eq!(
@@ -128,11 +128,11 @@ async fn services_become_ready(fleet: &Fleet, process: &Process) {
 async fn flapping_costs_nothing(fleet: &Fleet, process: &Process) {
     let before = cost(fleet, process).await;
     let (lookups, began) = (
-        fleet.cloud.counters().requests(Operation::ListInstances),
+        fleet.site.cloud.counters().requests(Operation::ListInstances),
         Instant::now(),
     );
     let changes = flap(fleet).await;
-    let lookups = fleet.cloud.counters().requests(Operation::ListInstances) - lookups;
+    let lookups = fleet.site.cloud.counters().requests(Operation::ListInstances) - lookups;
     assert_eq!(cost(fleet, process).await, before, "after {changes} changes");
     let passes = began.elapsed().as_secs_f64() / MONITOR_PERIOD + 2.0;
     assert!(
@@ -148,12 +148,12 @@ async fn flapping_costs_nothing(fleet: &Fleet, process: &Process) {
 /// So that the nought above is no accident: the same Nodes, a change that matters.
 async fn a_real_change_costs_one_update_for_each_service(fleet: &Fleet, process: &Process) {
     let before = cost(fleet, process).await;
-    fleet.cloud.reset_counters();
+    fleet.site.cloud.reset_counters();
     let exclude =
         json!({ "metadata": { "labels": { "node.kubernetes.io/exclude-from-external-load-balancers": "" } } });
     fleet.patch_nodes(0..1, exclude).await;
     eventually(PATIENCE, "all load balancers have one Node less", || async {
-        let balancers = fleet.cloud.load_balancers();
+        let balancers = fleet.site.cloud.load_balancers();
         balancers
             .iter()
             .all(|balancer| balancer.spec.targets.len() == NODES - 1)
@@ -170,7 +170,7 @@ async fn a_real_change_costs_one_update_for_each_service(fleet: &Fleet, process:
     })
     .await;
     assert_eq!(updates().await, SERVICES as f64);
-    let counters = fleet.cloud.counters();
+    let counters = fleet.site.cloud.counters();
     for operation in BALANCER_OPERATIONS
         .into_iter()
         .filter(|operation| *operation != Operation::ListLoadBalancers)

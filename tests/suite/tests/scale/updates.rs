@@ -18,7 +18,7 @@ const LOOKUP_TIME: Duration = Duration::from_secs(2);
 async fn ten_thousand_updates_of_a_hundred_waiting_nodes_are_one_pending_entry_for_each() {
     let fleet = Fleet::new().await;
     fleet.add_nodes((0..WAITING).map(|number| node(number).build())).await;
-    fleet.cloud.set_latency(LOOKUP_TIME);
+    fleet.site.cloud.set_latency(LOOKUP_TIME);
     let process = fleet.start(&["--configure-cloud-routes=false"]);
     let nodes_asked = async || {
         process
@@ -60,8 +60,8 @@ async fn ten_thousand_updates_of_a_hundred_waiting_nodes_are_one_pending_entry_f
     .await;
     println!("{} updates in {time:.1?}: {asked} Nodes asked for", WAITING * UPDATES);
 
-    fleet.cloud.set_latency(Duration::ZERO);
-    fleet.cloud.add_numbered_machines("node", WAITING);
+    fleet.site.cloud.set_latency(Duration::ZERO);
+    fleet.site.cloud.add_numbered_machines("node", WAITING);
     fleet
         .patch_nodes(
             0..WAITING,

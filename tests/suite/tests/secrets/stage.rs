@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::settings;
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, port, programs};
-use k8s_openapi::api::core::v1::{Node, Service};
-use kube::{Api, Client};
+use cloudwit_test_support::site::{expose, is_exposed, is_initialised, join};
+use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
+use kube::Client;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -186,28 +185,18 @@ impl Stage {
     }
 
     pub async fn joins(&self, name: &str) {
-        self.cloud.add_machines([NewMachine::named(name)]);
-        let node = NodeBuilder::new(name).pod_cidr("10.244.1.0/24");
-        node.create(&self.client).await.unwrap();
+        join(&self.cloud, &self.client, name).await.unwrap();
     }
 
     pub async fn until_initialised(&self, name: &str) {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        self.until(&format!("{name} is initialised"), || async {
-            nodes.get(name).await.is_ok_and(|node| !is_uninitialised(&node))
-        })
-        .await;
+        self.until(&format!("{name} is initialised"), || is_initialised(&self.client, name))
+            .await;
     }
 
     pub async fn serves(&self, name: &str) {
-        ServiceBuilder::new(name).create(&self.client).await.unwrap();
-        let services: Api<Service> = Api::default_namespaced(self.client.clone());
-        self.until(&format!("{name} has an address"), || async {
-            let service = services.get(name).await.ok();
-            let ingress = service.and_then(|service| service.status?.load_balancer?.ingress);
-            ingress.is_some_and(|ingress| !ingress.is_empty())
-        })
-        .await;
+        expose(&self.client, name).await.unwrap();
+        self.until(&format!("{name} has an address"), || is_exposed(&self.client, name))
+            .await;
     }
 
     /// Waits until it holds; a failure shows the end of the log.

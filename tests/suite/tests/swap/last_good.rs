@@ -51,7 +51,7 @@ async fn guest(name: &'static str) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_says_why() {
-    let stack = Stack::start("last-good").await;
+    let stack = Stack::start().await;
     stack.initialises_a_node().await;
     let (sim, settings) = stack.configuration();
 

@@ -11,16 +11,16 @@ use crate::stack::{SOON, Stack, variant};
 
 /// How often that token was sent so far.
 fn sent(stack: &Stack, token: &str) -> u64 {
-    stack.cloud.token_uses().get(token).map_or(0, |used| used.requests)
+    stack.site.cloud.token_uses().get(token).map_or(0, |used| used.requests)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never_again() {
-    let stack = Stack::start("rotation").await;
+    let stack = Stack::start().await;
     stack.initialises_a_node().await;
     for number in 1..=5_u64 {
         let (old, new) = (format!("token-{}", number - 1), format!("token-{number}"));
-        stack.cloud.set_tokens([&old, &new]);
+        stack.site.cloud.set_tokens([&old, &new]);
         stack.secret.write(&[("token", new.as_bytes())]);
         stack.until_swaps("swapped", number).await;
         // Calls in flight end with the token they began with; the next look-ups come every second.
@@ -30,19 +30,12 @@ async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never
         })
         .await;
         let (last, seen) = (sent(&stack, &old), sent(&stack, &new));
-        stack.cloud.set_tokens([&new]);
+        stack.site.cloud.set_tokens([&new]);
         eventually(SOON, "more calls are made", || async { sent(&stack, &new) > seen + 5 }).await;
         assert_eq!(sent(&stack, &old), last, "the old token was used again");
         stack.initialises_a_node().await;
     }
-    let unauthorized: u64 = stack
-        .cloud
-        .counters()
-        .operations
-        .values()
-        .map(|count| count.unauthorized)
-        .sum();
-    assert_eq!(unauthorized, 0);
+    assert_eq!(stack.site.cloud.counters().unauthorized(), 0);
     let log = fs::read_to_string(stack.cloudwit.log()).unwrap();
     assert!(
         !log.contains("token-0") && !log.contains("token-5"),
@@ -52,7 +45,7 @@ async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vsphere_531_a_changed_cloud_config_is_taken_without_a_restart() {
-    let stack = Stack::start("config").await;
+    let stack = Stack::start().await;
     stack.initialises_a_node().await;
     let (sim, settings) = stack.configuration();
     // A region without machines: the Node that comes next is not found, which the old configuration would not say.
@@ -66,20 +59,20 @@ async fn vsphere_531_a_changed_cloud_config_is_taken_without_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vsphere_786_a_token_that_the_cloud_knows_only_later_is_taken_once_it_does() {
-    let stack = Stack::start("later").await;
+    let stack = Stack::start().await;
     stack.secret.write(&[("token", b"token-1")]);
     stack.until_swaps("probe", 1).await;
     stack.initialises_a_node().await;
-    stack.cloud.set_tokens(["token-0", "token-1"]);
+    stack.site.cloud.set_tokens(["token-0", "token-1"]);
     // Without any further change of the files.
     stack.until_swaps("swapped", 1).await;
-    stack.cloud.set_tokens(["token-1"]);
+    stack.site.cloud.set_tokens(["token-1"]);
     stack.initialises_a_node().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
-    let stack = Stack::start("plain").await;
+    let stack = Stack::start().await;
     let file = stack.components.path("sim.wasm");
     // A copy over the mount: a plain file in the place of the link.
     fs::remove_file(&file).unwrap();
@@ -104,13 +97,13 @@ async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn azure_604_a_secret_that_changes_is_a_provider_initialised_anew() {
-    let stack = Stack::start("anew").await;
-    let before = stack.cloud.counters().operations[&Operation::ListZones].requests;
-    stack.cloud.set_tokens(["token-0", "token-1"]);
+    let stack = Stack::start().await;
+    let before = stack.site.cloud.counters().operations[&Operation::ListZones].requests;
+    stack.site.cloud.set_tokens(["token-0", "token-1"]);
     stack.secret.write(&[("token", b"token-1")]);
     stack.until_swaps("swapped", 1).await;
     // The probe is the only one that asks for zones: it was made anew, with the new secret, before the switch.
-    let after = stack.cloud.counters().operations[&Operation::ListZones].requests;
+    let after = stack.site.cloud.counters().operations[&Operation::ListZones].requests;
     assert_eq!(after, before + 1);
     assert!(sent(&stack, "token-1") > 0);
     stack.until_event("ProviderSwapped", "sim").await;

@@ -4,16 +4,16 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{NewMachine, SimCloud};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, settings};
+use cloudwit_test_support::deployment::settings;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
+use cloudwit_test_support::site::Site;
+use cloudwit_test_support::{NodeBuilder, eventually};
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::mount::Mount;
 
@@ -22,8 +22,7 @@ pub const SOON: Duration = Duration::from_secs(60);
 
 /// Everything that runs.
 pub struct Stack {
-    pub server: ApiServer,
-    pub cloud: SimCloud,
+    pub site: Site,
     pub components: Mount,
     pub config: Mount,
     pub secret: Mount,
@@ -31,7 +30,6 @@ pub struct Stack {
     pub component: Vec<u8>,
     admin: String,
     nodes: AtomicUsize,
-    _folder: TempDir,
 }
 
 /// Look-ups of Nodes come every second, so that there are calls all the time.
@@ -43,24 +41,17 @@ const FLAGS: [&str; 3] = [
 
 impl Stack {
     /// Starts all of it; the first token is `token-0`.
-    pub async fn start(name: &str) -> Self {
-        let built = || (programs::cloudwit(), guests::provider("sim"));
-        let (program, provider) = tokio::task::spawn_blocking(built).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: "token-0".into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment = Deployment::new(&folder.path().join(name), program.parent().unwrap(), &provider).unwrap();
-        let at = |mount: &str| deployment.folder().join(mount);
-        let component = fs::read(&provider).unwrap();
+    pub async fn start() -> Self {
+        let mut site = Site::new().await.unwrap();
+        site.deployment = site.deployment.bare();
+        site.cloud.set_tokens(["token-0"]);
+        let at = |mount: &str| site.deployment.folder().join(mount);
+        let component = fs::read(at("providers/sim.wasm")).unwrap();
         fs::remove_dir_all(at("providers")).unwrap();
         let components = Mount::new(&at("providers"), &[("sim.wasm", &component)]);
         let secret = Mount::new(&at("secret"), &[("token", b"token-0")]);
         let config = Mount::new(&at("config"), &[]);
-        let (sim, yaml) = configuration(&cloud, &secret);
+        let (sim, yaml) = configuration(&site.cloud, &secret);
         config.write(&[("sim.json", sim.as_bytes()), ("settings.yaml", yaml.as_bytes())]);
         let mut flags = FLAGS.map(str::to_owned).to_vec();
         flags.push(format!("--cloud-config={}", config.path("sim.json").display()));
@@ -69,11 +60,9 @@ impl Stack {
             config.path("settings.yaml").display()
         ));
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let bare = deployment.clone().bare();
-        let (cloudwit, admin) = bare.start_cloudwit(server.kubeconfig(), &cloud.url(), &flags).unwrap();
+        let (cloudwit, admin) = site.start(&flags).unwrap();
         let stack = Self {
-            server,
-            cloud,
+            site,
             components,
             config,
             secret,
@@ -81,7 +70,6 @@ impl Stack {
             component,
             admin,
             nodes: AtomicUsize::new(0),
-            _folder: folder,
         };
         eventually(SOON, "the look after the start found nothing new", || async {
             stack.swaps("unchanged").await == Some(1)
@@ -92,7 +80,7 @@ impl Stack {
 
     /// The files of the configuration, as they were at the start: to be changed.
     pub fn configuration(&self) -> (String, String) {
-        configuration(&self.cloud, &self.secret)
+        configuration(&self.site.cloud, &self.secret)
     }
 
     /// Writes both files of the configuration.
@@ -135,8 +123,8 @@ impl Stack {
     /// A new machine and its Node, initialised: the provider works.
     pub async fn initialises_a_node(&self) {
         let name = format!("node-{}", self.nodes.fetch_add(1, Ordering::Relaxed));
-        self.cloud.add_machines([NewMachine::named(&name)]);
-        let client = self.server.client();
+        self.site.cloud.add_machines([NewMachine::named(&name)]);
+        let client = self.site.server.client();
         NodeBuilder::new(&name).create(&client).await.unwrap();
         let nodes: Api<Node> = Api::all(client);
         eventually(SOON, "the Node is initialised", || async {
@@ -147,7 +135,7 @@ impl Stack {
 
     /// The messages of all Events with this reason.
     pub async fn events(&self, reason: &str) -> Vec<String> {
-        let events: Api<Event> = Api::namespaced(self.server.client(), "kube-system");
+        let events: Api<Event> = Api::namespaced(self.site.server.client(), "kube-system");
         let events = events.list(&ListParams::default()).await.unwrap().items;
         let about = |event: &Event| event.involved_object.kind.as_deref() == Some("Lease");
         let events = events

@@ -58,7 +58,7 @@ async fn componentize_go_53_what_a_guest_writes_before_it_ends_is_told_whatever_
 #[tokio::test]
 async fn openstack_540_the_log_names_the_cause_and_the_node() {
     let stage = Ready::sim().await.start(&[]);
-    stage.cloud.set_faults([cloudwit_sim_cloud::Fault::status(403)]);
+    stage.site.cloud.set_faults([cloudwit_sim_cloud::Fault::status(403)]);
     stage.joins("trigger").await;
     let why = reason(&stage, "trigger").await;
     assert!(why.contains("403"), "{why}");

@@ -55,7 +55,7 @@ async fn whole_run(stage: &mut Stage) {
     stage.joins("node-1").await;
     stage.until_initialised("node-1").await;
     stage.serves("web").await;
-    stage.cloud.set_faults([
+    stage.site.cloud.set_faults([
         Fault::status(500).times(4),
         Fault::new(FaultKind::Cut).times(2),
         Fault::slow_down(1).times(1),
@@ -63,13 +63,13 @@ async fn whole_run(stage: &mut Stage) {
     stage.joins("node-2").await;
     stage.until_initialised("node-2").await;
     stage
-        .until("there are routes", || async { !stage.cloud.routes().is_empty() })
+        .until("there are routes", || async { !stage.site.cloud.routes().is_empty() })
         .await;
-    stage.server.stop().await.unwrap();
+    stage.site.server.stop().await.unwrap();
     stage
         .until("the loss is noticed", || async { stage.log().contains("watch") })
         .await;
-    stage.server.restart().await.unwrap();
+    stage.site.server.restart().await.unwrap();
     stage.joins("node-3").await;
     stage.until_initialised("node-3").await;
     stage.replace_component();
@@ -126,7 +126,7 @@ async fn every_line_of_a_whole_run_is_json_and_says_whose_work_it_is() {
 #[tokio::test]
 async fn a_line_of_text_names_controller_object_and_provider_too() {
     let stage = Ready::sim().await.start(&["-v=4"]);
-    stage.cloud.set_faults([Fault::status(403)]);
+    stage.site.cloud.set_faults([Fault::status(403)]);
     stage.joins("node-1").await;
     let why = || {
         stage

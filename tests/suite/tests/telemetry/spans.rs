@@ -123,7 +123,7 @@ async fn failures_are_errors_and_every_attribute_is_in_the_table_and_every_one_o
     stage.joins("node-1").await;
     stage.until_initialised("node-1").await;
     stage.serves("web").await;
-    stage.cloud.set_faults([
+    stage.site.cloud.set_faults([
         Fault::status(503).times(1),
         Fault::new(FaultKind::Cut).times(3),
         Fault::new(FaultKind::Echo),

@@ -6,36 +6,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
-use k8s_openapi::api::core::v1::{Event, Node, Service};
+use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::site::{Site, expose, is_exposed, is_initialised, join};
+use cloudwit_test_support::{eventually, guests};
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
 use kube::api::ListParams;
-use kube::{Api, Client};
-use tempfile::TempDir;
 
 pub const SOON: Duration = Duration::from_secs(60);
 
 /// Everything that runs.
 pub struct Stage {
-    pub server: ApiServer,
-    pub client: Client,
-    pub cloud: SimCloud,
+    pub site: Site,
     pub process: Child,
     admin: String,
-    deployment: Deployment,
-    folder: TempDir,
 }
 
 /// What stands before the process starts.
 pub struct Ready {
-    pub server: ApiServer,
-    pub client: Client,
-    pub cloud: SimCloud,
-    deployment: Deployment,
-    folder: TempDir,
+    pub site: Site,
 }
 
 impl Ready {
@@ -59,45 +49,26 @@ impl Ready {
         change: impl FnOnce(Deployment) -> Deployment,
         delay: u32,
     ) -> Self {
-        let built = move || (programs::cloudwit(), component());
-        let (program, component) = tokio::task::spawn_blocking(built).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let options = SimCloudOptions {
-            token: TOKEN.into(),
-            ..SimCloudOptions::default()
-        };
-        let cloud = SimCloud::start(options).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        wrap(&program, &folder.path().join("cloudwit"), delay);
-        let deployment = Deployment::new(&folder.path().join("run"), folder.path(), &component).unwrap();
-        Self {
-            client: server.client(),
-            server,
-            cloud,
-            deployment: change(deployment),
-            folder,
-        }
+        let mut site = Site::with(component).await.unwrap();
+        let programs = site.folder.path().join("programs");
+        fs::create_dir(&programs).unwrap();
+        wrap(&site.program, &programs.join("cloudwit"), delay);
+        site.deployment = change(site.deployment.programs_in(&programs));
+        Self { site }
     }
 
     /// Starts the process with these flags.
     pub fn start(self, flags: &[&str]) -> Stage {
-        let (process, admin) = self
-            .deployment
-            .start_cloudwit(self.server.kubeconfig(), &self.cloud.url(), flags)
-            .unwrap();
+        let (process, admin) = self.site.start(flags).unwrap();
         Stage {
-            server: self.server,
-            client: self.client,
-            cloud: self.cloud,
+            site: self.site,
             process,
             admin,
-            deployment: self.deployment,
-            folder: self.folder,
         }
     }
 
     pub async fn joins(&self, name: &str) {
-        joins(&self.cloud, &self.client, name).await;
+        join(&self.site.cloud, &self.site.client, name).await.unwrap();
     }
 }
 
@@ -109,15 +80,6 @@ fn wrap(program: &Path, script: &Path, delay: u32) {
     );
     fs::write(script, text).unwrap();
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-async fn joins(cloud: &SimCloud, client: &Client, name: &str) {
-    cloud.add_machines([NewMachine::named(name)]);
-    NodeBuilder::new(name)
-        .pod_cidr("10.244.1.0/24")
-        .create(client)
-        .await
-        .unwrap();
 }
 
 /// A further process.
@@ -153,27 +115,21 @@ async fn page(admin: &str, path: &str) -> String {
 impl Stage {
     /// A machine and its Node, as the kubelet registers it.
     pub async fn joins(&self, name: &str) {
-        joins(&self.cloud, &self.client, name).await;
+        join(&self.site.cloud, &self.site.client, name).await.unwrap();
     }
 
     pub async fn until_initialised(&self, name: &str) {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        self.until(&format!("{name} is initialised"), || async {
-            nodes.get(name).await.is_ok_and(|node| !is_uninitialised(&node))
-        })
-        .await;
+        let client = &self.site.client;
+        self.until(&format!("{name} is initialised"), || is_initialised(client, name))
+            .await;
     }
 
     /// A Service with its load balancer.
     pub async fn serves(&self, name: &str) {
-        ServiceBuilder::new(name).create(&self.client).await.unwrap();
-        let services: Api<Service> = Api::default_namespaced(self.client.clone());
-        self.until(&format!("{name} has an address"), || async {
-            let service = services.get(name).await.ok();
-            let balancer = service.and_then(|service| service.status?.load_balancer?.ingress);
-            balancer.is_some_and(|ingress| !ingress.is_empty())
-        })
-        .await;
+        let client = &self.site.client;
+        expose(client, name).await.unwrap();
+        self.until(&format!("{name} has an address"), || is_exposed(client, name))
+            .await;
     }
 
     /// Waits until it holds; a failure shows the end of the log.
@@ -198,7 +154,7 @@ impl Stage {
     /// The messages of the Events with this reason about objects of this name.
     pub async fn events(&self, name: &str, reason: &str) -> Vec<String> {
         let about = ListParams::default().fields(&format!("involvedObject.name={name},reason={reason}"));
-        let events: Api<Event> = Api::all(self.client.clone());
+        let events: Api<Event> = Api::all(self.site.client.clone());
         let found = events.list(&about).await.unwrap().items;
         found.into_iter().filter_map(|event| event.message).collect()
     }
@@ -210,17 +166,18 @@ impl Stage {
 
     /// Another process on the same cluster and cloud.
     pub fn replica(&self, flags: &[&str]) -> Replica {
-        let folder = self.folder.path().join("replica");
-        let component = self.deployment.folder().join("providers/sim.wasm");
-        let deployment = Deployment::new(&folder, self.folder.path(), &component).unwrap();
-        let started = deployment.start_cloudwit(self.server.kubeconfig(), &self.cloud.url(), flags);
+        let folder = self.site.folder.path().join("replica");
+        let component = self.site.deployment.folder().join("providers/sim.wasm");
+        let programs = self.site.folder.path().join("programs");
+        let deployment = Deployment::new(&folder, &programs, &component).unwrap();
+        let started = deployment.start_cloudwit(self.site.server.kubeconfig(), &self.site.cloud.url(), flags);
         let (process, admin) = started.unwrap();
         Replica { process, admin }
     }
 
     /// The same component with other bytes, as a new build of it would be.
     pub fn replace_component(&self) {
-        let file = self.deployment.folder().join("providers/sim.wasm");
+        let file = self.site.deployment.folder().join("providers/sim.wasm");
         let mut bytes = fs::read(&file).unwrap();
         // A custom section more.
         bytes.extend_from_slice(b"\0\x05\x03newX");
