@@ -17,20 +17,46 @@ use cloudwit_guest_sdk::config::parse_any;
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
+pub mod address_pairs;
 pub mod addresses;
+pub mod annotations;
 pub mod api;
 pub mod balancer_config;
+mod balancer_creation;
+mod balancer_deletion;
+pub mod balancer_names;
+pub mod balancer_plan;
+mod balancer_task;
+pub mod balancer_wait;
+pub mod balancer_wanted;
 pub mod catalog;
+pub mod change;
 pub mod config;
+mod floating_ips;
+pub mod go_duration;
 pub mod identity;
 mod instances;
 pub mod instances_plan;
+mod load_balancers;
+pub mod members;
+pub mod octavia;
+pub mod octavia_bodies;
+pub mod octavia_features;
+pub mod pattern;
 pub mod ports;
+mod probe;
+pub mod routers;
+mod routes;
+pub mod routes_plan;
 mod section;
+pub mod security_group_plan;
+mod security_groups;
 pub mod servers;
+pub mod sharing;
+pub mod subnet_filter;
 pub mod wire;
 
-use api::{Api, Endpoint};
+use api::Api;
 use config::Config;
 
 /// How all provider ids begin. It MUST NOT change: it is written into every Node.
@@ -77,12 +103,8 @@ impl Provider for OpenStack {
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        self.api
-            .get(Endpoint::Compute, "/servers")
-            .query("limit", "1")
-            .send()
-            .map(drop)
+        probe::probe(self)
     }
 }
 
-register_provider!(OpenStack: Instances);
+register_provider!(OpenStack: Instances, LoadBalancers, Routes);

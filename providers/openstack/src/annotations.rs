@@ -1,0 +1,471 @@
+//! What a Service asks for: its annotations over its class over the cloud config, read before anything is changed.
+//!
+//! The table is upstream's, and the one in README.md is printed from it.
+
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::balancer_config::{BalancerClass, BalancerConfig};
+use crate::config::given;
+use crate::go_duration;
+
+/// The load balancer's id, written back; or by hand, the load balancer to share.
+pub const BALANCER_ID: &str = "load-balancer-id";
+/// The load balancer's address, written back.
+pub const BALANCER_ADDRESS: &str = "load-balancer-address";
+/// Whether there is no floating IP.
+const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+
+/// A year in milliseconds, the most that Octavia takes for a timeout.
+const YEAR: i64 = 31_536_000_000;
+
+/// All annotations.
+pub const TABLE: Table = Table::new(
+    "loadbalancer.openstack.org/",
+    &[
+        Annotation::new(INTERNAL, "", "`true`: no floating IP. Default: config `internal-lb`"),
+        Annotation::new(
+            "class",
+            "",
+            "the `[LoadBalancerClass]` to take networks and subnets from",
+        ),
+        Annotation::new(
+            "floating-network-id",
+            "",
+            "network of the floating IP. Default: config, else the first external network with an IPv4 subnet",
+        ),
+        Annotation::new(
+            "floating-subnet",
+            "",
+            "subnets to try for the floating IP: a name, a glob, or `~` and a regular expression; `!` negates",
+        ),
+        Annotation::new("floating-subnet-id", "", "subnet of the floating IP"),
+        Annotation::new(
+            "floating-subnet-tags",
+            "",
+            "subnets to try: with one of these tags (`a,b`), with all (`&a,b`); `!` negates",
+        ),
+        Annotation::new(
+            "keep-floatingip",
+            "false",
+            "`true`: the floating IP outlives the Service",
+        ),
+        Annotation::new("network-id", "", "network of the virtual IP. Default: config"),
+        Annotation::new(
+            "subnet-id",
+            "",
+            "subnet of the virtual IP. Default: config; without a network too, that of the first Node",
+        ),
+        Annotation::new(
+            "member-subnet-id",
+            "",
+            "subnet of the members. Default: class, config, else that of the virtual IP",
+        ),
+        Annotation::new("port-id", "", "existing port for the virtual IP"),
+        Annotation::new(
+            "connection-limit",
+            "-1",
+            "connections at a time for each port; `-1` for no limit",
+        ),
+        Annotation::new(
+            "proxy-protocol",
+            "false",
+            "`true` or `v1`, `v2`: members get the PROXY protocol (TCP ports; not with OVN)",
+        ),
+        Annotation::new(
+            "x-forwarded-for",
+            "false",
+            "`true`: TCP ports speak HTTP and add `X-Forwarded-For`; excludes proxy-protocol",
+        ),
+        Annotation::new(
+            "lb-method",
+            "",
+            "`ROUND_ROBIN`, `LEAST_CONNECTIONS`, `SOURCE_IP` or `SOURCE_IP_PORT`. Default: config",
+        ),
+        Annotation::new(
+            "timeout-client-data",
+            "50000",
+            "milliseconds without data from the client",
+        ),
+        Annotation::new("timeout-member-connect", "5000", "milliseconds to connect to a member"),
+        Annotation::new(
+            "timeout-member-data",
+            "50000",
+            "milliseconds without data from the member",
+        ),
+        Annotation::new(
+            "timeout-tcp-inspect",
+            "0",
+            "milliseconds to wait for more TCP content to inspect",
+        ),
+        Annotation::new(
+            "enable-health-monitor",
+            "",
+            "whether members are checked. Default: config `create-monitor`",
+        ),
+        Annotation::new(
+            "health-monitor-delay",
+            "",
+            "seconds between checks. Default: config `monitor-delay`",
+        ),
+        Annotation::new(
+            "health-monitor-timeout",
+            "",
+            "seconds until a check fails. Default: config `monitor-timeout`",
+        ),
+        Annotation::new(
+            "health-monitor-max-retries",
+            "",
+            "good checks until a member is used, 1 to 10. Default: config",
+        ),
+        Annotation::new(
+            "health-monitor-max-retries-down",
+            "",
+            "bad checks until a member is not used, 1 to 10. Default: config",
+        ),
+        Annotation::new("flavor-id", "", "Octavia's flavor, when it is made. Default: config"),
+        Annotation::new(
+            "availability-zone",
+            "",
+            "Octavia's availability zone, when it is made. Default: config",
+        ),
+        Annotation::new(
+            "default-tls-container-ref",
+            "",
+            "URL of a Barbican container or secret: TCP ports end TLS. Default: config",
+        ),
+        Annotation::new("hostname", "", "published instead of the address"),
+        Annotation::new(
+            "node-selector",
+            "",
+            "labels of the Nodes that become members: `key=value,key`. Default: config",
+        ),
+        Annotation::new(
+            BALANCER_ID,
+            "",
+            "written back; set by hand, the load balancer to share with its owner",
+        ),
+        Annotation::new(BALANCER_ADDRESS, "", "written back"),
+    ],
+);
+
+/// Where floating IPs come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FloatingSource {
+    /// Network; looked for when there is none.
+    pub network_id: Option<String>,
+    /// One certain subnet.
+    pub subnet_id: Option<String>,
+    /// Pattern of subnet names.
+    pub subnet: Option<String>,
+    /// Tags of subnets.
+    pub subnet_tags: Option<String>,
+}
+
+/// Where the virtual IP is when the load balancer is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VipSource {
+    /// Port.
+    pub port_id: Option<String>,
+    /// Subnet.
+    pub subnet_id: Option<String>,
+    /// Network.
+    pub network_id: Option<String>,
+}
+
+/// How members are checked: seconds, seconds, times, times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checks {
+    /// Between checks.
+    pub delay: i64,
+    /// Until a check fails.
+    pub timeout: i64,
+    /// Good checks until a member is used.
+    pub max_retries: i64,
+    /// Bad checks until it is not.
+    pub max_retries_down: i64,
+}
+
+/// What a Service asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// No floating IP.
+    pub internal: bool,
+    /// Floating IP.
+    pub floating: FloatingSource,
+    /// It outlives the Service.
+    pub keep_floating_ip: bool,
+    /// Virtual IP.
+    pub vip: VipSource,
+    /// Subnet of the members.
+    pub member_subnet_id: Option<String>,
+    /// For each port; -1 for none.
+    pub connection_limit: i64,
+    /// `PROXY` or `PROXYV2`.
+    pub proxy_protocol: Option<&'static str>,
+    /// Speak HTTP and say for whom.
+    pub forwarded_for: bool,
+    /// `lb_algorithm`.
+    pub method: String,
+    /// client data, member connect, member data, TCP inspect; milliseconds.
+    pub timeouts: [i64; 4],
+    /// None: no monitors.
+    pub checks: Option<Checks>,
+    /// Octavia's flavor.
+    pub flavor_id: Option<String>,
+    /// Octavia's availability zone.
+    pub availability_zone: Option<String>,
+    /// Barbican URL.
+    pub tls_container: Option<String>,
+    /// Published instead of the address.
+    pub hostname: Option<String>,
+    /// Labels; an empty value stands for any.
+    pub node_selector: Vec<(String, String)>,
+    /// The load balancer by its id.
+    pub balancer_id: Option<String>,
+}
+
+/// Reads what the Service asks for.
+///
+/// # Errors
+/// `invalid` with every mistake.
+pub fn read(
+    service: &Service,
+    config: &BalancerConfig,
+    classes: &BTreeMap<String, BalancerClass>,
+) -> Result<Asked, Failure> {
+    let mut reader = TABLE.read(service);
+    let class = class(&mut reader, classes);
+    let asked = Asked {
+        internal: reader.boolean(INTERNAL).unwrap_or(config.internal_lb),
+        floating: floating(&mut reader, &class, config),
+        keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
+        vip: VipSource {
+            port_id: text(&mut reader, "port-id"),
+            subnet_id: owned(&class.subnet_id)
+                .or_else(|| text(&mut reader, "subnet-id"))
+                .or(owned(&config.subnet_id)),
+            network_id: owned(&class.network_id)
+                .or_else(|| text(&mut reader, "network-id"))
+                .or(owned(&config.network_id)),
+        },
+        member_subnet_id: text(&mut reader, "member-subnet-id")
+            .or(owned(&class.member_subnet_id))
+            .or(owned(&config.member_subnet_id)),
+        connection_limit: reader
+            .integer("connection-limit", -1..=i64::from(i32::MAX))
+            .unwrap_or(-1),
+        proxy_protocol: proxy_protocol(&mut reader, config),
+        forwarded_for: reader.boolean("x-forwarded-for").unwrap_or_default(),
+        method: method(&mut reader, config),
+        timeouts: [
+            "timeout-client-data",
+            "timeout-member-connect",
+            "timeout-member-data",
+            "timeout-tcp-inspect",
+        ]
+        .map(|key| reader.integer(key, 0..=YEAR).unwrap_or_default()),
+        checks: checks(&mut reader, config),
+        flavor_id: text(&mut reader, "flavor-id").or(owned(&config.flavor_id)),
+        availability_zone: text(&mut reader, "availability-zone").or(owned(&config.availability_zone)),
+        tls_container: tls_container(&mut reader, config),
+        hostname: text(&mut reader, "hostname"),
+        node_selector: node_selector(&mut reader, config),
+        balancer_id: text(&mut reader, BALANCER_ID),
+    };
+    if asked.forwarded_for && asked.proxy_protocol.is_some() {
+        reader.mistake("x-forwarded-for and proxy-protocol exclude each other: remove one of these annotations");
+    }
+    reader.finish()?;
+    Ok(asked)
+}
+
+/// What is needed to find and delete, mistakes or not.
+pub fn read_leniently(service: &Service) -> Asked {
+    let mut reader = TABLE.read(service);
+    let asked = Asked {
+        keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
+        balancer_id: text(&mut reader, BALANCER_ID),
+        hostname: text(&mut reader, "hostname"),
+        ..Asked::default()
+    };
+    // Whoever reads leniently does not want to hear of mistakes.
+    drop(reader.finish());
+    asked
+}
+
+fn text(reader: &mut Reader<'_>, key: &str) -> Option<String> {
+    reader.text(key).filter(|text| !text.is_empty()).map(String::from)
+}
+
+fn owned(value: &Option<String>) -> Option<String> {
+    given(value).map(String::from)
+}
+
+fn class(reader: &mut Reader<'_>, classes: &BTreeMap<String, BalancerClass>) -> BalancerClass {
+    let Some(name) = text(reader, "class") else {
+        return BalancerClass::default();
+    };
+    if let Some(class) = classes.get(&name) {
+        return class.clone();
+    }
+    let names: Vec<&str> = classes.keys().map(String::as_str).collect();
+    let allowed = match names.as_slice() {
+        [] => "the name of a [LoadBalancerClass] of the cloud config, which has none".into(),
+        names => [
+            "the name of a [LoadBalancerClass] of the cloud config: ",
+            &names.join(", "),
+        ]
+        .concat(),
+    };
+    reader.wrong("class", &allowed).unwrap_or_default()
+}
+
+/// Class over annotation over config; the three ways to name subnets are one choice.
+fn floating(reader: &mut Reader<'_>, class: &BalancerClass, config: &BalancerConfig) -> FloatingSource {
+    let network = text(reader, "floating-network-id");
+    let of_class = subnets(
+        &class.floating_subnet_id,
+        &class.floating_subnet,
+        &class.floating_subnet_tags,
+    );
+    let asked = FloatingSource {
+        network_id: None,
+        subnet_id: text(reader, "floating-subnet-id"),
+        subnet: text(reader, "floating-subnet"),
+        subnet_tags: text(reader, "floating-subnet-tags"),
+    };
+    let of_config = subnets(
+        &config.floating_subnet_id,
+        &config.floating_subnet,
+        &config.floating_subnet_tags,
+    );
+    let none = FloatingSource::default();
+    let chosen = [of_class, asked, of_config]
+        .into_iter()
+        .find(|source| *source != none)
+        .unwrap_or(none);
+    if let Some(wrong) = chosen
+        .subnet
+        .as_deref()
+        .and_then(|text| crate::subnet_filter::NameFilter::parse(text).err())
+    {
+        reader.mistake(["floating-subnet: ", &wrong].concat());
+    }
+    FloatingSource {
+        network_id: owned(&class.floating_network_id)
+            .or(network)
+            .or(owned(&config.floating_network_id)),
+        ..chosen
+    }
+}
+
+fn subnets(id: &Option<String>, name: &Option<String>, tags: &Option<String>) -> FloatingSource {
+    FloatingSource {
+        network_id: None,
+        subnet_id: owned(id),
+        subnet: owned(name),
+        subnet_tags: owned(tags),
+    }
+}
+
+fn proxy_protocol(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<&'static str> {
+    const V1: Option<&str> = Some("PROXY");
+    let words = [
+        ("false", None),
+        ("true", V1),
+        ("v1", V1),
+        ("v2", Some("PROXYV2")),
+        ("0", None),
+        ("1", V1),
+        ("f", None),
+        ("t", V1),
+    ];
+    let asked = reader.word("proxy-protocol", &words).flatten();
+    if asked.is_some() && is_ovn(config) {
+        reader.mistake("proxy-protocol: the provider OVN cannot do it; remove the annotation");
+    }
+    asked
+}
+
+/// Whether Octavia's provider is OVN, which does much less.
+pub fn is_ovn(config: &BalancerConfig) -> bool {
+    given(&config.lb_provider) == Some("ovn")
+}
+
+fn method(reader: &mut Reader<'_>, config: &BalancerConfig) -> String {
+    const METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
+    let asked = reader.word("lb-method", &METHODS.map(|method| (method, method)));
+    asked.or(given(&config.lb_method)).unwrap_or("ROUND_ROBIN").into()
+}
+
+fn checks(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<Checks> {
+    let seconds = |value: &Option<String>, default| given(value).and_then(go_duration::seconds).unwrap_or(default);
+    let times = |value: Option<u32>, default| value.map_or(default, i64::from);
+    let on = reader.boolean("enable-health-monitor").unwrap_or(config.create_monitor);
+    let checks = Checks {
+        delay: reader
+            .integer("health-monitor-delay", 1..=86_400)
+            .unwrap_or(seconds(&config.monitor_delay, 5)),
+        timeout: reader
+            .integer("health-monitor-timeout", 1..=86_400)
+            .unwrap_or(seconds(&config.monitor_timeout, 3)),
+        max_retries: reader
+            .integer("health-monitor-max-retries", 1..=10)
+            .unwrap_or(times(config.monitor_max_retries, 1)),
+        max_retries_down: reader
+            .integer("health-monitor-max-retries-down", 1..=10)
+            .unwrap_or(times(config.monitor_max_retries_down, 3)),
+    };
+    if on && checks.timeout > checks.delay {
+        reader.mistake(
+            "health-monitor-timeout is longer than health-monitor-delay: Octavia wants it the other way round",
+        );
+    }
+    on.then_some(checks)
+}
+
+fn tls_container(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<String> {
+    let container = text(reader, "default-tls-container-ref").or(owned(&config.default_tls_container_ref))?;
+    if barbican_path(&container).is_none() {
+        return reader.wrong(
+            "default-tls-container-ref",
+            "a URL of Barbican that ends in containers/ID or secrets/ID",
+        );
+    }
+    Some(container)
+}
+
+/// `containers/<id>` or `secrets/<id>` at the end of a reference to Barbican.
+pub fn barbican_path(reference: &str) -> Option<&str> {
+    ["containers/", "secrets/"].iter().find_map(|kind| {
+        let at = reference.rfind(kind)?;
+        let id = &reference[at + kind.len()..];
+        (!id.is_empty() && !id.contains('/')).then(|| &reference[at..])
+    })
+}
+
+fn node_selector(reader: &mut Reader<'_>, config: &BalancerConfig) -> Vec<(String, String)> {
+    let of_config = given(&config.node_selector)
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim_ascii);
+    let pairs = if reader.is_set("node-selector") {
+        reader.map("node-selector").unwrap_or_default()
+    } else {
+        of_config
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| entry.split_once('=').unwrap_or((entry, "")))
+            .collect()
+    };
+    pairs
+        .into_iter()
+        .map(|(key, value)| (key.trim_ascii().into(), value.trim_ascii().into()))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "annotations_tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+//! Making a load balancer: everything that could go wrong is looked at first, then one POST makes the whole of it.
+
+use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::annotations::{TABLE, VipSource, barbican_path};
+use crate::api::Endpoint;
+use crate::balancer_names;
+use crate::balancer_task::BalancerTask;
+use crate::balancer_wait::Wait;
+use crate::balancer_wanted::family;
+use crate::change::Change;
+use crate::config::given;
+use crate::floating_ips::recorded_address;
+use crate::load_balancers::in_error;
+use crate::members::{address, server_id};
+use crate::octavia::{LoadBalancer, Tree};
+use crate::octavia_bodies::{Frame, balancer as body};
+use crate::sharing::Claim;
+use crate::wire::Fields;
+
+impl BalancerTask<'_> {
+    /// Makes the load balancer. Octavia then needs time, so this is never a success.
+    pub(crate) fn create(&self, targets: &[Target]) -> Failure {
+        match self.try_create(targets) {
+            Ok(pending) => pending,
+            Err(failure) => failure,
+        }
+    }
+
+    fn try_create(&self, targets: &[Target]) -> Result<Failure, Failure> {
+        self.check_before()?;
+        let vip = self.vip(targets)?;
+        let mut wanted = self.wanted(targets, None)?;
+        wanted.member_subnet_id = wanted.member_subnet_id.or(vip.subnet_id.clone());
+        let frame = Frame {
+            description: balancer_names::description(&self.cluster, self.service),
+            provider: given(&self.config.lb_provider).unwrap_or("amphora").into(),
+            flavor_id: self.asked.flavor_id.clone().filter(|_| self.features.flavors),
+            availability_zone: self.asked.availability_zone.clone().filter(|_| self.features.zones),
+            vip,
+            vip_address: self.service.load_balancer_ip.clone().filter(|_| self.is_internal()),
+            tagged: self.features.tags,
+            whole: !self.config.provider_requires_serial_api_calls,
+        };
+        let change = Change::create(
+            "loadbalancers",
+            "loadbalancer",
+            body(&frame, &wanted),
+            "making the load balancer",
+        );
+        let answer = change.make(self.api)?;
+        let text = answer.as_ref().map(Response::text).unwrap_or_default();
+        let id = Json::parse(&text)
+            .and_then(|json| json.need_field("loadbalancer")?.need("id"))
+            .map_err(|wrong| {
+                Failure::unavailable(["making the load balancer: the answer cannot be read: ", &wrong].concat())
+            })?;
+        let made = LoadBalancer {
+            id,
+            status: "PENDING_CREATE".into(),
+            ..LoadBalancer::default()
+        };
+        Ok(Wait::after(&made.id, "").pending(&made))
+    }
+
+    /// Whatever a load balancer would later fail for, so that nothing is half made.
+    fn check_before(&self) -> Result<(), Failure> {
+        // A misspelt annotation could make public what was meant to be internal.
+        let unknown = TABLE.unknown(self.service);
+        if !unknown.is_empty() {
+            return Err(Failure::invalid(unknown.join("; ")));
+        }
+        if let Some(id) = &self.asked.balancer_id {
+            // Written back for one that served and was then deleted by somebody else: there will be a new one.
+            if recorded_address(self.service).is_none() {
+                let text = [
+                    "there is no load balancer ",
+                    id,
+                    ", which the annotation load-balancer-id names; remove the annotation",
+                ];
+                return Err(Failure::invalid(text.concat()));
+            }
+            let text = ["load balancer ", id, " was deleted by somebody else; a new one is made"].concat();
+            self.context
+                .service_event(EventKind::Warning, "LoadBalancerGone", &text);
+        }
+        self.check_certificate(&Tree::default())?;
+        self.check_floating_ip()
+    }
+
+    /// Whether Barbican has the certificate that no listener has yet.
+    pub(crate) fn check_certificate(&self, tree: &Tree) -> Result<(), Failure> {
+        let Some(container) = &self.asked.tls_container else {
+            return Ok(());
+        };
+        let store = given(&self.config.container_store).unwrap_or("barbican");
+        let used = tree
+            .listeners
+            .iter()
+            .any(|listener| listener.tls_container == *container);
+        let Some(path) = barbican_path(container).filter(|_| store == "barbican" && !used) else {
+            return Ok(());
+        };
+        let found = self
+            .api
+            .get(Endpoint::KeyManager, &["/v1/", path].concat())
+            .send_optional()?;
+        let gone = || Failure::invalid(["default-tls-container-ref: Barbican has no ", path].concat());
+        found.map(drop).ok_or_else(gone)
+    }
+
+    /// Where the virtual IP will be: what is asked for, else the subnet of the first Node.
+    fn vip(&self, targets: &[Target]) -> Result<VipSource, Failure> {
+        let asked = &self.asked.vip;
+        if asked.port_id.is_some() || asked.subnet_id.is_some() || asked.network_id.is_some() {
+            return Ok(asked.clone());
+        }
+        let family = family(self.service);
+        for target in targets {
+            let (Some(server), Some(address)) = (server_id(&target.node), address(&target.node, family)) else {
+                continue;
+            };
+            if let Some(subnet) = self.subnet_of(server, address)? {
+                return Ok(VipSource {
+                    subnet_id: Some(subnet),
+                    ..VipSource::default()
+                });
+            }
+        }
+        Err(Failure::unavailable(
+            "no Node has a port in a subnet for the virtual IP yet; wait for Nodes, or set subnet-id in the cloud config",
+        ))
+    }
+
+    /// The subnet of a server's address.
+    fn subnet_of(&self, server: &str, address: &str) -> Result<Option<String>, Failure> {
+        let call = self
+            .api
+            .get(Endpoint::Network, "/v2.0/ports")
+            .query("device_id", server);
+        let subnets = self.api.list(call, "ports", |port| {
+            let ips = port.items("fixed_ips").iter();
+            let mut subnets = ips.filter(|ip| ip.text("ip_address") == Some(address));
+            Ok(subnets.next().map(|ip| ip.text_or_empty("subnet_id")))
+        })?;
+        Ok(subnets.into_iter().flatten().next())
+    }
+
+    /// One that could not be built is removed, so that the next call makes another. One that has served, or serves others, stays.
+    pub(crate) fn broken(&self, balancer: &LoadBalancer, claim: &Claim) -> Failure {
+        let fresh = claim.owner && claim.takes_it_along(balancer) && recorded_address(self.service).is_none();
+        if !fresh {
+            return in_error(balancer);
+        }
+        let path = [&balancer.id, "?cascade=true"].concat();
+        let removed = self.remove_floating_ip(balancer).and_then(|()| {
+            self.change(Change::delete(
+                "loadbalancers",
+                &path,
+                "removing the load balancer in ERROR",
+            ))
+        });
+        match removed {
+            Ok(()) => {
+                let text = [
+                    "load balancer ",
+                    &balancer.id,
+                    " could not be built (ERROR) and is removed; another one will be made",
+                ];
+                Failure::unavailable(text.concat())
+            }
+            Err(failure) => failure,
+        }
+    }
+}

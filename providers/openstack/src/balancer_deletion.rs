@@ -1,0 +1,103 @@
+//! Deleting what a Service has: its floating IP, its load balancer or its part of a shared one, its security group.
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::annotations::{BALANCER_ADDRESS, BALANCER_ID, TABLE};
+use crate::balancer_plan::next_removal;
+use crate::balancer_task::BalancerTask;
+use crate::balancer_wait::Wait;
+use crate::change::Change;
+use crate::load_balancers::{in_error, waiting_on};
+use crate::octavia::{LoadBalancer, Phase};
+use crate::sharing::Claim;
+
+impl BalancerTask<'_> {
+    /// Deletes everything. Success once nothing is left.
+    pub(crate) fn delete(&self, wait: Option<Wait>) -> Result<Vec<AnnotationChange>, Failure> {
+        let found = match self.find(wait.as_ref())? {
+            Some(found) => Some(found),
+            // One that is being deleted is waited for.
+            None => self.single(self.named()?)?,
+        };
+        let stays = match found {
+            None => {
+                self.remove_orphan()?;
+                false
+            }
+            Some(balancer) => {
+                self.leave(balancer, wait)?;
+                true
+            }
+        };
+        self.remove_security_group()?;
+        // The id of a load balancer that stays was written by a person who wants to share it.
+        let keys = [(BALANCER_ID, !stays), (BALANCER_ADDRESS, true)];
+        let keys = keys
+            .into_iter()
+            .filter(|(_, removed)| *removed)
+            .map(|(key, _)| TABLE.key(key));
+        Ok(keys
+            .filter(|key| self.service.annotation(key).is_some())
+            .map(AnnotationChange::remove)
+            .collect())
+    }
+
+    /// Deletes the load balancer, which ends in `pending`, or takes this Service's part off one that others use.
+    fn leave(&self, balancer: LoadBalancer, wait: Option<Wait>) -> Result<(), Failure> {
+        if !matches!(balancer.phase(), Phase::Active | Phase::Error) {
+            return Err(waiting_on(&balancer, wait));
+        }
+        let claim = self.claim(&balancer);
+        let _lock = self.lock(&balancer)?;
+        if claim.takes_it_along(&balancer) && (claim.owner || claim.holds(&balancer.tags)) {
+            return self.delete_balancer(balancer, &claim, wait.as_ref());
+        }
+        self.empty(balancer, &claim, false, wait.as_ref()).map(drop)
+    }
+
+    fn delete_balancer(&self, balancer: LoadBalancer, claim: &Claim, wait: Option<&Wait>) -> Result<(), Failure> {
+        self.remove_floating_ip(&balancer)?;
+        let cascade = self.config.cascade_delete.unwrap_or(true);
+        let balancer = if cascade {
+            balancer
+        } else {
+            self.empty(balancer, claim, true, wait)?
+        };
+        let path = if cascade {
+            [&balancer.id, "?cascade=true"].concat()
+        } else {
+            balancer.id.clone()
+        };
+        let change = Change::delete("loadbalancers", &path, "deleting the load balancer");
+        match self.change(change) {
+            Err(Failure::Conflict(text)) if text.contains("immutable") => {
+                return Err(waiting_on(&balancer, None).context(&text));
+            }
+            result => result?,
+        }
+        match self.octavia.load_balancer(&balancer.id)? {
+            None => Ok(()),
+            Some(now) => Err(waiting_on(&now, None)),
+        }
+    }
+
+    /// Takes away this Service's listeners and its tag, or all listeners and pools.
+    fn empty(
+        &self,
+        mut balancer: LoadBalancer,
+        claim: &Claim,
+        all: bool,
+        wait: Option<&Wait>,
+    ) -> Result<LoadBalancer, Failure> {
+        loop {
+            let tree = self.octavia.tree(&balancer.id)?;
+            let Some(change) = next_removal(claim, &balancer, &tree, all) else {
+                return Ok(balancer);
+            };
+            if balancer.phase() == Phase::Error {
+                return Err(in_error(&balancer));
+            }
+            balancer = self.step(change, &balancer, wait)?;
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What one call for a Service's load balancer works with: what the Service asks for, the ways to the cloud, and how its load balancer is
+//! found there.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::names::default_load_balancer_name;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::{Keep, Lock};
+
+use crate::OpenStack;
+use crate::annotations::{Asked, is_ovn};
+use crate::api::Api;
+use crate::balancer_config::BalancerConfig;
+use crate::balancer_names;
+use crate::balancer_wait::Wait;
+use crate::change::Change;
+use crate::floating_ips::recorded_address;
+use crate::octavia::{LoadBalancer, Octavia, Phase};
+use crate::octavia_features::Features;
+use crate::sharing::Claim;
+
+/// How long Octavia's version is believed. It changes when the cloud is upgraded.
+const VERSION_KEPT: Duration = Duration::from_secs(3600);
+
+/// One call.
+#[derive(Debug)]
+pub struct BalancerTask<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) octavia: Octavia<'a>,
+    pub(crate) context: Context,
+    pub(crate) config: &'a BalancerConfig,
+    pub(crate) service: &'a Service,
+    pub(crate) cluster: String,
+    /// Of the load balancer.
+    pub(crate) name: String,
+    pub(crate) asked: Asked,
+    pub(crate) features: Features,
+    pub(crate) ovn: bool,
+}
+
+impl<'a> BalancerTask<'a> {
+    /// For this Service and what it asks for.
+    pub(crate) fn new(cloud: &'a OpenStack, service: &'a Service, asked: Asked) -> Result<Self, Failure> {
+        let cluster = cloud.context.cluster().name;
+        let config = &cloud.config.loadbalancer;
+        let octavia = Octavia(&cloud.api);
+        let version = cloud.context.state().get_or_make(
+            "octavia-version",
+            Keep::at_most(VERSION_KEPT),
+            Duration::from_secs(5),
+            || octavia.version().map(|(major, minor)| vec![major, minor]),
+        )?;
+        let version = (
+            version.first().copied().unwrap_or_default(),
+            version.get(1).copied().unwrap_or_default(),
+        );
+        Ok(Self {
+            api: &cloud.api,
+            octavia,
+            context: cloud.context,
+            config,
+            service,
+            name: balancer_names::balancer(&cluster, service),
+            cluster,
+            asked,
+            features: Features::of(version, is_ovn(config)),
+            ovn: is_ovn(config),
+        })
+    }
+
+    /// Makes a change.
+    pub(crate) fn change(&self, change: Change) -> Result<(), Failure> {
+        change.make(self.api).map(drop)
+    }
+
+    /// What the Service is to this load balancer.
+    pub(crate) fn claim(&self, balancer: &LoadBalancer) -> Claim {
+        Claim::new(
+            &self.name,
+            self.service,
+            balancer,
+            recorded_address(self.service).is_some(),
+        )
+    }
+
+    /// The load balancer that is waited for, else the one that the annotation names, else the one of the right name. One that is being
+    /// deleted is found by its id only.
+    pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<LoadBalancer>, Failure> {
+        let waited_for = wait.map(|wait| &wait.balancer);
+        for id in [waited_for, self.asked.balancer_id.as_ref()].into_iter().flatten() {
+            if let Some(found) = self.octavia.load_balancer(id)? {
+                return Ok(Some(found));
+            }
+        }
+        let mut found = self.named()?;
+        found.retain(|balancer| balancer.phase() != Phase::PendingDelete);
+        self.single(found)
+    }
+
+    /// All of the right name, or of the name that upstream gave long ago.
+    pub(crate) fn named(&self) -> Result<Vec<LoadBalancer>, Failure> {
+        let named = self.octavia.named(&self.name)?;
+        if !named.is_empty() {
+            return Ok(named);
+        }
+        self.octavia.named(&default_load_balancer_name(&self.service.uid))
+    }
+
+    pub(crate) fn single(&self, mut found: Vec<LoadBalancer>) -> Result<Option<LoadBalancer>, Failure> {
+        if found.len() > 1 {
+            let ids: Vec<&str> = found.iter().map(|balancer| balancer.id.as_str()).collect();
+            let text = [
+                "there are several load balancers of the name ",
+                &self.name,
+                ": ",
+                &ids.join(", "),
+                "; delete all but one",
+            ];
+            return Err(Failure::conflict(text.concat()));
+        }
+        Ok(found.pop())
+    }
+
+    /// Keeps other Services that share the load balancer from changing its tags at the same time.
+    pub(crate) fn lock(&self, balancer: &LoadBalancer) -> Result<Lock, Failure> {
+        let lock = self
+            .context
+            .state()
+            .lock(&["load-balancer/", &balancer.id].concat(), Duration::from_secs(10));
+        lock.ok_or_else(|| {
+            let text = ["load balancer ", &balancer.id, " is being changed for another Service"].concat();
+            Failure::pending(Duration::from_secs(1), "", text)
+        })
+    }
+
+    /// Makes a change below a load balancer; gives it as it is then, if it can be changed on.
+    pub(crate) fn step(
+        &self,
+        change: Change,
+        balancer: &LoadBalancer,
+        wait: Option<&Wait>,
+    ) -> Result<LoadBalancer, Failure> {
+        let text = change.to_string();
+        if wait.is_some_and(|wait| wait.balancer == balancer.id && wait.has_made(&text)) {
+            let text = [
+                "Octavia took a change of load balancer ",
+                &balancer.id,
+                " without effect: ",
+                &text,
+            ]
+            .concat();
+            return Err(Failure::unavailable(text));
+        }
+        match self.change(change) {
+            // Somebody was faster. What is to be done is found out anew.
+            Err(Failure::Conflict(text)) if text.contains("immutable") => {
+                return Err(Wait::after(&balancer.id, "").pending(balancer).context(&text));
+            }
+            result => result?,
+        }
+        let now = self.octavia.load_balancer(&balancer.id)?;
+        let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
+        match now.phase() {
+            Phase::Active => Ok(now),
+            _ => Err(Wait::after(&balancer.id, &text).pending(&now)),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Load balancers by Octavia.
+//!
+//! ```text
+//!   annotations.rs -> balancer_wanted.rs    what the Service wants
+//!   balancer_task.rs -> octavia.rs          what the cloud shows
+//!         both -> balancer_plan.rs          the next change
+//!         change.rs                         makes it; then Octavia works, and the call ends with `pending` (balancer_wait.rs)
+//!   floating_ips.rs, security_groups.rs     what is in Neutron, when the load balancer is right
+//! ```
+//!
+//! Nothing is remembered: each call finds out anew what is there and goes as far as it can.
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::OpenStack;
+use crate::annotations::{self, Asked, BALANCER_ADDRESS, BALANCER_ID, TABLE};
+use crate::balancer_names;
+use crate::balancer_plan::Plan;
+use crate::balancer_task::BalancerTask;
+use crate::balancer_wait::Wait;
+use crate::balancer_wanted::{Inputs, Wanted};
+use crate::config::given;
+use crate::floating_ips::recorded_address;
+use crate::members::selected;
+use crate::octavia::{LoadBalancer, Phase, Tree};
+use crate::sharing::{self, Claim};
+
+impl LoadBalancers for OpenStack {
+    fn name(cluster: &ClusterInfo, service: &Service) -> String {
+        balancer_names::balancer(&cluster.name, service)
+    }
+
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
+        self.balancers_enabled()?;
+        let asked = self
+            .asked(service)
+            .unwrap_or_else(|_| annotations::read_leniently(service));
+        let task = BalancerTask::new(self, service, asked)?;
+        let Some(balancer) = task.find(None)? else {
+            return Ok(None);
+        };
+        let claim = task.claim(&balancer);
+        let here = claim.owner && claim.others(&balancer.tags).is_empty();
+        if !here && !balancer.tags.iter().any(|tag| *tag == task.name) && claim.former.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Balancer::at(task.shown_ingress(&balancer)?)))
+    }
+
+    fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
+        self.balancers_enabled()?;
+        let task = BalancerTask::new(self, service, self.asked(service)?)?;
+        task.ensure(targets, token.and_then(Wait::read))
+    }
+
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        self.balancers_enabled()?;
+        let task = BalancerTask::new(self, service, self.asked(service)?)?;
+        task.update_targets(targets, token.and_then(Wait::read))?;
+        Ok(Vec::new())
+    }
+
+    fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        self.balancers_enabled()?;
+        let asked = annotations::read_leniently(service);
+        let task = BalancerTask::new(self, service, asked)?;
+        task.delete(token.and_then(Wait::read))
+    }
+}
+
+impl OpenStack {
+    fn asked(&self, service: &Service) -> Result<Asked, Failure> {
+        annotations::read(service, &self.config.loadbalancer, &self.config.loadbalancerclass)
+    }
+
+    fn balancers_enabled(&self) -> Result<(), Failure> {
+        match self.config.loadbalancer.enabled {
+            Some(false) => {
+                let text = "load balancers are switched off in the cloud config: [LoadBalancer] enabled = false";
+                Err(Failure::ImplementedElsewhere(text.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BalancerTask<'_> {
+    fn ensure(&self, targets: &[Target], wait: Option<Wait>) -> Result<Balancer, Failure> {
+        // By hand the load balancer may have been changed for another one meanwhile.
+        let wait = wait.filter(|wait| self.asked.balancer_id.as_ref().is_none_or(|id| *id == wait.balancer));
+        let targets = self.members_of(targets)?;
+        let Some(balancer) = self.find(wait.as_ref())? else {
+            return Err(self.create(&targets));
+        };
+        let claim = self.claim(&balancer);
+        match balancer.phase() {
+            Phase::Active => {}
+            Phase::Error => return Err(self.broken(&balancer, &claim)),
+            _ => return Err(waiting_on(&balancer, wait)),
+        }
+        sharing::check(
+            &claim,
+            &balancer,
+            self.asked.internal,
+            self.features.tags,
+            self.most_sharers(),
+        )?;
+        TABLE.warn_unknown(self.service, &self.context);
+        let _lock = self.lock(&balancer)?;
+        let wanted = self.wanted(&targets, Some(&balancer))?;
+        let balancer = self.converge(balancer, &claim, &wanted, wait.as_ref())?;
+        let address = self.ensure_address(&balancer, &claim)?;
+        self.ensure_security_group(&wanted, &targets, self.member_subnet(&balancer))?;
+        Ok(Balancer {
+            ingress: vec![self.ingress(&address)],
+            annotations: [(BALANCER_ID, &balancer.id), (BALANCER_ADDRESS, &address)]
+                .into_iter()
+                .map(|(key, value)| (TABLE.key(key), value))
+                .filter(|(key, value)| self.service.annotation(key) != Some(value))
+                .map(|(key, value)| AnnotationChange::set(key, value))
+                .collect(),
+        })
+    }
+
+    /// Makes one change after the other until the load balancer is right or Octavia needs time.
+    fn converge(
+        &self,
+        mut balancer: LoadBalancer,
+        claim: &Claim,
+        wanted: &Wanted,
+        wait: Option<&Wait>,
+    ) -> Result<LoadBalancer, Failure> {
+        let plan = self.plan(claim, wanted);
+        loop {
+            let mut tree = self.octavia.tree(&balancer.id)?;
+            let ports: Vec<_> = wanted.ports.iter().map(|port| (port.protocol, port.port)).collect();
+            sharing::check_ports(claim, &ports, &tree.listeners)?;
+            self.fill(&plan, &mut tree)?;
+            if plan.next(&balancer, &tree).is_none() {
+                return Ok(balancer);
+            }
+            self.check_certificate(&tree)?;
+            // Its tags may have been changed for another Service before the lock was ours.
+            balancer = self.again(&balancer)?;
+            let Some(change) = plan.next(&balancer, &tree) else {
+                return Ok(balancer);
+            };
+            balancer = self.step(change, &balancer, wait)?;
+        }
+    }
+
+    fn update_targets(&self, targets: &[Target], wait: Option<Wait>) -> Result<(), Failure> {
+        let targets = self.members_of(targets)?;
+        let none = || Failure::not_found(["Service ", &self.service.name, " has no load balancer"].concat());
+        let mut balancer = self.find(wait.as_ref())?.ok_or_else(none)?;
+        let claim = self.claim(&balancer);
+        if !claim.owner && !claim.holds(&balancer.tags) {
+            return Err(none());
+        }
+        match balancer.phase() {
+            Phase::Active => {}
+            Phase::Error => return Err(in_error(&balancer)),
+            _ => return Err(waiting_on(&balancer, wait)),
+        }
+        let wanted = self.wanted(&targets, Some(&balancer))?;
+        let plan = self.plan(&claim, &wanted);
+        loop {
+            let mut tree = self.octavia.tree(&balancer.id)?;
+            if plan.pools(&tree).len() < wanted.ports.len() {
+                return Err(Failure::not_found(
+                    ["a listener of load balancer ", &balancer.id, " is gone"].concat(),
+                ));
+            }
+            self.fill(&plan, &mut tree)?;
+            let Some(change) = plan.next_members(&tree) else {
+                break;
+            };
+            balancer = self.step(change, &balancer, wait.as_ref())?;
+        }
+        if self.config.manage_security_groups {
+            self.ensure_security_group(&wanted, &targets, self.member_subnet(&balancer))?;
+        }
+        Ok(())
+    }
+
+    /// The load balancer as the Service wants it.
+    pub(crate) fn wanted(&self, targets: &[Target], balancer: Option<&LoadBalancer>) -> Result<Wanted, Failure> {
+        let vip = balancer.map(|balancer| balancer.vip_subnet_id.as_str());
+        let member_subnet_id = self
+            .asked
+            .member_subnet_id
+            .as_deref()
+            .or(vip)
+            .or(self.asked.vip.subnet_id.as_deref());
+        Wanted::new(&Inputs {
+            service: self.service,
+            targets,
+            asked: &self.asked,
+            features: self.features,
+            name: &self.name,
+            member_subnet_id: member_subnet_id.filter(|id| !id.is_empty()),
+        })
+    }
+
+    fn member_subnet<'b>(&'b self, balancer: &'b LoadBalancer) -> &'b str {
+        self.asked
+            .member_subnet_id
+            .as_deref()
+            .unwrap_or(&balancer.vip_subnet_id)
+    }
+
+    fn plan<'p>(&self, claim: &'p Claim, wanted: &'p Wanted) -> Plan<'p> {
+        Plan {
+            wanted,
+            claim,
+            serial: self.config.provider_requires_serial_api_calls,
+            tags: self.features.tags,
+        }
+    }
+
+    fn fill(&self, plan: &Plan<'_>, tree: &mut Tree) -> Result<(), Failure> {
+        let wanted = plan.pools(tree);
+        tree.pools
+            .iter_mut()
+            .filter(|pool| wanted.contains(&pool.id))
+            .try_for_each(|pool| self.octavia.fill(pool))
+    }
+
+    fn again(&self, balancer: &LoadBalancer) -> Result<LoadBalancer, Failure> {
+        let now = self.octavia.load_balancer(&balancer.id)?;
+        let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
+        match now.phase() {
+            Phase::Active => Ok(now),
+            _ => Err(waiting_on(&now, None)),
+        }
+    }
+
+    /// The targets that the node selector takes.
+    fn members_of(&self, targets: &[Target]) -> Result<Vec<Target>, Failure> {
+        if self.asked.node_selector.is_empty() {
+            return Ok(targets.to_vec());
+        }
+        Ok(selected(targets, &self.context.nodes()?, &self.asked.node_selector))
+    }
+
+    fn most_sharers(&self) -> u32 {
+        self.config.max_shared_lb.unwrap_or(2)
+    }
+
+    fn ingress(&self, address: &str) -> Ingress {
+        if let Some(hostname) = &self.asked.hostname {
+            return Ingress::hostname(hostname);
+        }
+        let proxied = self.asked.proxy_protocol.is_some();
+        if proxied && self.config.enable_ingress_hostname {
+            let suffix = given(&self.config.ingress_hostname_suffix).unwrap_or("nip.io");
+            return Ingress::hostname([address, ".", suffix].concat());
+        }
+        Ingress {
+            endpoint: Endpoint::Ip((address.into(), Some(if proxied { IpMode::Proxy } else { IpMode::Vip }))),
+            ports: Vec::new(),
+        }
+    }
+
+    /// What is published for a load balancer as it stands: nothing while it is half built.
+    fn shown_ingress(&self, balancer: &LoadBalancer) -> Result<Vec<Ingress>, Failure> {
+        if balancer.phase() != Phase::Active {
+            return Ok(Vec::new());
+        }
+        let address = self.address_of(balancer)?;
+        let half_built = address == balancer.vip_address
+            && !self.is_internal()
+            && recorded_address(self.service) != Some(address.as_str());
+        Ok(if half_built || address.is_empty() {
+            Vec::new()
+        } else {
+            vec![self.ingress(&address)]
+        })
+    }
+}
+
+/// The answer while Octavia works on a load balancer.
+pub(crate) fn waiting_on(balancer: &LoadBalancer, wait: Option<Wait>) -> Failure {
+    let wait = wait.filter(|wait| wait.balancer == balancer.id);
+    wait.unwrap_or_else(|| Wait::after(&balancer.id, "")).pending(balancer)
+}
+
+/// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.
+pub(crate) fn in_error(balancer: &LoadBalancer) -> Failure {
+    Failure::unavailable(
+        [
+            "load balancer ",
+            &balancer.id,
+            " is in ERROR and cannot be changed: `openstack loadbalancer failover ",
+            &balancer.id,
+            "` repairs it",
+        ]
+        .concat(),
+    )
+}
+
+#[cfg(test)]
+#[path = "load_balancers_tests.rs"]
+mod tests;

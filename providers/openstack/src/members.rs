@@ -1,0 +1,144 @@
+//! Members: which address of a Node gets traffic, and which Nodes a selector takes. Pure.
+
+use std::net::IpAddr;
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::octavia::Member;
+
+/// A member for each Node that has an address. A Node without one comes with a later call.
+pub fn wanted(targets: &[Target], family: Option<IpFamily>, node_port: u16, monitor_port: Option<i64>) -> Vec<Member> {
+    let member = |target: &Target| {
+        Some(Member {
+            id: String::new(),
+            name: target.node.name.clone(),
+            address: address(&target.node, family)?.into(),
+            port: node_port.into(),
+            monitor_port,
+        })
+    };
+    let mut members: Vec<Member> = targets.iter().filter_map(member).collect();
+    members.sort_unstable_by(|a, b| (&a.name, &a.address).cmp(&(&b.name, &b.address)));
+    members
+}
+
+/// The address that gets traffic: the first internal one of the family, else the first external one.
+pub fn address(node: &NodeRef, family: Option<IpFamily>) -> Option<&str> {
+    let fits = |text: &str| {
+        text.parse::<IpAddr>().is_ok_and(|ip| match family {
+            Some(IpFamily::Ipv4) => ip.is_ipv4(),
+            Some(IpFamily::Ipv6) => ip.is_ipv6(),
+            None => true,
+        })
+    };
+    let of = |kind| {
+        node.addresses
+            .iter()
+            .find(move |address| address.kind == kind && fits(&address.value))
+    };
+    of(AddressKind::InternalIp)
+        .or_else(|| of(AddressKind::ExternalIp))
+        .map(|address| address.value.as_str())
+}
+
+/// The server's id in the provider id of a Node, with or without region.
+pub fn server_id(node: &NodeRef) -> Option<&str> {
+    let rest = node.provider_id.as_deref()?.strip_prefix(crate::PROVIDER_ID_PREFIX)?;
+    rest.rsplit('/').next().filter(|id| !id.is_empty())
+}
+
+/// The targets whose Nodes have all these labels; an empty value stands for any.
+pub fn selected(targets: &[Target], nodes: &[ClusterNode], selector: &[(String, String)]) -> Vec<Target> {
+    let takes = |node: &ClusterNode| {
+        selector.iter().all(|(key, value)| {
+            node.labels
+                .iter()
+                .any(|label| label.key == *key && (value.is_empty() || label.value == *value))
+        })
+    };
+    let named = |target: &&Target| {
+        nodes
+            .iter()
+            .any(|node| node.ref_.name == target.node.name && takes(node))
+    };
+    targets.iter().filter(named).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, addresses: &[(AddressKind, &str)]) -> Target {
+        let mut node = NodeRef::named(name);
+        node.addresses = addresses
+            .iter()
+            .map(|(kind, value)| Address::new(*kind, *value))
+            .collect();
+        Target { node, ready: true }
+    }
+
+    #[test]
+    fn the_first_internal_address_of_the_family_is_taken_else_an_external_one() {
+        use AddressKind::{ExternalIp, InternalIp};
+        let node = target(
+            "n",
+            &[
+                (ExternalIp, "192.0.2.1"),
+                (InternalIp, "fd00::1"),
+                (InternalIp, "10.0.0.1"),
+            ],
+        )
+        .node;
+        assert_eq!(address(&node, Some(IpFamily::Ipv4)), Some("10.0.0.1"));
+        assert_eq!(address(&node, Some(IpFamily::Ipv6)), Some("fd00::1"));
+        assert_eq!(address(&node, None), Some("fd00::1"));
+        let outside = target("n", &[(ExternalIp, "192.0.2.1")]).node;
+        assert_eq!(address(&outside, Some(IpFamily::Ipv4)), Some("192.0.2.1"));
+        assert_eq!(address(&outside, Some(IpFamily::Ipv6)), None);
+    }
+
+    #[test]
+    fn a_node_without_address_is_no_member_and_the_order_of_nodes_makes_no_difference() {
+        let one = target("a", &[(AddressKind::InternalIp, "10.0.0.1")]);
+        let two = target("b", &[(AddressKind::InternalIp, "10.0.0.2")]);
+        let members = wanted(&[two.clone(), target("c", &[]), one.clone()], None, 30080, Some(31000));
+        assert_eq!(members, wanted(&[one, two], None, 30080, Some(31000)));
+        assert_eq!(members.len(), 2);
+    }
+
+    #[test]
+    fn provider_ids_with_and_without_region_name_the_server() {
+        let id = |text: &str| server_id(&NodeRef::named("n").with_provider_id(text)).map(String::from);
+        assert_eq!(id("openstack:///s-1").as_deref(), Some("s-1"));
+        assert_eq!(id("openstack://region/s-1").as_deref(), Some("s-1"));
+        assert_eq!(id("aws:///z/i-1"), None);
+        assert_eq!(id("openstack:///"), None);
+    }
+
+    #[test]
+    fn a_selector_takes_nodes_with_all_its_labels() {
+        let targets = ["a", "b", "gone"].map(|name| target(name, &[]));
+        let node = |name: &str, labels: &[(&str, &str)]| ClusterNode {
+            ref_: NodeRef::named(name),
+            labels: labels.iter().map(|(key, value)| Pair::new(*key, *value)).collect(),
+            pod_cidrs: Vec::new(),
+        };
+        let nodes = [
+            node("a", &[("role", "edge"), ("x", "1")]),
+            node("b", &[("role", "edge")]),
+        ];
+        let names = |selector: &[(&str, &str)]| {
+            let selector: Vec<_> = selector
+                .iter()
+                .map(|(key, value)| ((*key).into(), (*value).into()))
+                .collect();
+            selected(&targets, &nodes, &selector)
+                .iter()
+                .map(|target| target.node.name.clone())
+                .collect::<String>()
+        };
+        assert_eq!(names(&[("role", "edge")]), "ab");
+        assert_eq!(names(&[("role", ""), ("x", "1")]), "a");
+        assert_eq!(names(&[("role", "core")]), "");
+    }
+}
