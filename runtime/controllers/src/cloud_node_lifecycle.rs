@@ -11,7 +11,7 @@
 //! [`guard`](crate::guard). Upstream makes two cloud calls per Node and period; here it is one call for up to
 //! `lookup_limit` Nodes, and fewer while the cloud fails.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,19 +24,18 @@ use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, debug, warn};
 
 use crate::cloud_node_deletion::{Deleter, Gone};
+use crate::cloud_node_lifecycle_known::Known;
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
-use crate::cloud_node_waiting::Waiting;
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_node::{self, Watchfulness};
-use crate::guard::{Absent, Brake, Guard, Proof, Rules, Seen, Verdict};
+use crate::guard::{Absent, Guard, Proof, Rules, Verdict};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node_taints::write_taints;
 use crate::node_view::{node_ref, owner_place, provider_id};
-use crate::options::{Controller, LifecycleOptions, NodeDeletion};
+use crate::options::{Controller, NodeDeletion};
 use crate::passes::Pass;
 use crate::reconcile_span;
-use crate::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::sync::lock;
 use crate::watch::Key;
 
@@ -71,76 +70,6 @@ struct Lifecycle {
     known: Arc<Mutex<Known>>,
     /// The pass that is under way.
     step: Option<Pass>,
-}
-
-/// What the last pass has learned, for those who ask.
-#[derive(Default)]
-struct Known {
-    /// Nodes that seem to be gone, by uid, as of `at`.
-    seen: HashMap<String, Seen>,
-    at: Option<Instant>,
-    /// When the cloud last answered about all that it was asked about.
-    answered: Option<Instant>,
-    brake: Option<Brake>,
-    /// Since when the brake has been engaged.
-    braked: Option<Instant>,
-    /// Nodes deleted within the window.
-    deleted: usize,
-    /// The last look-up's failure, until one succeeds, and when the next one is.
-    failed: Option<(Instant, String)>,
-    /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
-    unanswered: Waiting,
-}
-
-impl Known {
-    fn progress(&self, now: Instant) -> Progress {
-        let trouble = |(next, why): &(Instant, String)| Trouble {
-            what: format!("The cloud could not be asked about Nodes that are not Ready: {why}"),
-            next: next.saturating_duration_since(now),
-        };
-        Progress {
-            later: self.seen.len() + self.unanswered.keys().len(),
-            oldest: self.seen.values().map(|seen| seen.since).max(),
-            last_done: self.answered.map(|at| now - at),
-            trouble: self.failed.as_ref().map(trouble),
-            ..Progress::default()
-        }
-    }
-
-    fn unanswered_nodes(&self, now: Instant) -> Vec<Unfinished> {
-        let unfinished = |key: Key| Unfinished {
-            since: self.unanswered.about(&key, now).map(|waiting| waiting.waited),
-            failed: true,
-            object: Object::Node(key.to_string()),
-        };
-        self.unanswered.keys().into_iter().map(unfinished).collect()
-    }
-
-    /// `nodes` are those of the provider.
-    fn deletions(&self, provider: &str, nodes: &[Arc<Node>], options: &LifecycleOptions, now: Instant) -> Deletions {
-        let elapsed = self.at.map_or(Duration::ZERO, |at| now - at);
-        let candidate = |node: &Arc<Node>| {
-            let seen = self.seen.get(node.metadata.uid.as_deref()?)?;
-            Some(Candidate {
-                node: node.metadata.name.clone()?,
-                provider_id: provider_id(node).map(|id| id.to_string()).unwrap_or_default(),
-                since: seen.since + elapsed,
-                answers: seen.answers,
-                held: seen.held && self.brake.is_some(),
-            })
-        };
-        let mut candidates: Vec<Candidate> = nodes.iter().filter_map(candidate).collect();
-        candidates.sort_by(|a, b| a.node.cmp(&b.node));
-        Deletions {
-            provider: provider.to_owned(),
-            policy: options.node_deletion,
-            deleted: self.deleted,
-            window: options.window,
-            allowed: options.share.of(nodes.len() + self.deleted),
-            brake: self.brake.zip(self.braked.map(|at| now - at)),
-            candidates,
-        }
-    }
 }
 
 impl Lifecycle {

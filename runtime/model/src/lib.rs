@@ -19,7 +19,7 @@
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
 //! | [`owners`] | which of several providers looks after which Node |
-//! | [`router`] | several clouds behind one `Cloud` |
+//! | [`router`] | several clouds behind one `Cloud` (routes: `router_routes`) |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
 
 pub mod cloud;
@@ -35,6 +35,7 @@ pub mod provider_id;
 pub mod read_only;
 pub mod route;
 pub mod router;
+mod router_routes;
 pub mod service;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
