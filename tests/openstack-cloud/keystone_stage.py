@@ -17,7 +17,7 @@ def application(folder: Path, urls: dict):
     from keystone.wsgi.api import application as keystone
 
     verbs = _Verbs(urls)
-    stage = Stage(keystone, verbs.table(), verbs.owner_of_body, verbs.after)
+    stage = Stage(keystone, verbs.table(), verbs.after)
     verbs.lock = stage.lock
     return stage
 
@@ -27,10 +27,9 @@ class _Verbs:
         from keystone.common.provider_api import ProviderAPIs
 
         self.api = ProviderAPIs
+        self.urls = urls
         self.others = [url for name, url in urls.items() if name != "keystone"]
         self.lock = None
-        # Words of an authentication's body to the project.
-        self.projects = {}
         self.lifetimes = {}
         self._shorten_tokens()
 
@@ -40,7 +39,7 @@ class _Verbs:
             "credential": self.credential,
             "revoke": self.revoke,
             "lifetime": self.lifetime,
-            "owner": self.owner,
+            "region": self.region,
         }
 
     def project(self, asked):
@@ -53,8 +52,6 @@ class _Verbs:
         roles = {role["name"]: role["id"] for role in self.api.role_api.list_roles()}
         for role in ROLES:
             self.api.assignment_api.add_role_to_user_and_project(user["id"], project["id"], roles[role])
-        for word in (user["id"], f'"{name}"'):
-            self.projects[word] = project["id"]
         return {"project": project["id"], "user": user["id"], "name": name, "password": password}
 
     def credential(self, asked):
@@ -71,7 +68,6 @@ class _Verbs:
             "description": "",
         }
         self.api.application_credential_api.create_application_credential(credential)
-        self.projects[credential["id"]] = asked["project"]
         return {"id": credential["id"], "name": credential["name"], "secret": credential["secret"]}
 
     @waits
@@ -105,17 +101,24 @@ class _Verbs:
         self.lifetimes[asked["user"]] = asked["seconds"]
         return {}
 
-    def owner(self, asked):
-        """The project of a `token`; none if it is not valid."""
-        try:
-            return {"project": self.api.token_provider_api.validate_token(asked["token"]).project_id}
-        except Exception:
-            return {"project": None}
+    def region(self, asked):
+        """A further region `name` whose services are at these `urls` (by name; the others are where they are)."""
+        from template import CATALOG
 
-    def owner_of_body(self, environ, body):
-        """Who wants a token: named in the body by user or credential."""
-        text = body.decode(errors="replace")
-        return next((project for word, project in self.projects.items() if word in text), None)
+        self.api.catalog_api.create_region({"id": asked["name"], "description": "", "parent_region_id": None})
+        for name, (_, path) in CATALOG.items():
+            service = next(known for known in self.api.catalog_api.list_services() if known["name"] == name)
+            for interface in ("public", "internal", "admin"):
+                endpoint = {
+                    "id": uuid.uuid4().hex,
+                    "service_id": service["id"],
+                    "interface": interface,
+                    "region_id": asked["name"],
+                    "url": asked["urls"].get(name, self.urls[name]) + path,
+                    "enabled": True,
+                }
+                self.api.catalog_api.create_endpoint(endpoint["id"], endpoint)
+        return {}
 
     def _shorten_tokens(self):
         provider = self.api.token_provider_api

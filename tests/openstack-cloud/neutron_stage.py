@@ -3,22 +3,21 @@
 import json
 import os
 import sys
-import uuid
 from pathlib import Path
 
 from stage import Stage
 from tokens import Tokens
 
 
-def application(folder: Path, urls: dict):
+def application(folder: Path, _urls: dict):
     os.environ["OS_NEUTRON_CONFIG_DIR"] = str(folder)
     os.environ["OS_NEUTRON_CONFIG_FILES"] = "neutron.conf"
-    tokens = Tokens(urls)
+    tokens = Tokens()
     sys.argv = ["neutron"]
     from neutron.wsgi.api import application as neutron
 
     verbs = {"forget-tokens": tokens.forget, "ports": ports, "port-status": port_status}
-    return Stage(neutron, verbs, tokens.owner, activate)
+    return Stage(neutron, verbs, activate)
 
 
 def activate(environ, answer):
@@ -43,37 +42,30 @@ def port_status(asked):
 
 
 def ports(asked):
-    """Ports of servers, straight into the tables: a `project`, a `network`, a `subnet`, and `ports` of server, zone, name and address."""
+    """Ports of servers, straight into the tables: a `project`, a `network`, a `subnet`, and `ports` of id, server, zone, name and address."""
     from neutron.db import models_v2
     from neutron.plugins.ml2 import models as ml2
     from neutron_lib.db import api as db
 
-    made = []
     with db.CONTEXT_WRITER.using(_context()) as session:
-        rows = []
-        for at, wanted in enumerate(asked["ports"]):
-            port = str(uuid.uuid4())
-            rows.append(_port(models_v2, port, asked, wanted, len(made)))
-            session.add(rows[-1])
-            session.add(ml2.PortBinding(port_id=port, host="", vif_type="unbound", vnic_type="normal"))
-            made.append(port)
+        for wanted in asked["ports"]:
+            session.add(_port(models_v2, asked, wanted))
+            session.add(ml2.PortBinding(port_id=wanted["id"], host="", vif_type="unbound", vnic_type="normal"))
         session.flush()
-        for port, wanted in zip(made, asked["ports"]):
-            session.add(
-                models_v2.IPAllocation(
-                    port_id=port, ip_address=wanted["address"], subnet_id=asked["subnet"], network_id=asked["network"]
-                )
-            )
-    return {"ports": made}
+        for wanted in asked["ports"]:
+            place = {"subnet_id": asked["subnet"], "network_id": asked["network"], "ip_address": wanted["address"]}
+            session.add(models_v2.IPAllocation(port_id=wanted["id"], **place))
+    return {}
 
 
-def _port(models, port, asked, wanted, number):
+def _port(models, asked, wanted):
+    digits = wanted["id"].replace("-", "")
     return models.Port(
-        id=port,
+        id=wanted["id"],
         project_id=asked["project"],
         name=wanted["name"],
         network_id=asked["network"],
-        mac_address="fa:16:3e:" + ":".join(port.replace("-", "")[at : at + 2] for at in (0, 2, 4)),
+        mac_address="fa:16:3e:" + ":".join(digits[at : at + 2] for at in (0, 2, 4)),
         admin_state_up=True,
         status="ACTIVE",
         device_id=wanted["server"],

@@ -9,13 +9,13 @@ from stage import Stage
 from tokens import Tokens
 
 
-def application(folder: Path, urls: dict):
-    tokens = Tokens(urls)
+def application(folder: Path, _urls: dict):
+    tokens = Tokens()
     sys.argv = ["octavia", "--config-file", f"{folder}/octavia.conf"]
     from octavia.wsgi.api import application as octavia
 
     mover = Mover()
     verbs = {"forget-tokens": tokens.forget, "pace": mover.pace, "fate": mover.fate, "status": mover.set_status, "vanish": mover.vanish}
-    stage = Stage(octavia, verbs, tokens.owner)
+    stage = Stage(octavia, verbs)
     mover.start(stage.lock)
     return stage

@@ -1,7 +1,7 @@
 """The stage on which a service plays: stands around its WSGI application.
 
-One request after the other goes in, together with whatever the test does to the service's data, since SQLite has one writer. Three things
-are reached below /_stage: set-up verbs of the service (see *_stage.py), the list of calls, and faults to come.
+One request after the other goes in, together with whatever the test does to the service's data, since SQLite has one writer. Two things
+are reached below /_stage: the verbs of the service that set up and change what no API can (see *_stage.py), and the list of calls.
 """
 
 import json
@@ -10,18 +10,14 @@ import time
 import traceback
 import urllib.request
 
-from faults import Faults
-
 
 class Stage:
-    """`verbs` are functions from a JSON document to a JSON document, by name."""
+    """`verbs` are functions from a JSON document to a JSON document, by name. `after` sees each request and its answer."""
 
-    def __init__(self, application, verbs, token_owner, after=None):
+    def __init__(self, application, verbs, after=None):
         self.application = application
-        self.verbs = {**verbs, "calls": self.calls, "fault": self.fault, "no-faults": self.no_faults}
-        self.token_owner = token_owner
+        self.verbs = {**verbs, "calls": self.calls}
         self.after = after
-        self.faults = Faults()
         self.log = []
         self.lock = threading.Lock()
 
@@ -29,16 +25,10 @@ class Stage:
         path = environ["PATH_INFO"]
         if path.startswith("/_stage/"):
             return self._verb(path.removeprefix("/_stage/"), environ, start_response)
-        fault = self.faults.take(environ, self.token_owner)
-        if fault is None or fault.get("after"):
-            with self.lock:
-                answer = _answer(self.application, environ)
-                if self.after:
-                    self.after(environ, answer)
-        else:
-            answer = None
-        if fault is not None:
-            answer = self.faults.answer(fault, answer)
+        with self.lock:
+            answer = _answer(self.application, environ)
+            if self.after:
+                self.after(environ, answer)
         status, headers, body = answer
         self._remember(environ, status)
         start_response(status, headers)
@@ -64,14 +54,6 @@ class Stage:
         begin, project = asked.get("from", 0), asked.get("project")
         calls = [call for call in self.log[begin:] if project is None or call["project"] == project]
         return {"calls": calls, "next": len(self.log)}
-
-    def fault(self, fault):
-        self.faults.add(fault)
-        return {}
-
-    def no_faults(self, asked):
-        self.faults.remove(asked.get("project"))
-        return {}
 
     def _verb(self, name, environ, start_response):
         try:

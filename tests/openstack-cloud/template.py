@@ -62,7 +62,7 @@ def place(template: Path, folder: Path, urls: dict) -> None:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for name in ("requirements.txt", "template.py", "template_tables.py", "configuration.py"):
+    for name in ("../python/openstack.txt", "template.py", "template_tables.py", "configuration.py"):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:16]
 

@@ -16,8 +16,10 @@
 //! | [`aws_files`] | what Cloudwit is told about a cluster there |
 //! | [`openstack_cloud`] | OpenStack by a third party |
 //! | [`openstack_project`] | what a test has in it: an account, networks, servers |
+//! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`vcsim`] | vSphere by a third party |
+//! | [`vsphere_files`] | what Cloudwit is told about it |
 //! | [`site`] | API server, cloud and the files to start Cloudwit from |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
@@ -33,6 +35,7 @@ pub mod kubebuilder;
 pub mod moto;
 pub mod objects;
 pub mod openstack_cloud;
+pub mod openstack_files;
 pub mod openstack_project;
 pub mod port;
 pub mod programs;
@@ -40,6 +43,7 @@ pub mod rig;
 pub mod site;
 pub mod tls;
 pub mod vcsim;
+pub mod vsphere_files;
 pub mod wait;
 
 pub use api_server::ApiServer;
