@@ -1,23 +1,106 @@
-//! The provider for vSphere.
+//! The provider for vSphere: Nodes that are virtual machines of one or several vCenters.
+//!
+//! | file | what it does |
+//! | ---- | ------------ |
+//! | [`config`], `config_ini`, [`settings`], [`credentials`] | the cloud config as upstream writes it, and what it means |
+//! | [`instances`] | Nodes over all vCenters; what counts as evidence that a machine is gone |
+//! | [`inventory`], `remembered` | finding machines on one vCenter in few calls |
+//! | [`properties`] | many properties of many objects, page by page |
+//! | [`session`], [`soap`] | logging in once for many calls; one call |
+//! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
+//! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 
+use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+
+pub mod addresses;
+pub mod ancestors;
+pub mod config;
+mod config_ini;
+pub mod credentials;
+pub mod guest_os;
+pub mod instances;
+mod inventory;
+pub mod machine;
+pub mod metadata;
+pub mod presence;
+pub mod properties;
+mod remembered;
+pub mod session;
+pub mod settings;
+pub mod soap;
+pub mod tags;
+pub mod uuid;
+pub mod zones;
+
+use config::Config;
+use credentials::Credentials;
+use session::Sessions;
+use settings::Settings;
 
 /// The provider, alive for one call.
 #[derive(Debug)]
-pub struct Vsphere;
+pub struct Vsphere {
+    settings: Settings,
+    context: Context,
+}
 
 impl Provider for Vsphere {
-    type Config = NoConfig;
+    type Config = Config;
 
-    fn describe(_: Option<&NoConfig>) -> Description {
-        Description::new("vsphere", env!("CARGO_PKG_VERSION"))
+    fn describe(config: Option<&Config>) -> Description {
+        let mut description = Description::new("vsphere", env!("CARGO_PKG_VERSION")).prefix(instances::PREFIX);
+        let settings = config.map(|config| Settings::of(config, &mut Problems::default()));
+        for vcenter in settings.iter().flat_map(|settings| &settings.vcenters) {
+            let mut reason = ["the API of vCenter ", &vcenter.name].concat();
+            if let Some(trust) = &vcenter.trust {
+                reason.push_str("; the cloud config trusts its certificate by what has to stand in the grant as ");
+                reason.push_str(trust);
+            }
+            description = description.http(HttpWish::for_url(&vcenter.url(), &["GET", "POST"], reason));
+            if let Credentials::Secrets { user, password } = &vcenter.credentials {
+                for (name, what) in [(user, "name of the user at "), (password, "password of the user at ")] {
+                    if description.secrets.iter().all(|secret| secret.name != *name) {
+                        description = description.secret(name, [what, &vcenter.server].concat());
+                    }
+                }
+            }
+        }
+        description
     }
 
-    fn new(_: NoConfig, _: Context) -> Result<Self, Failure> {
-        Ok(Self)
+    fn validate(config: &Config, problems: &mut Problems) {
+        Settings::of(config, problems);
     }
 
+    fn new(config: Config, context: Context) -> Result<Self, Failure> {
+        let settings = Settings::of(&config, &mut Problems::default());
+        Ok(Self { settings, context })
+    }
+
+    /// Logs in to every vCenter: one whose password is wrong should be known before a Node of it is asked for.
     fn probe(&self) -> Result<(), Failure> {
+        for vcenter in &self.settings.vcenters {
+            let sessions = Sessions::new(vcenter, self.context);
+            let alive = sessions.with(|session| sessions.is_alive(session));
+            alive.map_err(|failure| failure.context(&["vCenter ", &vcenter.name].concat()))?;
+        }
         Ok(())
     }
+
+    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+        let first = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
+        let ini = first
+            .into_iter()
+            .find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+        if ini.is_some_and(|line| line.starts_with('[')) {
+            return cloudwit_guest_sdk::gcfg::parse(text).map(config_ini::renamed);
+        }
+        cloudwit_guest_sdk::config::parse_any(text)
+    }
 }
+
+register_provider!(Vsphere: Instances);
+
+#[cfg(test)]
+mod tests;

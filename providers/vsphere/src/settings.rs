@@ -1,0 +1,338 @@
+//! What the cloud config means: each vCenter with the defaults of `global`, which addresses count, where zones come from. All mistakes are found
+//! in one go, and what this provider does not have is refused in words.
+
+use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::addresses::{AddressRules, Family, Side};
+use crate::config::{Config, Entry, Hidden, Words};
+use crate::credentials::Credentials;
+
+/// Attempts of a call whose answer was broken (upstream's `DefaultRoundTripperCount`).
+const ATTEMPTS: u32 = 3;
+
+/// More attempts than this only make an outage worse.
+const MOST_ATTEMPTS: u32 = 20;
+
+/// What the operator wants.
+#[derive(Debug)]
+pub struct Settings {
+    /// At least one.
+    pub vcenters: Vec<VCenterSettings>,
+    /// None where no categories are named: zone and region are not known then.
+    pub categories: Option<Categories>,
+    /// Which addresses of a machine are its Node's.
+    pub addresses: AddressRules,
+    /// Machines that are gone are reported as a failure.
+    pub skip_node_deletion: bool,
+    /// For every Node.
+    pub node_labels: Vec<Pair>,
+}
+
+/// One vCenter.
+#[derive(Debug)]
+pub struct VCenterSettings {
+    /// As the operator calls it; also the key of what is kept about it.
+    pub name: String,
+    /// Host name or IP address, without brackets.
+    pub server: String,
+    /// Usually 443.
+    pub port: u16,
+    /// How to log in.
+    pub credentials: Credentials,
+    /// Names or paths of datacenters; empty for all.
+    pub datacenters: Vec<String>,
+    /// Families of addresses in the order of importance; never empty.
+    pub families: Vec<Family>,
+    /// How often a call is tried whose answer is broken.
+    pub attempts: u32,
+    /// What the grant has to say so that the server's certificate is trusted, where the config names something.
+    pub trust: Option<String>,
+}
+
+/// Tag categories.
+#[derive(Debug, Clone)]
+pub struct Categories {
+    /// Tags of this one are zones.
+    pub zone: String,
+    /// Tags of this one are regions.
+    pub region: String,
+}
+
+impl VCenterSettings {
+    /// `https://server:port`.
+    pub fn url(&self) -> String {
+        let (open, close) = if self.server.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        ["https://", open, &self.server, close, ":", &self.port.to_string()].concat()
+    }
+}
+
+impl Settings {
+    /// Works the config out. Counts only if `problems` got nothing.
+    pub fn of(config: &Config, problems: &mut Problems) -> Self {
+        refuse_sections(config, problems);
+        refuse_globals(config, problems);
+        let vcenters = vcenters(config, problems);
+        let nodes = &config.nodes;
+        Self {
+            vcenters,
+            categories: categories(config, problems),
+            addresses: AddressRules {
+                internal: Side {
+                    subnets: cidrs(
+                        "nodes.internalNetworkSubnetCidr",
+                        &nodes.internal_network_subnet_cidr,
+                        problems,
+                    ),
+                    excluded: cidrs(
+                        "nodes.excludeInternalNetworkSubnetCidr",
+                        &nodes.exclude_internal_network_subnet_cidr,
+                        problems,
+                    ),
+                    network: text(nodes.internal_vm_network_name.as_ref()),
+                },
+                external: Side {
+                    subnets: cidrs(
+                        "nodes.externalNetworkSubnetCidr",
+                        &nodes.external_network_subnet_cidr,
+                        problems,
+                    ),
+                    excluded: cidrs(
+                        "nodes.excludeExternalNetworkSubnetCidr",
+                        &nodes.exclude_external_network_subnet_cidr,
+                        problems,
+                    ),
+                    network: text(nodes.external_vm_network_name.as_ref()),
+                },
+            },
+            skip_node_deletion: config.global.skip_node_deletion,
+            node_labels: node_labels(&config.global.node_labels, problems),
+        }
+    }
+}
+
+/// An empty text says as little as none (upstream).
+fn text(text: Option<&String>) -> Option<String> {
+    text.map(|text| text.trim())
+        .filter(|text| !text.is_empty())
+        .map(String::from)
+}
+
+/// What is configured for NSX would be missed without a word if it were passed over.
+fn refuse_sections(config: &Config, problems: &mut Problems) {
+    for (name, section, what) in [
+        ("nsxt", &config.nsxt, "the NSX manager is only needed for them"),
+        (
+            "loadBalancer",
+            &config.load_balancer,
+            "give Services another load balancer, such as kube-vip or MetalLB",
+        ),
+        (
+            "loadBalancerClass",
+            &config.load_balancer_class,
+            "give Services another load balancer, such as kube-vip or MetalLB",
+        ),
+        ("route", &config.route, "let the network plugin route between Nodes"),
+    ] {
+        if section.is_some() {
+            let message = [
+                "load balancers and routes of NSX are not there yet; take this section out: ",
+                what,
+            ];
+            problems.add(name, message.concat());
+        }
+    }
+}
+
+fn refuse_globals(config: &Config, problems: &mut Problems) {
+    const NO_API: &str = "there is no API of the controller's own here; take this key out";
+    if config.global.api_disable == Some(false) {
+        problems.add("global.apiDisable", NO_API);
+    }
+    if config.global.api_binding.is_some() {
+        problems.add("global.apiBinding", NO_API);
+    }
+    for (name, entry) in &config.vcenter {
+        let Some(entry) = entry else { continue };
+        for (key, written) in [
+            ("secretsDirectory", entry.secrets_directory.is_some()),
+            ("apiDisable", entry.api_disable.is_some()),
+            ("apiBinding", entry.api_binding.is_some()),
+            ("skipNodeDeletion", entry.skip_node_deletion),
+            ("nodeLabels", !entry.node_labels.0.is_empty()),
+        ] {
+            if written {
+                problems.add(["vcenter.", name, ".", key].concat(), "this key belongs into global");
+            }
+        }
+    }
+}
+
+fn vcenters(config: &Config, problems: &mut Problems) -> Vec<VCenterSettings> {
+    let (global, none) = (&config.global, Entry::default());
+    let mut vcenters: Vec<VCenterSettings> = Vec::new();
+    if let Some(server) = text(global.server.as_ref()).filter(|server| !config.vcenter.contains_key(server)) {
+        vcenters.extend(vcenter("global", &server, &none, global, problems));
+    }
+    for (name, entry) in &config.vcenter {
+        let at = ["vcenter.", name].concat();
+        vcenters.extend(vcenter(&at, name, entry.as_ref().unwrap_or(&none), global, problems));
+    }
+    if vcenters.is_empty() && problems.is_empty() {
+        problems.add(
+            "global.server",
+            "no vCenter is named; write its name or address here, or under vcenter",
+        );
+    }
+    vcenters
+}
+
+/// One vCenter. `at` is where its keys stand, `entry` what it has of its own.
+fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Option<VCenterSettings> {
+    let key = |key: &str| [at, ".", key].concat();
+    let server = text(entry.server.as_ref()).unwrap_or_else(|| name.trim().into());
+    let server = server.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let bad = |c: char| c.is_whitespace() || matches!(c, '/' | '@' | '?' | '#');
+    let port_inside = server.contains(':') && server.parse::<std::net::Ipv6Addr>().is_err();
+    if server.is_empty() || server.contains(bad) || port_inside {
+        problems.add(
+            key("server"),
+            [
+                "\"",
+                &server,
+                "\" is no server; write its name or IP address alone, and its port under port",
+            ]
+            .concat(),
+        );
+        return None;
+    }
+    let port = entry.port.or(global.port).filter(|port| *port != 0).unwrap_or(443);
+    if entry.insecure_flag || global.insecure_flag {
+        problems.add(
+            if entry.insecure_flag { key("insecureFlag") } else { "global.insecureFlag".into() },
+            "the server's certificate is always checked; take this key out and write `thumbprints: [...]` of the certificate, or `ca: FILE` of its \
+             authority, into the grant of this host",
+        );
+    }
+    let attempts = [entry.soap_roundtrip_count, global.soap_roundtrip_count, ATTEMPTS];
+    let attempts = attempts.into_iter().find(|count| *count > 0).unwrap_or(ATTEMPTS);
+    if attempts > MOST_ATTEMPTS {
+        problems.add(
+            key("soapRoundtripCount"),
+            [
+                &attempts.to_string(),
+                " is too many; write 1 to ",
+                &MOST_ATTEMPTS.to_string(),
+            ]
+            .concat(),
+        );
+    }
+    let first = |own: &Words, all: &Words| if own.0.is_empty() { all.0.clone() } else { own.0.clone() };
+    Some(VCenterSettings {
+        name: name.into(),
+        credentials: credentials(at, &server, entry, global, problems),
+        server,
+        port,
+        datacenters: first(&entry.datacenters, &global.datacenters),
+        families: families(&key("ipFamily"), &first(&entry.ip_family, &global.ip_family), problems),
+        attempts,
+        trust: trust(entry, global),
+    })
+}
+
+/// As upstream decides: a Secret that is named wins, else what stands in the text, the vCenter's own first. Without either they are secrets.
+fn credentials(at: &str, server: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Credentials {
+    let hidden = |hidden: Option<&Hidden>| text(hidden.map(|Hidden(text)| text));
+    let user = text(entry.user.as_ref()).or_else(|| text(global.user.as_ref()));
+    let password = hidden(entry.password.as_ref()).or_else(|| hidden(global.password.as_ref()));
+    let secret = [&entry.secret_name, &global.secret_name, &global.secrets_directory];
+    let secret = secret.into_iter().any(|name| text(name.as_ref()).is_some());
+    match (user, password) {
+        (Some(user), Some(password)) if !secret => Credentials::text(user, password),
+        (Some(_), None) if !secret => {
+            let message = "this is missing; write it beside user, or take user out and grant both as secrets";
+            problems.add([at, ".password"].concat(), message);
+            Credentials::secrets(server)
+        }
+        (None, Some(_)) if !secret => {
+            let message = "this is missing; write it beside password, or take password out and grant both as secrets";
+            problems.add([at, ".user"].concat(), message);
+            Credentials::secrets(server)
+        }
+        _ => Credentials::secrets(server),
+    }
+}
+
+fn trust(entry: &Entry, global: &Entry) -> Option<String> {
+    let of = |own: &Option<String>, all: &Option<String>| text(own.as_ref()).or_else(|| text(all.as_ref()));
+    if let Some(thumbprint) = of(&entry.thumbprint, &global.thumbprint) {
+        return Some(["thumbprints: [\"", &thumbprint, "\"]"].concat());
+    }
+    of(&entry.ca_file, &global.ca_file).map(|file| ["ca: ", &file].concat())
+}
+
+fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> {
+    let mut families = Vec::new();
+    for name in names {
+        let family = match name.to_ascii_lowercase().as_str() {
+            "ipv4" => Family::V4,
+            "ipv6" => Family::V6,
+            _ => {
+                problems.add(
+                    at,
+                    ["\"", name, "\" is no IP family; write ipv4, ipv6 or both"].concat(),
+                );
+                continue;
+            }
+        };
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    if families.is_empty() {
+        families.push(Family::V4);
+    }
+    families
+}
+
+fn cidrs(at: &str, words: &Words, problems: &mut Problems) -> Vec<Cidr> {
+    let mut cidrs = Vec::new();
+    for word in &words.0 {
+        match Cidr::parse(word) {
+            Ok(cidr) => cidrs.push(cidr),
+            Err(_) => problems.add(at, ["\"", word, "\" is no network; write it like 10.0.0.0/8"].concat()),
+        }
+    }
+    cidrs
+}
+
+/// Upstream reads no zones where one of the two is missing, without saying so.
+fn categories(config: &Config, problems: &mut Problems) -> Option<Categories> {
+    match (text(config.labels.zone.as_ref()), text(config.labels.region.as_ref())) {
+        (Some(zone), Some(region)) => return Some(Categories { zone, region }),
+        (None, None) => {}
+        (zone, _) => problems.add(
+            if zone.is_some() { "labels.region" } else { "labels.zone" },
+            "this is missing; zones are known only where the categories of zones and of regions are both named",
+        ),
+    }
+    None
+}
+
+fn node_labels(words: &Words, problems: &mut Problems) -> Vec<Pair> {
+    let mut labels = Vec::new();
+    for word in &words.0 {
+        match word.split_once('=') {
+            Some((key, value)) if !key.is_empty() => labels.push(Pair::new(key, value)),
+            _ => problems.add(
+                "global.nodeLabels",
+                ["\"", word, "\" is no label; write it like key=value"].concat(),
+            ),
+        }
+    }
+    labels
+}

@@ -1,0 +1,240 @@
+//! SOAP as vSphere speaks it (vim25): one call, its answer or its fault.
+//!
+//! A fault comes with status 500; what kind it is stands in the `type` of what is inside of `detail`. Names are looked at without prefixes:
+//! which ones there are differs between servers.
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::xml::{Element, escape};
+use serde::{Deserialize, Serialize};
+
+/// The oldest version of the API that is still supported by somebody; asked with until the server has told its own.
+pub const FIRST_VERSION: &str = "6.5";
+
+/// A managed object, such as `VirtualMachine` `vm-12`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Reference {
+    /// Its type.
+    pub kind: String,
+    /// Its id, unique on its server.
+    pub value: String,
+}
+
+impl Reference {
+    /// One of this type.
+    pub fn new(kind: &str, value: &str) -> Self {
+        Self {
+            kind: kind.into(),
+            value: value.into(),
+        }
+    }
+
+    /// What an element refers to; none when it is empty.
+    pub fn of(element: &Element) -> Option<Self> {
+        let value = element.own_text();
+        (!value.is_empty()).then(|| Self::new(element.attribute("type").unwrap_or_default(), value))
+    }
+
+    /// As an element of this name.
+    pub fn write(&self, name: &str) -> String {
+        let (kind, value) = (escape(&self.kind), escape(&self.value));
+        ["<", name, " type=\"", &kind, "\">", &value, "</", name, ">"].concat()
+    }
+}
+
+/// What the server said instead of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its type, such as `NotAuthenticated`.
+    pub kind: String,
+    /// The object it is about.
+    pub object: Option<Reference>,
+    /// For people.
+    pub message: String,
+}
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub enum CallError {
+    /// The server refused.
+    Fault(Fault),
+    /// There was no answer, or none that is one.
+    Failure(Failure),
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl CallError {
+    /// Whether the session is over. vCenter says so, or does not know an object that lives in a session.
+    pub fn is_end_of_session(&self) -> bool {
+        let Self::Fault(fault) = self else { return false };
+        let in_session = |object: &Reference| object.kind.ends_with("View") || object.kind == "PropertyCollector";
+        fault.kind == "NotAuthenticated"
+            || (fault.kind == "ManagedObjectNotFound" && fault.object.as_ref().is_some_and(in_session))
+    }
+}
+
+/// The case decides when the host tries again.
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let fault = match error {
+            CallError::Failure(failure) => return failure,
+            CallError::Fault(fault) => fault,
+        };
+        let text = [&fault.kind, ": ", &fault.message].concat();
+        match fault.kind.as_str() {
+            "InvalidLogin" | "NotAuthenticated" | "NoPermission" | "PasswordExpired" => Self::Denied(text),
+            "ManagedObjectNotFound" => Self::NotFound(text),
+            "RequestCanceled" | "HostCommunication" | "HostNotReachable" => Self::Unavailable(text),
+            _ => Self::Other(text),
+        }
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    envelope: Element,
+    /// The session's cookie, when one was given.
+    pub cookie: Option<String>,
+}
+
+impl Answer {
+    /// The values that the method returns: none, one, or a list.
+    pub fn values(&self) -> impl Iterator<Item = &Element> {
+        let content = content(&self.envelope);
+        content.into_iter().flat_map(|content| content.children("returnval"))
+    }
+
+    /// The first of them.
+    pub fn value(&self) -> Option<&Element> {
+        self.values().next()
+    }
+
+    /// What the value refers to.
+    pub fn reference(&self) -> Option<Reference> {
+        self.value().and_then(Reference::of)
+    }
+}
+
+/// What is inside of the SOAP body.
+fn content(envelope: &Element) -> Option<&Element> {
+    envelope.child("Body").and_then(|body| body.elements().next())
+}
+
+/// The client of one server.
+#[derive(Debug)]
+pub struct Soap {
+    http: Http,
+    attempts: u32,
+}
+
+impl Soap {
+    /// For the server at this URL. A call whose answer is broken is made so often in all.
+    pub fn new(http: Http, url: &str, attempts: u32) -> Self {
+        Self {
+            http: http.base(url),
+            attempts,
+        }
+    }
+
+    /// Calls `method` of `this` with these parameters as XML.
+    ///
+    /// # Errors
+    /// The fault, or why there is no answer.
+    pub fn call(
+        &self,
+        version: &str,
+        cookie: Option<&str>,
+        method: &str,
+        this: &Reference,
+        parameters: &str,
+    ) -> Result<Answer, CallError> {
+        let body = [
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\" \
+             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><",
+            method,
+            " xmlns=\"urn:vim25\">",
+            &this.write("_this"),
+            parameters,
+            "</",
+            method,
+            "></Body></Envelope>",
+        ]
+        .concat();
+        let mut attempt = 1;
+        loop {
+            match self.once(version, cookie, &body) {
+                Err(Once::Again(failure)) if attempt < self.attempts => {
+                    debug!(method = method, "asked once again: {}", failure.message());
+                    attempt += 1;
+                }
+                Err(Once::Again(failure) | Once::Final(CallError::Failure(failure))) => {
+                    return Err(failure.context(method).into());
+                }
+                Err(Once::Final(error)) => return Err(error),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+    }
+
+    fn once(&self, version: &str, cookie: Option<&str>, body: &str) -> Result<Answer, Once> {
+        let mut request = self
+            .http
+            .post("/sdk")
+            .header("soapaction", ["urn:vim25/", version].concat())
+            .body("text/xml; charset=utf-8", body);
+        if let Some(cookie) = cookie {
+            request = request.header("cookie", cookie);
+        }
+        let response = request.send_any().map_err(|failure| Once::Final(failure.into()))?;
+        let fault = response.status == 500;
+        // A gateway before the server answers in its own words.
+        if !fault && response.status != 200 {
+            return Err(match response.success() {
+                Err(failure @ Failure::Unavailable(_)) => Once::Again(failure),
+                Err(failure) => Once::Final(failure.into()),
+                Ok(_) => Once::Final(Failure::other("this is no answer of vSphere").into()),
+            });
+        }
+        let cookie = response
+            .header("set-cookie")
+            .and_then(|header| header.split(';').next());
+        let cookie = cookie.map(String::from);
+        let envelope = response.xml().map_err(Once::Again)?;
+        match content(&envelope) {
+            Some(content) if content.name == "Fault" => Err(Once::Final(CallError::Fault(read_fault(content)))),
+            Some(_) if !fault => Ok(Answer { envelope, cookie }),
+            _ => Err(Once::Again(Failure::unavailable(
+                "the answer is no SOAP, as if it came from something else",
+            ))),
+        }
+    }
+}
+
+/// Whether it makes sense to ask once more.
+enum Once {
+    Again(Failure),
+    Final(CallError),
+}
+
+fn read_fault(fault: &Element) -> Fault {
+    let detail = fault.child("detail").and_then(|detail| detail.elements().next());
+    let kind = detail.map(|detail| match detail.attribute("type") {
+        Some(kind) => kind.rsplit(':').next().unwrap_or_default(),
+        None => detail.name.trim_end_matches("Fault"),
+    });
+    let object = detail.and_then(|detail| detail.child("obj").or_else(|| detail.child("object")));
+    Fault {
+        kind: kind.unwrap_or("a fault").into(),
+        object: object.and_then(Reference::of),
+        message: fault.text("faultstring").unwrap_or_default().into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "soap_tests.rs"]
+mod tests;
