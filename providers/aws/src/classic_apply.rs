@@ -1,0 +1,224 @@
+//! Classic Load Balancers: reads what is there, asks [`crate::classic_plan`] what to do, and does it.
+
+use cloudwit_guest_sdk::cidr::source_ranges;
+use cloudwit_guest_sdk::names::default_load_balancer_name;
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::Aws;
+use crate::annotations::{Kind, Settings};
+use crate::classic_balancer::{Attributes, Seen, Wanted, health_check, listeners};
+use crate::classic_plan::{create, instances, just_created, update, update_tls_policy};
+use crate::load_balancers::{Found, check_scheme};
+use crate::security_groups::{CLASSIC_PREFIX, Group};
+use crate::security_groups_own::OwnGroup;
+use crate::security_groups_plan::{distrust, front_rules, node_rules_classic};
+use crate::target_instances::Instances;
+
+/// What AWS says to an instance that it does not know (any more).
+const NO_INSTANCE: &[&str] = &["InvalidInstance", "InvalidEndPoint"];
+
+impl Seen {
+    /// Where it is reached.
+    pub fn ingress(&self) -> Vec<Ingress> {
+        let name = Some(&self.dns_name).filter(|name| !name.is_empty());
+        name.into_iter().map(Ingress::hostname).collect()
+    }
+}
+
+impl Aws {
+    /// Creates the Service's load balancer or brings it in line.
+    pub(crate) fn ensure_classic(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        settings: &Settings,
+    ) -> Result<Vec<Ingress>, Failure> {
+        let name = default_load_balancer_name(&service.uid);
+        let seen = self.find_classic(&name)?;
+        if let Some(seen) = &seen {
+            check_scheme(&name, seen.internal, settings.internal)?;
+        }
+        let machines = self.target_instances(targets, settings)?;
+        let (subnets, _) = self.balancer_subnets(settings)?;
+        let mut wanted = self.classic_wanted(service, settings, name, subnets);
+        let attached = seen.as_ref().map(|seen| seen.groups.as_slice()).unwrap_or_default();
+        let mut groups = self.security_groups_by_id(&joined(attached, &machines.groups))?;
+        wanted.groups = self.classic_groups(service, settings, &wanted, &mut groups)?;
+        let seen = match seen {
+            Some(mut seen) => {
+                let answer = self
+                    .api
+                    .elb("DescribeLoadBalancerAttributes")
+                    .field("LoadBalancerName", &wanted.name)
+                    .send()?;
+                seen.attributes = Attributes::read(&answer);
+                seen
+            }
+            None => {
+                let step = create(&wanted);
+                let answer = self.api.call(step.service, step.action).form(&step.form).send()?;
+                just_created(&wanted, answer.text("DNSName").unwrap_or_default().into())
+            }
+        };
+        self.run_all(&update(&wanted, &seen))?;
+        self.drop_replaced_group(&wanted, &seen, &groups);
+        self.classic_instances(&wanted, &seen, &machines, &groups)?;
+        Ok(seen.ingress())
+    }
+
+    /// Brings only instances and what lets traffic reach them in line.
+    pub(crate) fn update_classic_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        settings: &Settings,
+    ) -> Result<(), Failure> {
+        let name = default_load_balancer_name(&service.uid);
+        let seen = self.find_classic(&name)?.ok_or_else(|| {
+            Failure::not_found(["Service ", &service.name, " has no Classic Load Balancer ", &name].concat())
+        })?;
+        let machines = self.target_instances(targets, settings)?;
+        let groups = self.security_groups_by_id(&joined(&seen.groups, &machines.groups))?;
+        let mut wanted = self.classic_wanted(service, settings, name, seen.subnets.clone());
+        let own = groups
+            .iter()
+            .find(|group| group.name == [CLASSIC_PREFIX, &wanted.name].concat());
+        wanted.groups = match (
+            own,
+            settings.security_groups.first(),
+            self.config.global.elb_security_group.as_str(),
+        ) {
+            (_, Some(first), _) => vec![first.clone()],
+            (Some(own), None, "") => vec![own.id.clone()],
+            (_, None, "") => seen.groups.clone(),
+            (_, None, global) => vec![global.into()],
+        };
+        self.run_all(&update_tls_policy(&wanted, &seen))?;
+        self.classic_instances(&wanted, &seen, &machines, &groups)
+    }
+
+    fn find_classic(&self, name: &str) -> Result<Option<Seen>, Failure> {
+        Ok(match self.find_own(name, Kind::Classic)? {
+            Some(Found::Classic(seen)) => Some(*seen),
+            _ => None,
+        })
+    }
+
+    fn classic_wanted(&self, service: &Service, settings: &Settings, name: String, subnets: Vec<String>) -> Wanted {
+        Wanted {
+            name,
+            internal: settings.internal,
+            listeners: listeners(service, settings),
+            health: health_check(service, settings, &self.config),
+            attributes: Attributes::wanted(settings),
+            proxy_protocol: settings.proxy_protocol,
+            tls_policy: settings.tls_policy.clone(),
+            tags: self.balancer_tags(service, settings),
+            subnets,
+            groups: Vec::new(),
+        }
+    }
+
+    /// The ids of its security groups: those of the annotation, else the operator's, else one of its own; and the further ones. The first
+    /// is the one that Nodes let in.
+    fn classic_groups(
+        &self,
+        service: &Service,
+        settings: &Settings,
+        wanted: &Wanted,
+        seen: &mut Vec<Group>,
+    ) -> Result<Vec<String>, Failure> {
+        let global = &self.config.global.elb_security_group;
+        let mut ids = if !settings.security_groups.is_empty() {
+            settings.security_groups.clone()
+        } else if !global.is_empty() {
+            vec![global.clone()]
+        } else {
+            let ranges: Vec<String> = source_ranges(service)?.iter().map(ToString::to_string).collect();
+            let rules = front_rules(wanted.listeners.iter().map(|listener| ("tcp", listener.port)), &ranges);
+            let of = [&service.namespace, "/", &service.name].concat();
+            let own = OwnGroup {
+                name: &[CLASSIC_PREFIX, &wanted.name].concat(),
+                description: &["Security group for Kubernetes ELB ", &wanted.name, " (", &of, ")"].concat(),
+                tags: &self.own_tags(settings),
+                rules: &rules,
+            };
+            let group = self.own_group(&own, seen)?;
+            let id = group.id.clone();
+            seen.retain(|one| one.id != id);
+            seen.push(group);
+            vec![id]
+        };
+        for id in &settings.extra_security_groups {
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Deletes our own group after others took its place. One that cannot go yet is found by its name when the load balancer is deleted.
+    fn drop_replaced_group(&self, wanted: &Wanted, seen: &Seen, groups: &[Group]) {
+        let name = [CLASSIC_PREFIX, &wanted.name].concat();
+        let replaced = groups
+            .iter()
+            .find(|group| group.name == name && seen.groups.contains(&group.id) && !wanted.groups.contains(&group.id));
+        if let Some(group) = replaced.filter(|group| self.cluster.may_delete(&group.tags)) {
+            let done = self
+                .distrust(&group.id)
+                .and_then(|()| self.delete_groups(std::slice::from_ref(group)));
+            if let Err(failure) = done {
+                info!(
+                    group = group.id,
+                    "a replaced security group stays for now: {}",
+                    failure.message()
+                );
+            }
+        }
+    }
+
+    /// Lets traffic in before instances come, and shuts it out again before the last instance of a group leaves.
+    fn classic_instances(
+        &self,
+        wanted: &Wanted,
+        seen: &Seen,
+        machines: &Instances,
+        groups: &[Group],
+    ) -> Result<(), Failure> {
+        let keeps = !self.config.global.disable_security_group_ingress;
+        let trusted = wanted.groups.first().filter(|_| keeps);
+        if let Some(trusted) = trusted {
+            self.run_all(&node_rules_classic(groups, &machines.groups, trusted))?;
+        }
+        let (register, deregister) = instances(&wanted.name, &machines.ids, &seen.instances);
+        if let Some(step) = register
+            && let Err(error) = self.api.call(step.service, step.action).form(&step.form).send()
+        {
+            if error.is(NO_INSTANCE) {
+                self.forget_instances();
+                return Err(Failure::conflict(error.message));
+            }
+            return Err(error.into());
+        }
+        let Some(step) = deregister else { return Ok(()) };
+        if let Some(trusted) = trusted {
+            let trusting = self.security_groups("ip-permission.group-id", &[trusted], None)?;
+            self.run_all(&node_rules_classic(&trusting, &machines.groups, trusted))?;
+        }
+        self.run(&step)
+    }
+
+    /// Takes this group out of the rules of all others.
+    pub(crate) fn distrust(&self, group: &str) -> Result<(), Failure> {
+        if self.config.global.disable_security_group_ingress {
+            return Ok(());
+        }
+        let trusting = self.security_groups("ip-permission.group-id", &[group], None)?;
+        self.run_all(&distrust(&trusting, group))
+    }
+}
+
+fn joined(a: &[String], b: &[String]) -> Vec<String> {
+    let further = b.iter().filter(|id| !a.contains(id));
+    a.iter().chain(further).cloned().collect()
+}

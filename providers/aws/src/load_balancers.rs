@@ -1,0 +1,307 @@
+//! Load balancers for Services: which kind, whose it is, and the way to `classic_*` and `network_*`.
+//!
+//! ```text
+//!   annotations -> Settings ----+
+//!   subnets, target_instances --+-> wanted --+
+//!   DescribeLoadBalancers, ... -----> seen --+-> *_plan (pure) -> steps -> sent one after the other
+//! ```
+//!
+//! A load balancer is found by its name, which holds the Service's uid, and is ours when it carries the cluster's tag. One of the name
+//! without that tag is never touched. Everything is made with its tags, and whatever a crash leaves undone shows as a difference the next time.
+
+use cloudwit_guest_sdk::names::default_load_balancer_name;
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::Aws;
+use crate::annotations::{ANNOTATIONS, Kind, Settings};
+use crate::config::Config;
+use crate::tags::ClusterTag;
+use crate::{classic_balancer, network_balancer};
+
+/// Tag with `<namespace>/<name>` of the Service (`clouds/aws.md`).
+pub const SERVICE_TAG: &str = "kubernetes.io/service-name";
+
+/// kube-proxy's health check (kubernetes/cloud-provider-aws, `defaultKubeProxyHealthCheckPort` and `…Path`).
+const KUBE_PROXY_HEALTH: (u16, &str) = (10256, "/healthz");
+
+/// A load balancer that was found by its name.
+pub(crate) enum Found {
+    /// A classic one with its tags; without its attributes.
+    Classic(Box<classic_balancer::Seen>),
+    /// A network one with its tags.
+    Network(Box<network_balancer::Seen>, Vec<Pair>),
+}
+
+impl Found {
+    /// Its kind, where it is reached and its tags.
+    fn parts(&self) -> (&'static str, Vec<Ingress>, &[Pair]) {
+        match self {
+            Self::Classic(seen) => ("Classic", seen.ingress(), &seen.tags),
+            Self::Network(seen, tags) => ("Network", seen.ingress(), tags),
+        }
+    }
+
+    /// Its tags.
+    pub(crate) fn tags(&self) -> &[Pair] {
+        self.parts().2
+    }
+}
+
+impl LoadBalancers for Aws {
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
+        let name = default_load_balancer_name(&service.uid);
+        let found = match Kind::of(service) {
+            Some(Kind::Elsewhere) => return Ok(None),
+            Some(Kind::Network) => self.find_any(&name, Kind::Network, Kind::Classic)?,
+            _ => self.find_any(&name, Kind::Classic, Kind::Network)?,
+        };
+        let ours = found
+            .as_ref()
+            .map(Found::parts)
+            .filter(|(_, _, tags)| self.cluster.marks(tags));
+        Ok(ours.map(|(_, ingress, _)| Balancer::at(ingress)))
+    }
+
+    fn ensure(&self, service: &Service, targets: &[Target], _token: Option<&str>) -> Result<Balancer, Failure> {
+        let kind = Kind::of(service);
+        if kind == Some(Kind::Elsewhere) {
+            return Err(elsewhere());
+        }
+        let settings = Settings::read(service, kind.unwrap_or(Kind::Classic))?;
+        ANNOTATIONS.warn_unknown(service, &self.context);
+        let ingress = match kind {
+            Some(Kind::Network) => self.ensure_network(service, targets, &settings)?,
+            _ => self.ensure_classic(service, targets, &settings)?,
+        };
+        Ok(Balancer::at(ingress))
+    }
+
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        _token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let kind = Kind::of(service);
+        if kind == Some(Kind::Elsewhere) {
+            return Err(elsewhere());
+        }
+        let settings = Settings::read(service, kind.unwrap_or(Kind::Classic))?;
+        match kind {
+            Some(Kind::Network) => self.update_network_targets(service, targets, &settings)?,
+            _ => self.update_classic_targets(service, targets, &settings)?,
+        }
+        Ok(Vec::new())
+    }
+
+    fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        // Neither the annotations nor what they were matter: what is there is looked for, of both kinds.
+        let kind = Kind::of(service);
+        if kind != Some(Kind::Elsewhere) {
+            self.delete_balancers(service, kind)?;
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Aws {
+    /// The load balancer of this name: of the first kind, else of the second.
+    fn find_any(&self, name: &str, first: Kind, second: Kind) -> Result<Option<Found>, Failure> {
+        match self.find(name, first)? {
+            None => self.find(name, second),
+            found => Ok(found),
+        }
+    }
+
+    /// The load balancer of this name and kind with its tags, whoever's it is.
+    pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, Failure> {
+        match kind {
+            Kind::Classic => {
+                let call = self.api.elb("DescribeLoadBalancers").list("LoadBalancerNames", [name]);
+                let answer = call.send_unless(&["LoadBalancerNotFound"])?;
+                let Some(mut seen) = answer.as_ref().and_then(classic_balancer::read) else {
+                    return Ok(None);
+                };
+                let tags = self
+                    .api
+                    .elb("DescribeTags")
+                    .list("LoadBalancerNames", [name])
+                    .send_unless(&["LoadBalancerNotFound"])?;
+                let Some(tags) = tags else { return Ok(None) };
+                seen.tags = network_balancer::read_tags(&tags)
+                    .pop()
+                    .map(|(_, tags)| tags)
+                    .unwrap_or_default();
+                Ok(Some(Found::Classic(Box::new(seen))))
+            }
+            _ => {
+                let call = self.api.elb_v2("DescribeLoadBalancers").list("Names", [name]);
+                let answer = call.send_unless(&["LoadBalancerNotFound"])?;
+                let Some(seen) = answer.as_ref().and_then(network_balancer::read) else {
+                    return Ok(None);
+                };
+                let tags = self
+                    .network_tags([&seen.arn])?
+                    .pop()
+                    .map(|(_, tags)| tags)
+                    .unwrap_or_default();
+                Ok(Some(Found::Network(Box::new(seen), tags)))
+            }
+        }
+    }
+
+    /// The tags of these load balancers, target groups and listeners, by their ids.
+    pub(crate) fn network_tags<T: AsRef<str>>(
+        &self,
+        arns: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<(String, Vec<Pair>)>, Failure> {
+        let call = self.api.elb_v2("DescribeTags").list("ResourceArns", arns);
+        Ok(network_balancer::read_tags(&call.send()?))
+    }
+
+    /// Finds the Service's load balancer of this kind, and refuses one that is not ours. When there is none, none of the other kind
+    /// may be there either: the type of a load balancer cannot be changed.
+    ///
+    /// # Errors
+    /// `invalid` for one that is not ours or of the other kind; what AWS says.
+    pub(crate) fn find_own(&self, name: &str, kind: Kind) -> Result<Option<Found>, Failure> {
+        let other = if kind == Kind::Classic {
+            Kind::Network
+        } else {
+            Kind::Classic
+        };
+        let Some(found) = self.find(name, kind)? else {
+            return match self.find(name, other)? {
+                Some(found) if self.cluster.marks(found.parts().2) => Err(other_kind(name, found.parts().0)),
+                _ => Ok(None),
+            };
+        };
+        if let Found::Network(seen, _) = &found
+            && seen.kind != "network"
+        {
+            return Err(Failure::invalid(
+                [
+                    "load balancer ",
+                    name,
+                    " is of type ",
+                    &seen.kind,
+                    ", not network: rename or delete it in AWS",
+                ]
+                .concat(),
+            ));
+        }
+        if !self.cluster.marks(found.parts().2) {
+            return Err(self.foreign(name));
+        }
+        Ok(Some(found))
+    }
+
+    fn foreign(&self, name: &str) -> Failure {
+        let key = self.cluster.key();
+        Failure::invalid(
+            [
+                "load balancer ",
+                name,
+                " has the name that this Service needs, but not the tag ",
+                &key,
+                ": it is left alone; to have it \
+              adopted give it the tag ",
+                &key,
+                "=owned, else delete it in AWS",
+            ]
+            .concat(),
+        )
+    }
+
+    /// The tags of everything that is made for a Service.
+    pub(crate) fn balancer_tags(&self, service: &Service, settings: &Settings) -> Vec<Pair> {
+        let mut tags = self.own_tags(settings);
+        let name = [&service.namespace, "/", &service.name].concat();
+        tags.retain(|tag| tag.key != SERVICE_TAG);
+        tags.push(Pair::new(SERVICE_TAG, name));
+        tags
+    }
+
+    /// The tags of everything that is made, security groups too. Nobody takes the cluster's away by an annotation.
+    pub(crate) fn own_tags(&self, settings: &Settings) -> Vec<Pair> {
+        let owned = self.cluster.owned();
+        let further = settings
+            .tags
+            .iter()
+            .filter(|tag| !owned.iter().any(|own| own.key == tag.key));
+        further.chain(&owned).cloned().collect()
+    }
+}
+
+impl ClusterTag {
+    /// Whether something with these tags may be deleted: it is the cluster's alone, or has only the legacy tag, which knows no sharing.
+    pub(crate) fn may_delete(&self, tags: &[Pair]) -> bool {
+        let key = self.key();
+        self.owns(tags) || (self.marks(tags) && !tags.iter().any(|tag| tag.key == key))
+    }
+}
+
+impl Config {
+    /// Port and path of the health check that all Services with `externalTrafficPolicy: Cluster` share, where the operator chose so.
+    pub fn shared_health_check(&self) -> Option<(u16, &str)> {
+        let global = &self.global;
+        let path = Some(global.shared_health_probe_path.as_str()).filter(|path| !path.is_empty());
+        (global.health_probe_mode == "Shared").then(|| {
+            (
+                global.shared_health_probe_port.unwrap_or(KUBE_PROXY_HEALTH.0),
+                path.unwrap_or(KUBE_PROXY_HEALTH.1),
+            )
+        })
+    }
+
+    /// Whether network load balancers get a security group of their own.
+    pub fn manages_network_groups(&self) -> bool {
+        self.global.nlb_security_group_mode == "Managed"
+    }
+}
+
+/// Refuses to turn an internal load balancer into one on the Internet, or back: the cloud cannot.
+pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(), Failure> {
+    if internal == wanted {
+        return Ok(());
+    }
+    let word = |internal| if internal { "internal" } else { "on the Internet" };
+    Err(Failure::invalid(
+        [
+            "load balancer ",
+            name,
+            " is ",
+            word(internal),
+            " and cannot become ",
+            word(wanted),
+            ": put the annotation \
+          service.beta.kubernetes.io/aws-load-balancer-internal back, or make the Service anew",
+        ]
+        .concat(),
+    ))
+}
+
+fn other_kind(name: &str, is: &str) -> Failure {
+    Failure::invalid(
+        [
+            "load balancer ",
+            name,
+            " is a ",
+            is,
+            " Load Balancer, and its type cannot be changed: put the annotation \
+          service.beta.kubernetes.io/aws-load-balancer-type back, or make the Service anew",
+        ]
+        .concat(),
+    )
+}
+
+fn elsewhere() -> Failure {
+    Failure::ImplementedElsewhere(
+        "service.beta.kubernetes.io/aws-load-balancer-type leaves this Service to the AWS Load Balancer Controller"
+            .into(),
+    )
+}
+
+#[cfg(test)]
+#[path = "load_balancers_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! Lives of load balancers of both kinds.
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::balancer_stage::{NAME, Stage, service};
+use crate::endpoints::Service as Api;
+
+fn hostname(balancer: &Balancer) -> &str {
+    match &balancer.ingress[0].endpoint {
+        Endpoint::Hostname(name) => name,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_classic_load_balancer_is_made_kept_and_deleted_without_a_trace() {
+    let stage = Stage::new("classic");
+    let service = service(&[]);
+    assert_eq!(stage.aws().get(&service), Ok(None));
+    let made = stage.aws().ensure(&service, &stage.targets(), None).unwrap();
+    assert!(hostname(&made).starts_with(NAME), "{made:?}");
+
+    let (again, actions) = stage.actions(|aws| aws.ensure(&service, &stage.targets(), None));
+    assert_eq!(again, Ok(made.clone()));
+    let reads = [
+        "DescribeLoadBalancers",
+        "DescribeTags",
+        "DescribeSecurityGroups",
+        "DescribeLoadBalancerAttributes",
+    ];
+    assert_eq!(actions, reads, "what stands is read once and not written");
+    assert_eq!(stage.aws().get(&service), Ok(Some(made)));
+
+    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
+    assert_eq!(deleted, Ok(Vec::new()));
+    assert_eq!(
+        writes,
+        [
+            "RevokeSecurityGroupIngress",
+            "DeleteLoadBalancer",
+            "DeleteSecurityGroup"
+        ]
+    );
+    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
+    assert_eq!((deleted, writes), (Ok(Vec::new()), Vec::new()));
+    assert_eq!(stage.aws().get(&service), Ok(None));
+    nothing_left(&stage);
+}
+
+#[test]
+fn a_network_load_balancer_is_made_kept_and_deleted_without_a_trace() {
+    let stage = Stage::new("network");
+    let service = service(&[("type", "nlb")]);
+    assert_eq!(stage.aws().get(&service), Ok(None));
+    let made = stage.aws().ensure(&service, &stage.targets(), None).unwrap();
+    assert!(hostname(&made).starts_with(NAME), "{made:?}");
+
+    let (again, actions) = stage.actions(|aws| aws.ensure(&service, &stage.targets(), None));
+    assert_eq!(again, Ok(made.clone()));
+    let reads = [
+        "DescribeLoadBalancers",
+        "DescribeTags",
+        "DescribeLoadBalancerAttributes",
+        "DescribeSecurityGroups",
+        "DescribeTargetGroups",
+        "DescribeTargetHealth",
+        "DescribeListeners",
+    ];
+    assert_eq!(actions, reads, "what stands is read once and not written");
+    assert_eq!(stage.aws().get(&service), Ok(Some(made)));
+
+    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
+    assert_eq!(deleted, Ok(Vec::new()));
+    assert_eq!(
+        writes,
+        ["RevokeSecurityGroupIngress", "DeleteLoadBalancer", "DeleteTargetGroup"]
+    );
+    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
+    assert_eq!((deleted, writes), (Ok(Vec::new()), Vec::new()));
+    nothing_left(&stage);
+}
+
+/// No load balancers, no target groups, only the groups that were there before, and those without rules.
+fn nothing_left(stage: &Stage) {
+    let classic = stage.call(Api::Elb, "DescribeLoadBalancers", &[]);
+    let network = stage.call(Api::ElbV2, "DescribeLoadBalancers", &[]);
+    let targets = stage.call(Api::ElbV2, "DescribeTargetGroups", &[]);
+    for (answer, list) in [
+        (&classic, ["DescribeLoadBalancersResult", "LoadBalancerDescriptions"]),
+        (&network, ["DescribeLoadBalancersResult", "LoadBalancers"]),
+        (&targets, ["DescribeTargetGroupsResult", "TargetGroups"]),
+    ] {
+        assert_eq!(
+            answer.at(&list).map(|list| list.children("member").count()),
+            Some(0),
+            "{list:?}"
+        );
+    }
+    let filter = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", stage.vpc.as_str())];
+    let groups = stage.call(Api::Ec2, "DescribeSecurityGroups", &filter);
+    let groups: Vec<_> = groups
+        .child("securityGroupInfo")
+        .unwrap()
+        .children("item")
+        .map(crate::security_groups::read_group)
+        .collect();
+    let nodes = groups.iter().find(|group| group.id == stage.group).unwrap();
+    assert_eq!(
+        (groups.len(), nodes.rules.len()),
+        (2, 0),
+        "the VPC's default group and the nodes': {groups:?}"
+    );
+}

@@ -1,0 +1,439 @@
+//! Network Load Balancers: reads what is there, asks the plans what to do, and does it.
+//!
+//! The order keeps traffic flowing: the load balancer, what Nodes let in, target groups with their targets, listeners; then whatever nobody
+//! needs any more.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::cidr::source_ranges;
+use cloudwit_guest_sdk::names::default_load_balancer_name;
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::Aws;
+use crate::annotations::{Kind, Settings};
+use crate::load_balancers::{Found, check_scheme};
+use crate::network_balancer::{Seen, Wanted, read, read_attributes, read_listener};
+use crate::network_plan::{create, listeners, target_attributes, update};
+use crate::security_groups_own::OwnGroup;
+use crate::security_groups_plan::{NodeTraffic, front_rules, node_rules_network};
+use crate::subnets_plan::Subnet;
+use crate::target_groups::{self, GroupSeen, GroupWanted, security_group_name};
+use crate::target_instances::Instances;
+
+/// How long a call waits for another one that changes the rules of the same Nodes.
+const RULES_WAIT: Duration = Duration::from_secs(20);
+
+/// The lock for that. Rules for path MTU discovery belong to all load balancers together.
+pub(crate) const RULES_LOCK: &str = "balancer-node-rules";
+
+/// When to look again at a load balancer without an address.
+const BUILD_POLL: Duration = Duration::from_secs(5);
+
+/// A target group and whether it may have targets already.
+struct Ready {
+    group: GroupSeen,
+    fresh: bool,
+}
+
+impl Aws {
+    /// Creates the Service's load balancer or brings it in line.
+    pub(crate) fn ensure_network(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        settings: &Settings,
+    ) -> Result<Vec<Ingress>, Failure> {
+        let wanted = self.network_wanted(service, settings);
+        let found = self.find_network(&wanted.name)?;
+        if let Some((seen, _)) = &found {
+            check_scheme(&wanted.name, seen.internal, settings.internal)?;
+        }
+        let machines = self.target_instances(targets, settings)?;
+        let (subnets, known) = self.balancer_subnets(settings)?;
+        let groups = self.network_groups(service, settings, &wanted, found.as_ref().map(|(seen, _)| seen))?;
+        let (seen, tags, new) = match found {
+            Some((seen, tags)) => (seen, tags, false),
+            None => (
+                self.create_network(&wanted, &subnets, settings, groups.as_deref())?,
+                wanted.tags.clone(),
+                true,
+            ),
+        };
+        let attributes = self
+            .api
+            .elb_v2("DescribeLoadBalancerAttributes")
+            .field("LoadBalancerArn", &seen.arn)
+            .send()?;
+        self.run_all(&update(
+            &wanted,
+            &seen,
+            &tags,
+            &read_attributes(&attributes),
+            groups.as_deref(),
+        ))?;
+        self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
+        let attached = if new {
+            Vec::new()
+        } else {
+            self.target_groups_of(&seen.arn)?
+        };
+        let arns = self.network_ports(&wanted, &seen, &attached, &machines, new)?;
+        self.drop_target_groups(&attached, &arns)?;
+        match seen.ingress() {
+            ingress if !ingress.is_empty() => Ok(ingress),
+            _ if seen.state == "failed" => Err(Failure::unavailable(
+                [
+                    "AWS could not build load balancer ",
+                    &wanted.name,
+                    "; delete it there, then it is made anew",
+                ]
+                .concat(),
+            )),
+            _ => Err(Failure::pending(
+                BUILD_POLL,
+                "",
+                ["AWS builds load balancer ", &wanted.name].concat(),
+            )),
+        }
+    }
+
+    /// Brings only targets and what lets traffic reach them in line.
+    pub(crate) fn update_network_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        settings: &Settings,
+    ) -> Result<(), Failure> {
+        let wanted = self.network_wanted(service, settings);
+        let Some((seen, _)) = self.find_network(&wanted.name)? else {
+            let text = [
+                "Service ",
+                &service.name,
+                " has no Network Load Balancer ",
+                &wanted.name,
+            ];
+            return Err(Failure::not_found(text.concat()));
+        };
+        let machines = self.target_instances(targets, settings)?;
+        let (_, known) = self.balancer_subnets(settings)?;
+        self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
+        for group in self.target_groups_of(&seen.arn)? {
+            if wanted.ports.iter().any(|port| group.can_be(&port.group)) {
+                self.bring_targets(&group, &machines, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The load balancer with its tags; one that is not ours is refused.
+    fn find_network(&self, name: &str) -> Result<Option<(Seen, Vec<Pair>)>, Failure> {
+        Ok(match self.find_own(name, Kind::Network)? {
+            Some(Found::Network(seen, tags)) => Some((*seen, tags)),
+            _ => None,
+        })
+    }
+
+    fn network_wanted(&self, service: &Service, settings: &Settings) -> Wanted {
+        let tags = self.balancer_tags(service, settings);
+        Wanted::of(
+            self.context.keys(),
+            &self.cluster.id,
+            service,
+            settings,
+            &self.config,
+            tags,
+        )
+    }
+
+    fn create_network(
+        &self,
+        wanted: &Wanted,
+        subnets: &[String],
+        settings: &Settings,
+        groups: Option<&[String]>,
+    ) -> Result<Seen, Failure> {
+        for (key, list) in [
+            ("eip-allocations", &settings.eip_allocations),
+            ("private-ipv4-addresses", &settings.private_addresses),
+        ] {
+            if !list.is_empty() && list.len() != subnets.len() {
+                let counts = [
+                    &list.len().to_string(),
+                    " entries, but there are ",
+                    &subnets.len().to_string(),
+                    " subnets",
+                ]
+                .concat();
+                return Err(Failure::invalid(
+                    [
+                        "annotation service.beta.kubernetes.io/aws-load-balancer-",
+                        key,
+                        " has ",
+                        &counts,
+                        ": ",
+                        &subnets.join(", "),
+                    ]
+                    .concat(),
+                ));
+            }
+        }
+        let step = create(
+            wanted,
+            subnets,
+            &settings.eip_allocations,
+            &settings.private_addresses,
+            groups.unwrap_or_default(),
+        );
+        let answer = self.api.call(step.service, step.action).form(&step.form).send()?;
+        read(&answer).ok_or_else(|| Failure::unavailable("CreateLoadBalancer: the answer shows no load balancer"))
+    }
+
+    /// The security groups it should have; none where nothing is said: groups are not managed, or it was made without and can get none.
+    fn network_groups(
+        &self,
+        service: &Service,
+        settings: &Settings,
+        wanted: &Wanted,
+        seen: Option<&Seen>,
+    ) -> Result<Option<Vec<String>>, Failure> {
+        if !self.config.manages_network_groups() || seen.is_some_and(|seen| seen.groups.is_empty()) {
+            return Ok(None);
+        }
+        if !settings.security_groups.is_empty() {
+            return Ok(Some(settings.security_groups.clone()));
+        }
+        let ranges = ranges(service)?;
+        let protocol = if wanted.ports.iter().any(|port| port.protocol == "UDP") {
+            "udp"
+        } else {
+            "tcp"
+        };
+        let own = OwnGroup {
+            name: &security_group_name(self.context.keys(), &self.context.cluster().name, service),
+            description: "[k8s] Managed SecurityGroup for LoadBalancer",
+            tags: &self.own_tags(settings),
+            rules: &front_rules(wanted.ports.iter().map(|port| (protocol, port.port)), &ranges),
+        };
+        let attached = match seen {
+            Some(seen) => self.security_groups_by_id(&seen.groups)?,
+            None => Vec::new(),
+        };
+        Ok(Some(vec![self.own_group(&own, &attached)?.id]))
+    }
+
+    /// Makes the Nodes' security groups let this traffic in. Who changes them looks once more under a lock: several load balancers share
+    /// them.
+    pub(crate) fn open_nodes(&self, machines: &Instances, traffic: &NodeTraffic) -> Result<(), Failure> {
+        if self.config.global.disable_security_group_ingress {
+            return Ok(());
+        }
+        let plan = || -> Result<Vec<_>, Failure> {
+            let groups = self.security_groups_by_id(&machines.groups)?;
+            Ok(groups
+                .iter()
+                .flat_map(|group| node_rules_network(group, traffic, true))
+                .collect())
+        };
+        if plan()?.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.context.state().lock(RULES_LOCK, RULES_WAIT);
+        self.run_all(&plan()?)
+    }
+
+    /// The target groups that this load balancer's listeners lead to.
+    pub(crate) fn target_groups_of(&self, balancer: &str) -> Result<Vec<GroupSeen>, Failure> {
+        let call = self
+            .api
+            .elb_v2("DescribeTargetGroups")
+            .field("LoadBalancerArn", balancer);
+        let groups = call.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?;
+        Ok(groups.into_iter().flatten().collect())
+    }
+
+    /// Target groups, targets and listeners. Gives the ids of the target groups that are needed.
+    fn network_ports(
+        &self,
+        wanted: &Wanted,
+        seen: &Seen,
+        attached: &[GroupSeen],
+        machines: &Instances,
+        new: bool,
+    ) -> Result<Vec<String>, Failure> {
+        let mut arns: Vec<String> = Vec::new();
+        for port in &wanted.ports {
+            // Two ports may lead to the same node port; each has a group of its own.
+            let free = attached
+                .iter()
+                .filter(|group| !arns.contains(&group.arn) && group.can_be(&port.group));
+            let (named, others): (Vec<_>, Vec<_>) = free.partition(|group| group.name == port.group.name);
+            let ready = match named.first().or(others.first()) {
+                Some(group) => Ready {
+                    group: (*group).clone(),
+                    fresh: false,
+                },
+                None => self.make_target_group(&port.group, &seen.vpc, &wanted.tags)?,
+            };
+            if !ready.fresh
+                && let Some(step) = target_groups::modify(&port.group, &ready.group)
+            {
+                self.run(&step)?;
+            }
+            self.bring_targets(&ready.group, machines, ready.fresh)?;
+            if !wanted.target_attributes.is_empty() {
+                let call = self
+                    .api
+                    .elb_v2("DescribeTargetGroupAttributes")
+                    .field("TargetGroupArn", &ready.group.arn);
+                let attributes = read_attributes(&call.send()?);
+                self.run_all(target_attributes(&ready.group.arn, &wanted.target_attributes, &attributes).as_slice())?;
+            }
+            arns.push(ready.group.arn);
+        }
+        let known = match new {
+            true => Vec::new(),
+            false => {
+                let call = self.api.elb_v2("DescribeListeners").field("LoadBalancerArn", &seen.arn);
+                call.pages(&["Listeners"], |item| Ok(read_listener(item)))?
+            }
+        };
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        self.run_all(&listeners(wanted, &seen.arn, &known, &arns))?;
+        Ok(arns)
+    }
+
+    /// Makes a target group, or takes the one that was made before a crash.
+    fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, Failure> {
+        let step = target_groups::create(wanted, vpc, tags);
+        let made = self
+            .api
+            .call(step.service, step.action)
+            .form(&step.form)
+            .send_unless(&["DuplicateTargetGroupName"])?;
+        let fresh = made.is_some();
+        let answer = match made {
+            Some(answer) => answer,
+            None => self
+                .api
+                .elb_v2("DescribeTargetGroups")
+                .list("Names", [&wanted.name])
+                .send()?,
+        };
+        let group = answer.at(&["TargetGroups", "member"]).and_then(target_groups::read);
+        let group = group.ok_or_else(|| Failure::unavailable(["AWS shows no target group ", &wanted.name].concat()))?;
+        if !fresh {
+            let tags = self
+                .network_tags([&group.arn])?
+                .pop()
+                .map(|(_, tags)| tags)
+                .unwrap_or_default();
+            if !self.cluster.marks(&tags) || !group.can_be(wanted) {
+                return Err(Failure::invalid(
+                    [
+                        "target group ",
+                        &wanted.name,
+                        " has the name that this Service needs, but not the tag ",
+                        &self.cluster.key(),
+                        " or other ports: it is left alone; rename or delete it in AWS",
+                    ]
+                    .concat(),
+                ));
+            }
+        }
+        Ok(Ready { group, fresh })
+    }
+
+    fn bring_targets(&self, group: &GroupSeen, machines: &Instances, fresh: bool) -> Result<(), Failure> {
+        let seen = if fresh {
+            Vec::new()
+        } else {
+            self.targets_of(&group.arn)?
+        };
+        for step in target_groups::targets(&group.arn, group.port, &machines.ids, &seen) {
+            if let Err(error) = self
+                .api
+                .call(step.service, step.action)
+                .form(&step.form)
+                .send_unless(step.done_by)
+            {
+                if error.is(&["InvalidTarget"]) {
+                    self.forget_instances();
+                    return Err(Failure::conflict(error.message));
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Instance and port of each target of a group.
+    pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, Failure> {
+        let answer = self
+            .api
+            .elb_v2("DescribeTargetHealth")
+            .field("TargetGroupArn", group)
+            .send()?;
+        Ok(target_groups::read_targets(&answer))
+    }
+
+    /// Deletes those target groups of ours that no listener leads to any more. One that cannot go yet goes with the load balancer.
+    fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), Failure> {
+        let left: Vec<&GroupSeen> = attached.iter().filter(|group| !needed.contains(&group.arn)).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        for (arn, tags) in self.network_tags(left.iter().map(|group| &group.arn))? {
+            if self.cluster.may_delete(&tags) {
+                let step = target_groups::delete(&arn);
+                self.api
+                    .call(step.service, step.action)
+                    .form(&step.form)
+                    .send_unless(&["TargetGroupNotFound", "ResourceInUse"])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the Nodes have to let in.
+fn node_traffic(
+    aws: &Aws,
+    service: &Service,
+    wanted: &Wanted,
+    seen: &Seen,
+    known: &[Subnet],
+) -> Result<NodeTraffic, Failure> {
+    let mut ports: Vec<u16> = wanted.ports.iter().map(|port| port.group.port).collect();
+    let mut health: Vec<u16> = wanted
+        .ports
+        .iter()
+        .map(|port| port.group.health.number(port.group.port))
+        .collect();
+    for list in [&mut ports, &mut health] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let in_balancer = known.iter().filter(|subnet| seen.subnets.contains(&subnet.id));
+    let mut subnets: Vec<String> = in_balancer
+        .map(|subnet| subnet.cidr.clone())
+        .filter(|cidr| !cidr.is_empty())
+        .collect();
+    subnets.sort_unstable();
+    Ok(NodeTraffic {
+        balancer: default_load_balancer_name(&service.uid),
+        protocol: if wanted.ports.iter().any(|port| port.protocol == "UDP") {
+            "udp"
+        } else {
+            "tcp"
+        },
+        ports,
+        health_ports: health,
+        clients: ranges(service)?,
+        subnets,
+        shared_health_port: aws.config.shared_health_check().map(|(port, _)| port),
+    })
+}
+
+fn ranges(service: &Service) -> Result<Vec<String>, Failure> {
+    Ok(source_ranges(service)?.iter().map(ToString::to_string).collect())
+}

@@ -1,0 +1,173 @@
+//! A load balancer's own security group: found, made, mended, deleted; and looking groups up.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::Aws;
+use crate::security_groups::{Group, Rule, create, read_group, tag_fields};
+use crate::security_groups_plan::exact;
+use crate::steps::{Step, missing_tags};
+use crate::tags::CLUSTER_PREFIX;
+
+/// When to look again while the cloud holds on to something.
+const RELEASE_POLL: Duration = Duration::from_secs(5);
+
+/// Most values of a filter.
+const VALUES: usize = 200;
+
+/// What a load balancer's own group should be.
+pub struct OwnGroup<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// For people.
+    pub description: &'a str,
+    /// Tags that have to be there.
+    pub tags: &'a [Pair],
+    /// Its rules, no others.
+    pub rules: &'a [Rule],
+}
+
+impl Aws {
+    /// The groups with these ids; those that do not exist are left out.
+    pub(crate) fn security_groups_by_id<T: AsRef<str>>(&self, ids: &[T]) -> Result<Vec<Group>, Failure> {
+        let mut groups = Vec::new();
+        for part in ids.chunks(VALUES) {
+            groups.extend(self.security_groups("group-id", part, None)?);
+        }
+        Ok(groups)
+    }
+
+    /// The groups that fit a filter, in this VPC if one is named.
+    pub(crate) fn security_groups<T: AsRef<str>>(
+        &self,
+        filter: &str,
+        values: &[T],
+        vpc: Option<&str>,
+    ) -> Result<Vec<Group>, Failure> {
+        let mut call = self.api.ec2("DescribeSecurityGroups").filter(filter, values);
+        if let Some(vpc) = vpc {
+            call = call.filter("vpc-id", [vpc]);
+        }
+        Ok(call.pages(&["securityGroupInfo"], |item| Ok(read_group(item)))?)
+    }
+
+    /// The load balancer's own group as it should be. `seen` are groups that were looked up already; it is mostly among them.
+    ///
+    /// # Errors
+    /// `invalid` when the group of this name is another cluster's; what AWS says.
+    pub(crate) fn own_group(&self, wanted: &OwnGroup<'_>, seen: &[Group]) -> Result<Group, Failure> {
+        let attached = seen.iter().find(|group| group.name == wanted.name).cloned();
+        let mut group = match attached {
+            Some(group) => group,
+            None => self.find_or_create_group(wanted)?,
+        };
+        self.check_group(&group)?;
+        let missing = missing_tags(wanted.tags, &group.tags);
+        // Shared with us by somebody: that stays so.
+        let key = self.cluster.key();
+        let missing: Vec<Pair> = missing
+            .into_iter()
+            .filter(|tag| tag.key != key || !group.tags.iter().any(|seen| seen.key == key))
+            .collect();
+        if !missing.is_empty() {
+            let form = cloudwit_guest_sdk::form::Form::new().field("ResourceId.1", &group.id);
+            self.run(&Step::ec2("CreateTags", tag_fields(form, "Tag.", &missing)))?;
+        }
+        self.run_all(&exact(&group, wanted.rules))?;
+        group.rules = wanted.rules.to_vec();
+        Ok(group)
+    }
+
+    fn find_or_create_group(&self, wanted: &OwnGroup<'_>) -> Result<Group, Failure> {
+        let vpc = self.vpc_id()?;
+        let find = || {
+            self.security_groups("group-name", &[wanted.name], Some(&vpc))
+                .map(|mut found| found.pop())
+        };
+        if let Some(group) = find()? {
+            return Ok(group);
+        }
+        let form = create(&vpc, wanted.name, wanted.description, wanted.tags);
+        let made = self
+            .api
+            .ec2("CreateSecurityGroup")
+            .form(&form)
+            .send_unless(&["InvalidGroup.Duplicate"])?;
+        match made {
+            Some(answer) => Ok(Group {
+                id: answer.text("groupId").unwrap_or_default().into(),
+                name: wanted.name.into(),
+                tags: wanted.tags.to_vec(),
+                rules: Vec::new(),
+            }),
+            // Somebody was quicker: most likely we ourselves, before a crash.
+            None => find()?.ok_or_else(|| {
+                Failure::conflict(["security group ", wanted.name, " exists and cannot be found yet"].concat())
+            }),
+        }
+    }
+
+    /// Refuses a group of our name that is another cluster's.
+    fn check_group(&self, group: &Group) -> Result<(), Failure> {
+        let foreign = group.tags.iter().find(|tag| tag.key.starts_with(CLUSTER_PREFIX));
+        match foreign {
+            Some(tag) if !self.cluster.marks(&group.tags) => Err(Failure::invalid(
+                [
+                    "security group ",
+                    &group.id,
+                    " has the name ",
+                    &group.name,
+                    ", but carries the tag ",
+                    &tag.key,
+                    " of another \
+                  cluster; rename or delete it",
+                ]
+                .concat(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes groups that are the cluster's alone.
+    ///
+    /// # Errors
+    /// `pending` while something of the cloud is still in one of them, which a load balancer is for some time after it was deleted.
+    pub(crate) fn delete_groups(&self, groups: &[Group]) -> Result<(), Failure> {
+        let mut held = Vec::new();
+        for group in groups {
+            let call = self.api.ec2("DeleteSecurityGroup").field("GroupId", &group.id);
+            match call.send() {
+                Err(error) if error.is(&["DependencyViolation", "InvalidGroup.InUse", "ResourceInUse"]) => {
+                    held.push(group.id.as_str())
+                }
+                Err(error) if error.is(&["InvalidGroup.NotFound", "InvalidGroupId.NotFound"]) => {}
+                result => drop(result?),
+            }
+        }
+        match held.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::pending(
+                RELEASE_POLL,
+                "",
+                [
+                    "security group ",
+                    &held.join(", "),
+                    " is still in use; most likely by the load balancer that was just deleted",
+                ]
+                .concat(),
+            )),
+        }
+    }
+
+    /// Sends one request of a plan.
+    pub(crate) fn run(&self, step: &Step) -> Result<(), Failure> {
+        let call = self.api.call(step.service, step.action).form(&step.form);
+        call.send_unless(step.done_by).map(drop).map_err(Into::into)
+    }
+
+    /// Sends the requests of a plan, in order; the first failure ends it.
+    pub(crate) fn run_all(&self, steps: &[Step]) -> Result<(), Failure> {
+        steps.iter().try_for_each(|step| self.run(step))
+    }
+}

@@ -1,0 +1,137 @@
+//! The VPC's subnets as the cloud shows them, kept for some minutes: they rarely change, and every load balancer needs them.
+//!
+//! The choice is made in [`crate::subnets_plan`].
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::xml::Element;
+
+use crate::Aws;
+use crate::annotations::Settings;
+use crate::subnets_plan::{Subnet, Traits, discover, named};
+use crate::tags::{CLUSTER_PREFIX, ec2_tags, tag};
+
+/// How long the list is believed: a new subnet, tag or route counts after this time at the latest.
+const KEPT: Duration = Duration::from_secs(5 * 60);
+
+/// How long a call waits for another one that is asking.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// Its place in the state.
+const KEY: &str = "balancer-subnets";
+
+/// Tags that say what a subnet is for, whatever their value (`clouds/aws.md`).
+const ROLES: [(&str, u8); 2] = [
+    ("kubernetes.io/role/elb", Traits::FOR_PUBLIC),
+    ("kubernetes.io/role/internal-elb", Traits::FOR_INTERNAL),
+];
+
+/// What is kept: id, zone, range, name, traits.
+type Row = (String, String, String, String, u8);
+
+/// A route table, as far as it decides whether a subnet is public.
+struct RouteTable {
+    main: bool,
+    subnets: Vec<String>,
+    public: bool,
+}
+
+impl Aws {
+    /// The ids of the subnets for a load balancer, and all that are known.
+    pub(crate) fn balancer_subnets(&self, settings: &Settings) -> Result<(Vec<String>, Vec<Subnet>), Failure> {
+        let known = self.subnets()?;
+        if settings.subnets.is_empty() {
+            let found = discover(&known, settings.internal);
+            let fallback = &self.config.global.subnet_id;
+            return match found {
+                Err(Failure::Invalid(_)) if !fallback.is_empty() => Ok((vec![fallback.clone()], known)),
+                found => found.map(|ids| (ids, known)),
+            };
+        }
+        match named(&known, &settings.subnets) {
+            Ok(ids) => Ok((ids, known)),
+            // It may have been made after the list.
+            Err(_) => {
+                self.context.state().remove(KEY);
+                let known = self.subnets()?;
+                named(&known, &settings.subnets).map(|ids| (ids, known))
+            }
+        }
+    }
+
+    fn subnets(&self) -> Result<Vec<Subnet>, Failure> {
+        let rows: Vec<Row> = self
+            .context
+            .state()
+            .get_or_make(KEY, Keep::at_most(KEPT), WAIT, || self.ask_subnets())?;
+        let subnet = |(id, zone, cidr, name, traits)| Subnet {
+            id,
+            zone,
+            cidr,
+            name,
+            traits: Traits(traits),
+        };
+        Ok(rows.into_iter().map(subnet).collect())
+    }
+
+    fn ask_subnets(&self) -> Result<Vec<Row>, Failure> {
+        let vpc = self.vpc_id()?;
+        let tables = self
+            .api
+            .ec2("DescribeRouteTables")
+            .filter("vpc-id", [&vpc])
+            .pages(&["routeTableSet"], |item| Ok(read_table(item)))?;
+        let zones = self
+            .api
+            .ec2("DescribeAvailabilityZones")
+            .pages(&["availabilityZoneInfo"], |item| {
+                // Older answers have no type: then there were no other zones.
+                let whole = item.text("zoneType").is_none_or(|kind| kind == "availability-zone");
+                Ok(item.text("zoneName").filter(|_| whole).unwrap_or_default().to_owned())
+            })?;
+        let read = |item: &Element| Ok(self.read_subnet(item, &tables, &zones));
+        let rows = self
+            .api
+            .ec2("DescribeSubnets")
+            .filter("vpc-id", [&vpc])
+            .pages(&["subnetSet"], read)?;
+        Ok(rows)
+    }
+
+    fn read_subnet(&self, item: &Element, tables: &[RouteTable], zones: &[String]) -> Row {
+        let text = |name: &str| item.text(name).unwrap_or_default().to_owned();
+        let (id, zone, tags) = (text("subnetId"), text("availabilityZone"), ec2_tags(item));
+        let table = tables
+            .iter()
+            .find(|table| table.subnets.contains(&id))
+            .or_else(|| tables.iter().find(|table| table.main));
+        let mut traits = 0;
+        let mut set = |bit, on| traits |= if on { bit } else { 0 };
+        set(Traits::PUBLIC, table.is_some_and(|table| table.public));
+        set(Traits::WHOLE_ZONE, zones.contains(&zone));
+        for (key, bit) in ROLES {
+            set(bit, tag(&tags, key).is_some());
+        }
+        let ours = self.cluster.marks(&tags);
+        set(Traits::OURS, ours);
+        set(
+            Traits::FOREIGN,
+            !ours && tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX)),
+        );
+        let name = tag(&tags, "Name").unwrap_or_default().to_owned();
+        (id, zone, text("cidrBlock"), name, traits)
+    }
+}
+
+fn read_table(item: &Element) -> RouteTable {
+    let items = |set: &str| item.child(set).into_iter().flat_map(|set| set.children("item"));
+    RouteTable {
+        main: items("associationSet").any(|one| one.text("main") == Some("true")),
+        subnets: items("associationSet")
+            .filter_map(|one| one.text("subnetId").map(Into::into))
+            .collect(),
+        public: items("routeSet").any(|route| route.text("gatewayId").is_some_and(|id| id.starts_with("igw"))),
+    }
+}
