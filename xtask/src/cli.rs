@@ -19,7 +19,10 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Watch Cloudwit work: a real API server, a simulated cloud, Cloudwit with the provider `sim`, until Ctrl-C.
+    /// Watch Cloudwit work: a real API server, a cloud, Cloudwit with that cloud's provider, until Ctrl-C.
+    ///
+    /// The cloud is simulated unless --cloud names another: these are servers by others (moto, OpenStack's own services, VMware's vcsim), which
+    /// are fetched and built first.
     ///
     /// Machines are made and their Nodes join as kubelet lets them join, a Service gets an address, routes appear, a machine is
     /// deleted and its Node goes. Each step is shown with its time. Then the cluster is yours, with kubectl. The output of each
@@ -54,6 +57,10 @@ enum Command {
 /// Flags of `cargo xtask sandbox`.
 #[derive(Debug, clap::Args)]
 pub struct SandboxArgs {
+    /// The cloud, by the name of its provider.
+    #[arg(long, value_enum, default_value_t)]
+    pub cloud: SandboxCloud,
+
     /// Check every step and end: exit code 0 when all of it worked.
     #[arg(long)]
     pub once: bool,
@@ -65,6 +72,32 @@ pub struct SandboxArgs {
     /// How many machines join.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=100))]
     pub nodes: u8,
+}
+
+/// A cloud for the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum SandboxCloud {
+    /// A simulated one, which needs nothing else.
+    #[default]
+    Sim,
+    /// AWS, by moto.
+    Aws,
+    /// OpenStack, by its own services.
+    Openstack,
+    /// vSphere, by VMware's vcsim.
+    Vsphere,
+}
+
+impl SandboxCloud {
+    /// The name of its provider.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Aws => "aws",
+            Self::Openstack => "openstack",
+            Self::Vsphere => "vsphere",
+        }
+    }
 }
 
 /// Flags of `cargo xtask test`.

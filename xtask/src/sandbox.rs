@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::SandboxArgs;
-use crate::{controlplane, guests, programs, tools, workspace};
+use crate::cli::{SandboxArgs, SandboxCloud};
+use crate::{controlplane, guests, programs, servers, tools, vcsim, workspace};
 
 /// Builds, runs, and gives back whether it went well.
 ///
@@ -20,10 +20,16 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     if args.kubeconfig.is_none() && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
     }
-    run_with(args, &guests::provider("sim")?)
+    match args.cloud {
+        SandboxCloud::Sim => {}
+        SandboxCloud::Aws => drop(servers::moto()?),
+        SandboxCloud::Openstack => drop(servers::openstack()?),
+        SandboxCloud::Vsphere => drop(vcsim::programs()?),
+    }
+    run_with(args, &guests::provider(args.cloud.name())?)
 }
 
-/// Runs with this component as the provider `sim`.
+/// Runs with this component as the cloud's provider.
 ///
 /// # Errors
 ///
@@ -36,6 +42,7 @@ pub fn run_with(args: &SandboxArgs, provider: &Path) -> Result<()> {
     let mut command = Command::new(programs.join("cloudwit-sandbox"));
     command
         .current_dir(workspace::root())
+        .args(["--cloud", args.cloud.name()])
         .arg("--provider")
         .arg(provider)
         .args(["--nodes", &args.nodes.to_string()]);

@@ -4,14 +4,27 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 
+use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::{python, vcsim};
+use crate::vcsim;
 
-/// Python environments and their requirements, named from the root.
-pub const MOTO: (&str, &str) = ("moto", "tests/python/moto.txt");
+/// The Python environment of moto and boto3.
+///
+/// # Errors
+///
+/// As [`Environment::get`].
+pub fn moto() -> Result<Environment> {
+    Environment::get("moto", "tests/python/moto.txt")
+}
 
-/// The environment of the real OpenStack services.
-pub const OPENSTACK: (&str, &str) = ("openstack", "tests/python/openstack.txt");
+/// The Python environment of OpenStack's services and its SDK.
+///
+/// # Errors
+///
+/// As [`Environment::get`].
+pub fn openstack() -> Result<Environment> {
+    Environment::get("openstack", "tests/python/openstack.txt")
+}
 
 /// Servers that are being got.
 pub struct Coming(JoinHandle<Result<Found>>);
@@ -41,9 +54,8 @@ impl Coming {
 }
 
 fn get() -> Result<Found> {
-    for (name, requirements) in [MOTO, OPENSTACK] {
-        python::Environment::get(name, requirements)?;
-    }
+    moto()?;
+    openstack()?;
     vcsim::programs()?;
     Ok(format!("moto (AWS), OpenStack's services, vcsim {} (vSphere)", vcsim::VERSION).into())
 }

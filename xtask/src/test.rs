@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::{SandboxArgs, TestArgs};
+use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
 use crate::{browser, check, controlplane, guests, image, programs, sandbox, servers, tools, workspace};
 
@@ -15,6 +15,7 @@ const CARGO_COMPONENT: &str = "0.21.1";
 
 /// The sandbox as a test.
 const SANDBOX: SandboxArgs = SandboxArgs {
+    cloud: SandboxCloud::Sim,
     once: true,
     kubeconfig: None,
     nodes: 3,

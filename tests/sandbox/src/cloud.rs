@@ -1,76 +1,81 @@
-//! The simulated cloud from its administrator's side (`/control`), as far as the story needs it.
+//! What the story needs of a cloud: machines to make and to delete, and a look at what Cloudwit made there. One file for each cloud.
 
-use anyhow::{Context, Result, bail, ensure};
-use cloudwit_sim_cloud::{LoadBalancer, Machine, Route};
-use reqwest::Client;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use std::path::PathBuf;
 
-/// What Cloudwit made in the cloud.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Inventory {
-    pub load_balancers: Vec<LoadBalancer>,
-    pub routes: Vec<Route>,
+use anyhow::{Context, Result};
+use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use serde_json::Value;
+
+/// A machine, and what the cloud will say about its Node.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// As people call it: `m-1`, `i-0123`.
+    pub id: String,
+    /// The name of its Node.
+    pub node: String,
+    /// What its firmware reports.
+    pub system_uuid: String,
+    /// What kubelet gets as `--node-ip`.
+    pub ip: String,
+    /// As it will stand in the Node.
+    pub provider_id: String,
+    /// Labels the Node will have.
+    pub labels: Vec<(&'static str, String)>,
+    /// Addresses the Node will have.
+    pub addresses: Vec<String>,
 }
 
-/// A client of the simulated cloud.
-pub struct Cloud {
-    http: Client,
-    url: String,
+/// A route that is in use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// Where to: a Pod range.
+    pub destination: String,
+    /// By way of the machine with this [`Machine::id`] or [`Machine::ip`].
+    pub by: String,
 }
 
-impl Cloud {
-    /// A client for the cloud at this URL.
-    pub fn new(url: &str) -> Result<Self> {
-        let http = Client::builder().no_proxy().build().context("making an HTTP client")?;
-        Ok(Self {
-            http,
-            url: url.to_owned(),
-        })
-    }
+/// A cloud that runs.
+pub trait Cloud: Sized {
+    /// The name of its provider.
+    const PROVIDER: &'static str;
 
-    /// Makes a machine.
-    pub async fn create_machine(&self, name: &str) -> Result<Machine> {
-        let made: Vec<Machine> = self
-            .call("machines", Some(json!({"machines": [{"name": name}]})))
-            .await?;
-        made.into_iter().next().context("the simulated cloud made no machine")
-    }
+    /// What it is called.
+    const NAME: &'static str;
+
+    /// Starts it; returns when it answers.
+    async fn start(deployment: &Deployment) -> Result<Self>;
+
+    /// Where it answers.
+    fn url(&self) -> String;
+
+    /// Where its log is.
+    fn log(&self) -> PathBuf;
+
+    /// Whether it still runs.
+    fn runs(&self) -> bool;
+
+    /// What Cloudwit is told about it.
+    async fn files(&self, deployment: &Deployment) -> Result<CloudFiles>;
+
+    /// How to look at it by hand: a line for each way.
+    fn looks(&self) -> Vec<String>;
+
+    /// Makes the machine with this number, counted from 1.
+    async fn create_machine(&self, number: u8) -> Result<Machine>;
 
     /// Deletes a machine.
-    pub async fn delete_machine(&self, id: &str) -> Result<()> {
-        let answer: Value = self.call("machines/delete", Some(json!({"machines": [id]}))).await?;
-        ensure!(
-            answer["changed"] == 1,
-            "the simulated cloud deleted no machine {id}: {answer}"
-        );
-        Ok(())
-    }
+    async fn delete_machine(&self, machine: &Machine) -> Result<()>;
 
-    /// What is there.
-    pub async fn inventory(&self) -> Result<Inventory> {
-        self.call("state", None).await
-    }
+    /// Routes to Pods; `None` when Cloudwit makes none there.
+    async fn routes(&self) -> Result<Option<Vec<Route>>>;
 
-    /// Reads, or changes something with a body.
-    async fn call<T: DeserializeOwned>(&self, path: &str, body: Option<Value>) -> Result<T> {
-        let url = format!("{}/control/{path}", self.url);
-        let request = match body {
-            Some(body) => self
-                .http
-                .post(&url)
-                .header("content-type", "application/json")
-                .body(body.to_string()),
-            None => self.http.get(&url),
-        };
-        let response = request.send().await.with_context(|| url.clone())?;
-        let status = response.status();
-        let text = response.text().await.with_context(|| url.clone())?;
-        if !status.is_success() {
-            bail!("{url}: {status} {text}");
-        }
-        serde_json::from_str(&text).with_context(|| format!("{url}: cannot read {text}"))
-    }
+    /// For each load balancer, how many machines are behind it; `None` when Cloudwit makes none there.
+    async fn balancers(&self) -> Result<Option<Vec<usize>>>;
+}
+
+/// The list in a cloud's answer.
+pub fn list<'a>(answer: &'a Value, name: &str) -> Result<&'a Vec<Value>> {
+    answer[name]
+        .as_array()
+        .with_context(|| format!("there is no list {name} in {answer}"))
 }

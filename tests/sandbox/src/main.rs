@@ -1,31 +1,46 @@
-//! The sandbox that `cargo xtask sandbox` builds and starts: Cloudwit at work on a real API server and a simulated cloud.
+//! The sandbox that `cargo xtask sandbox` builds and starts: Cloudwit at work on a real API server and a cloud, simulated or by a third party.
 //!
 //! | file | what it is about |
 //! | ---- | ---------------- |
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
-//! | `cloud` | the simulated cloud's API, as far as the story needs it |
+//! | `cloud` | what the story needs of a cloud |
+//! | `sim`, `aws`, `openstack`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
+mod aws;
 mod cloud;
 mod narrator;
+mod openstack;
+mod sim;
 mod stage;
 mod story;
+mod vsphere;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use xtask::cli::SandboxCloud;
 
+use crate::aws::Aws;
+use crate::cloud::Cloud;
 use crate::narrator::Narrator;
+use crate::openstack::OpenStack;
+use crate::sim::Sim;
 use crate::stage::Stage;
 use crate::story::Story;
+use crate::vsphere::Vsphere;
 
 /// Cloudwit at work; `cargo xtask sandbox --help` tells more.
 #[derive(Debug, Parser)]
 struct Args {
-    /// The component of the provider `sim`.
+    /// The cloud, by the name of its provider.
+    #[arg(long, value_enum, default_value_t)]
+    cloud: SandboxCloud,
+
+    /// The component of that provider.
     #[arg(long, value_name = "FILE")]
     provider: PathBuf,
 
@@ -73,12 +88,21 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let mut stage = tokio::select! {
-        stage = Stage::build(&args.provider, args.kubeconfig.as_deref(), narrator) => stage?,
+    match args.cloud {
+        SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
+        SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
+        SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
+        SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,
+    }
+}
+
+async fn run_on<C: Cloud>(args: Args, narrator: &Narrator) -> Result<()> {
+    let stage = tokio::select! {
+        stage = Stage::<C>::build(&args.provider, args.kubeconfig.as_deref(), narrator) => stage?,
         interrupted = ctrl_c() => return interrupted.and(Err(Interrupted.into())),
     };
-    let story = Story::new(&stage, narrator, args.nodes)?;
-    let told = play(&args, &mut stage, &story, narrator).await;
+    let story = Story::new(stage.client(), stage.cloud(), narrator, args.nodes);
+    let told = play(&args, &stage, &story, narrator).await;
     if args.kubeconfig.is_some() {
         story.clean_up().await;
     }
@@ -86,7 +110,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
 }
 
 /// Tells the story; then stays until Ctrl-C, unless it is to be told `--once`.
-async fn play(args: &Args, stage: &mut Stage, story: &Story<'_>, narrator: &Narrator) -> Result<()> {
+async fn play<C: Cloud>(args: &Args, stage: &Stage<C>, story: &Story<'_, C>, narrator: &Narrator) -> Result<()> {
     // A process that has ended explains a failed step better than the step does, so both are watched.
     let told = tokio::select! {
         told = story.tell(args.once) => told,

@@ -12,6 +12,7 @@ use cloudwit_test_support::deployment::Deployment;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use crate::cloud::Cloud;
 use crate::narrator::Narrator;
 
 /// Short periods, so that the story takes seconds. An operator's own are minutes: see `cloudwit --help`.
@@ -30,27 +31,26 @@ const DEMO_FLAGS: [&str; 8] = [
 const WATCH: Duration = Duration::from_millis(200);
 
 /// Everything that runs. Dropped in the order of the fields: first who writes, last who stores.
-pub struct Stage {
+pub struct Stage<C> {
     cloudwit: Child,
-    cloud: Child,
+    cloud: C,
     /// None when the cluster is somebody else's.
     api_server: Option<ApiServer>,
     /// Held until the end, so that there is one sandbox at a time.
     _lock: File,
     kubeconfig: PathBuf,
-    cloud_url: String,
     admin_url: String,
     client: Client,
 }
 
-impl Stage {
+impl<C: Cloud> Stage<C> {
     /// Starts everything.
     pub async fn build(provider: &Path, kubeconfig: Option<&Path>, narrator: &Narrator) -> Result<Self> {
         let target = xtask::workspace::target();
         let lock = lock(&target)?;
         let programs = std::env::current_exe().context("looking for our own program")?;
         let programs = programs.parent().context("our own program is in no folder")?;
-        let deployment = Deployment::new(&target.join("sandbox"), programs, provider)?;
+        let deployment = Deployment::of(C::PROVIDER, &target.join("sandbox"), programs, provider)?;
         let folder = deployment.folder();
 
         let (kubeconfig, api_server) = match kubeconfig {
@@ -66,14 +66,18 @@ impl Stage {
             }
         };
         let client = connect(&kubeconfig).await?;
-        let (cloud, cloud_url) = deployment.start_cloud()?;
+        let cloud = C::start(&deployment).await?;
         narrator.say(&format!(
-            "the simulated cloud is ready: {cloud_url}  log: {}",
-            short(cloud.log())
+            "{} is ready: {}  log: {}",
+            C::NAME,
+            cloud.url(),
+            short(&cloud.log())
         ));
-        let (cloudwit, admin_url) = deployment.start_cloudwit(&kubeconfig, &cloud_url, &DEMO_FLAGS)?;
+        let files = cloud.files(&deployment).await?;
+        let (cloudwit, admin_url) = deployment.start_on(&kubeconfig, &files, &DEMO_FLAGS)?;
         narrator.say(&format!(
-            "Cloudwit runs with the provider sim                   log: {}",
+            "Cloudwit runs with the provider {:22} log: {}",
+            C::PROVIDER,
             short(cloudwit.log())
         ));
         Ok(Self {
@@ -82,7 +86,6 @@ impl Stage {
             api_server,
             _lock: lock,
             kubeconfig,
-            cloud_url,
             admin_url,
             client,
         })
@@ -93,19 +96,20 @@ impl Stage {
         self.client.clone()
     }
 
-    /// URL of the simulated cloud.
-    pub fn cloud_url(&self) -> &str {
-        &self.cloud_url
+    /// The cloud.
+    pub fn cloud(&self) -> &C {
+        &self.cloud
     }
 
-    /// Returns when a process has ended by itself, with the end of its log.
-    pub async fn someone_ended(&mut self) -> Error {
+    /// Returns when a process has ended by itself; names its log.
+    pub async fn someone_ended(&self) -> Error {
         loop {
-            for child in [&mut self.cloudwit, &mut self.cloud] {
-                match child.ended() {
-                    Ok(None) => {}
-                    Ok(Some(status)) => return anyhow!("{} ended by itself ({status})", short(child.log())),
-                    Err(error) => return error,
+            for (runs, log) in [
+                (self.cloudwit.runs(), self.cloudwit.log().to_owned()),
+                (self.cloud.runs(), self.cloud.log()),
+            ] {
+                if !runs {
+                    return anyhow!("the process that writes {} has ended by itself", short(&log));
                 }
             }
             tokio::time::sleep(WATCH).await;
@@ -114,11 +118,11 @@ impl Stage {
 
     /// The last lines of all logs.
     pub fn log_ends(&self) -> String {
-        let mut logs = vec![self.cloudwit.log(), self.cloud.log()];
-        logs.extend(self.api_server.as_ref().map(|server| server.log()));
+        let mut logs = vec![self.cloudwit.log().to_owned(), self.cloud.log()];
+        logs.extend(self.api_server.as_ref().map(|server| server.log().to_owned()));
         let ends = logs
             .into_iter()
-            .map(|log| format!("The end of {}:\n{}", short(log), log_end(log)));
+            .map(|log| format!("The end of {}:\n{}", short(&log), log_end(&log)));
         ends.collect::<Vec<_>>().join("\n\n")
     }
 
@@ -126,13 +130,11 @@ impl Stage {
     pub fn explain(&self, narrator: &Narrator) {
         narrator.say("all of it worked, and now it is yours until Ctrl-C:");
         let kubectl = format!("kubectl --kubeconfig {}", short(&self.kubeconfig));
-        for line in [
-            format!("{kubectl} get nodes -o wide"),
-            format!("{kubectl} get services,events"),
-            format!("{kubectl} create service loadbalancer hello --tcp=80"),
-            format!("the cloud as a page:   {}", self.cloud_url),
-            format!("Cloudwit's metrics:    {}/metrics", self.admin_url),
-        ] {
+        narrator.detail(&format!("{kubectl} get nodes -o wide"));
+        narrator.detail(&format!("{kubectl} get services,events"));
+        narrator.detail(&format!("{kubectl} create service loadbalancer hello --tcp=80"));
+        narrator.detail(&format!("Cloudwit's metrics:    {}/metrics", self.admin_url));
+        for line in self.cloud.looks() {
             narrator.detail(&line);
         }
     }

@@ -1,11 +1,10 @@
 //! What happens in the sandbox: each step changes the cloud or the cluster from outside, waits for Cloudwit's answer, and checks
 //! all of it. What was awaited and what was found instead is in the error.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use cloudwit_sim_cloud::{Machine, Network, Route};
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, within};
 use k8s_openapi::api::core::v1::{Node, Service};
@@ -13,9 +12,8 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Machine};
 use crate::narrator::Narrator;
-use crate::stage::Stage;
 
 /// How long Cloudwit may take for a step. It usually takes less than a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,108 +26,110 @@ const SERVICE: &str = "sandbox-web";
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
 /// The story and its people.
-pub struct Story<'a> {
+pub struct Story<'a, C> {
     narrator: &'a Narrator,
     client: Client,
     nodes: Api<Node>,
     services: Api<Service>,
-    cloud: Cloud,
-    /// Names of the Nodes and their Pod ranges.
-    cast: BTreeMap<String, String>,
+    cloud: &'a C,
+    /// The machines that were made so far, in their order.
+    cast: RefCell<Vec<Machine>>,
+    size: u8,
 }
 
-impl<'a> Story<'a> {
+impl<'a, C: Cloud> Story<'a, C> {
     /// A story with so many Nodes.
-    pub fn new(stage: &Stage, narrator: &'a Narrator, nodes: u8) -> Result<Self> {
-        let client = stage.client();
-        Ok(Self {
+    pub fn new(client: Client, cloud: &'a C, narrator: &'a Narrator, nodes: u8) -> Self {
+        Self {
             narrator,
             nodes: Api::all(client.clone()),
             services: Api::default_namespaced(client.clone()),
             client,
-            cloud: Cloud::new(stage.cloud_url())?,
-            cast: (1..=nodes)
-                .map(|number| (format!("sandbox-{number}"), format!("10.244.{number}.0/24")))
-                .collect(),
-        })
+            cloud,
+            cast: RefCell::default(),
+            size: nodes,
+        }
     }
 
     /// All of it. With `to_the_end` the Service goes too; otherwise it stays for whoever wants to look at it.
     pub async fn tell(&self, to_the_end: bool) -> Result<()> {
         self.nodes_join().await?;
-        self.routes_appear().await?;
-        self.a_service_gets_its_address().await?;
-        self.a_machine_is_deleted().await?;
-        if to_the_end {
+        let routed = self.cloud.routes().await?.is_some();
+        let balanced = self.cloud.balancers().await?.is_some();
+        if routed {
+            self.routes_appear().await?;
+        }
+        if balanced {
+            self.a_service_gets_its_address().await?;
+        }
+        self.a_machine_is_deleted(routed, balanced).await?;
+        if balanced && to_the_end {
             self.the_service_is_deleted().await?;
+        }
+        for (made, what) in [(routed, "routes"), (balanced, "load balancers")] {
+            if !made {
+                self.narrator
+                    .say(&format!("the provider {} makes no {what}", C::PROVIDER));
+            }
         }
         Ok(())
     }
 
     /// Machines are made, their kubelets register Nodes, and Cloudwit initialises them.
     async fn nodes_join(&self) -> Result<()> {
-        let mut machines = Vec::new();
-        for (name, pod_cidr) in &self.cast {
-            let machine = self.cloud.create_machine(name).await?;
-            let private = machine
-                .addresses
-                .iter()
-                .find(|address| address.network == Network::Private);
-            let ip = &private
-                .with_context(|| format!("machine {name} has no private address"))?
-                .ip;
-            let node = NodeBuilder::new(name)
-                .node_ip(ip)
-                .system_uuid(&machine.id)
-                .pod_cidr(pod_cidr);
+        for number in 1..=self.size {
+            let machine = self.cloud.create_machine(number).await?;
+            let node = NodeBuilder::new(&machine.node)
+                .node_ip(&machine.ip)
+                .system_uuid(&machine.system_uuid)
+                .pod_cidr(&pod_cidr(usize::from(number)));
             node.create(&self.client)
                 .await
-                .with_context(|| format!("registering the Node {name}"))?;
+                .with_context(|| format!("registering the Node {}", machine.node))?;
             self.narrator.say(&format!(
-                "machine {} is made, its Node {name} has joined and waits, tainted",
-                machine.id
+                "machine {} is made, its Node {} has joined and waits, tainted",
+                machine.id, machine.node
             ));
-            machines.push(machine);
+            self.cast.borrow_mut().push(machine);
         }
-        for machine in &machines {
+        for machine in self.cast() {
             let node = self
-                .until("the Node is initialised", || self.initialised(machine))
+                .until("the Node is initialised", || self.initialised(&machine))
                 .await?;
             self.narrator
-                .say(&format!("Node {} is initialised: {}", machine.name, summary(&node)));
+                .say(&format!("Node {} is initialised: {}", machine.node, summary(&node)));
         }
         Ok(())
     }
 
+    fn cast(&self) -> Vec<Machine> {
+        self.cast.borrow().clone()
+    }
+
     /// The Node without its taint, with all that only the cloud knows; or what is missing.
     async fn initialised(&self, machine: &Machine) -> Result<Node> {
-        let node = self.nodes.get(&machine.name).await?;
-        ensure!(!is_uninitialised(&node), "{} still has its taint", machine.name);
+        let node = self.nodes.get(&machine.node).await?;
+        ensure!(!is_uninitialised(&node), "{} still has its taint", machine.node);
         let spec = node.spec.clone().unwrap_or_default();
-        let provider_id = format!("sim://{}", machine.id);
         ensure!(
-            spec.provider_id.as_ref() == Some(&provider_id),
-            "provider id is {:?}, not {provider_id}",
-            spec.provider_id
+            spec.provider_id.as_ref() == Some(&machine.provider_id),
+            "provider id is {:?}, not {}",
+            spec.provider_id,
+            machine.provider_id
         );
         let labels = node.metadata.labels.clone().unwrap_or_default();
-        for (label, value) in [
-            ("node.kubernetes.io/instance-type", &machine.kind),
-            ("topology.kubernetes.io/zone", &machine.zone),
-            ("topology.kubernetes.io/region", &machine.region),
-        ] {
+        for (label, value) in &machine.labels {
             ensure!(
-                labels.get(label) == Some(value),
+                labels.get(*label) == Some(value),
                 "label {label} is {:?}, not {value}",
-                labels.get(label)
+                labels.get(*label)
             );
         }
         let addresses = node.status.clone().unwrap_or_default().addresses.unwrap_or_default();
         for address in &machine.addresses {
             ensure!(
-                addresses.iter().any(|one| one.address == address.ip),
-                "address {} is missing",
-                address.ip
+                addresses.iter().any(|one| one.address == *address),
+                "address {address} is missing"
             );
         }
         Ok(node)
@@ -137,13 +137,17 @@ impl<'a> Story<'a> {
 
     /// Each Node's Pod range gets a route, and the Node learns that its network works.
     async fn routes_appear(&self) -> Result<()> {
-        for (name, pod_cidr) in &self.cast {
+        for (machine, pod_cidr) in self.cast().iter().zip((1..).map(pod_cidr)) {
             self.until("a route leads to the Node", || async {
-                let routes = self.cloud.inventory().await?.routes;
-                let leads =
-                    |route: &Route| route.spec.destination == *pod_cidr && route.spec.node == *name && !route.blackhole;
-                ensure!(routes.iter().any(leads), "no route to {pod_cidr}");
-                let status = self.nodes.get(name).await?.status.unwrap_or_default();
+                let routes = self.cloud.routes().await?.unwrap_or_default();
+                let leads = |by: &str| by == machine.id || by == machine.ip;
+                ensure!(
+                    routes
+                        .iter()
+                        .any(|route| route.destination == pod_cidr && leads(&route.by)),
+                    "no route to {pod_cidr}"
+                );
+                let status = self.nodes.get(&machine.node).await?.status.unwrap_or_default();
                 let conditions = status.conditions.unwrap_or_default();
                 let network = conditions
                     .iter()
@@ -155,7 +159,8 @@ impl<'a> Story<'a> {
                 Ok(())
             })
             .await?;
-            self.narrator.say(&format!("a route to {pod_cidr} leads to {name}"));
+            self.narrator
+                .say(&format!("a route to {pod_cidr} leads to {}", machine.node));
         }
         Ok(())
     }
@@ -180,28 +185,26 @@ impl<'a> Story<'a> {
                     .status
                     .and_then(|status| status.load_balancer)
                     .and_then(|status| status.ingress);
-                let ip = ingress.unwrap_or_default().into_iter().find_map(|ingress| ingress.ip);
-                self.balancer_has_targets(self.cast.len()).await?;
-                ip.ok_or_else(|| anyhow!("its status has no address"))
+                let address = ingress.unwrap_or_default().into_iter();
+                let address = address.filter_map(|ingress| ingress.ip.or(ingress.hostname)).next();
+                self.balancer_has_targets(self.size.into()).await?;
+                address.ok_or_else(|| anyhow!("its status has no address"))
             })
             .await?;
         self.narrator.say(&format!(
             "Service {SERVICE} has its address: {address}, with {} Nodes behind it",
-            self.cast.len()
+            self.size
         ));
         Ok(())
     }
 
     /// A machine is deleted and its kubelet falls silent: the Node, its route and its place behind the load balancer go, and the
     /// other Nodes stay.
-    async fn a_machine_is_deleted(&self) -> Result<()> {
-        let (name, pod_cidr) = self.cast.last_key_value().context("there are no Nodes")?;
-        let node = self.nodes.get(name).await?;
-        let id = node.spec.and_then(|spec| spec.provider_id).unwrap_or_default();
-        let id = id
-            .strip_prefix("sim://")
-            .with_context(|| format!("provider id of {name} is {id:?}"))?;
-        self.cloud.delete_machine(id).await?;
+    async fn a_machine_is_deleted(&self, routed: bool, balanced: bool) -> Result<()> {
+        let cast = self.cast();
+        let (machine, others) = cast.split_last().context("there are no Nodes")?;
+        let (name, id) = (&machine.node, &machine.id);
+        self.cloud.delete_machine(machine).await?;
         // What kube-controller-manager does when a kubelet is silent for 40 s.
         let silent = json!({"status": {"conditions": [ready_condition(None)]}});
         self.nodes
@@ -219,23 +222,30 @@ impl<'a> Story<'a> {
         self.narrator.say(&format!(
             "Node {name} is deleted, after the cloud said twice that its machine is gone"
         ));
+        let pod_cidr = pod_cidr(cast.len());
         self.until("its route and its place behind the load balancer are gone", || async {
-            let routes = self.cloud.inventory().await?.routes;
+            let routes = self.cloud.routes().await?.unwrap_or_default();
             ensure!(
-                routes.iter().all(|route| route.spec.destination != *pod_cidr),
+                routes.iter().all(|route| route.destination != pod_cidr),
                 "the route to {pod_cidr} is still there"
             );
-            self.balancer_has_targets(self.cast.len() - 1).await
+            if balanced {
+                self.balancer_has_targets(others.len()).await?;
+            }
+            Ok(())
         })
         .await?;
-        for other in self.cast.keys().filter(|other| *other != name) {
+        for other in others {
             ensure!(
-                self.nodes.get_opt(other).await?.is_some(),
-                "Node {other} went too, although its machine is there"
+                self.nodes.get_opt(&other.node).await?.is_some(),
+                "Node {} went too, although its machine is there",
+                other.node
             );
         }
-        self.narrator
-            .say("its route and its place behind the load balancer are gone too; the other Nodes stay");
+        self.narrator.say(match (routed, balanced) {
+            (true, true) => "its route and its place behind the load balancer are gone too; the other Nodes stay",
+            _ => "the other Nodes stay",
+        });
         Ok(())
     }
 
@@ -250,7 +260,7 @@ impl<'a> Story<'a> {
                 self.services.get_opt(SERVICE).await?.is_none(),
                 "the Service is still there"
             );
-            let balancers = self.cloud.inventory().await?.load_balancers;
+            let balancers = self.cloud.balancers().await?.unwrap_or_default();
             ensure!(
                 balancers.is_empty(),
                 "{} load balancers are still there",
@@ -273,15 +283,18 @@ impl<'a> Story<'a> {
         };
         let parameters = DeleteParams::default();
         gone(self.services.delete(SERVICE, &parameters).await.map(drop), SERVICE);
-        for name in self.cast.keys() {
-            gone(self.nodes.delete(name, &parameters).await.map(drop), name);
+        for machine in self.cast() {
+            gone(
+                self.nodes.delete(&machine.node, &parameters).await.map(drop),
+                &machine.node,
+            );
         }
     }
 
     async fn balancer_has_targets(&self, count: usize) -> Result<()> {
-        match self.cloud.inventory().await?.load_balancers.as_slice() {
-            [one] if one.spec.targets.len() == count => Ok(()),
-            [one] => bail!("the load balancer has the targets {:?}, not {count}", one.spec.targets),
+        match self.cloud.balancers().await?.unwrap_or_default().as_slice() {
+            [one] if *one == count => Ok(()),
+            [one] => bail!("the load balancer has {one} targets, not {count}"),
             many => bail!("there are {} load balancers, not one", many.len()),
         }
     }
@@ -295,6 +308,11 @@ impl<'a> Story<'a> {
             .await
             .map_err(|last| anyhow!("not within {PATIENCE:?}: {what}; last seen: {last}"))
     }
+}
+
+/// The Pod range of the Node with this number, counted from 1.
+fn pod_cidr(number: usize) -> String {
+    format!("10.244.{number}.0/24")
 }
 
 /// What the cloud told about a Node, in a line.

@@ -105,6 +105,11 @@ impl Child {
         self.pid
     }
 
+    /// Whether it is there; for those who share it. [`ended`](Self::ended) knows more.
+    pub fn runs(&self) -> bool {
+        Path::new(&format!("/proc/{}", self.pid)).exists()
+    }
+
     /// Its exit status once it has ended.
     ///
     /// # Errors
@@ -222,7 +227,7 @@ mod tests {
         let (child, _dir) = start("echo READY; exec sleep 1000");
         child.said("READY", Duration::from_secs(5)).unwrap();
         let pid = child.pid();
-        assert!(is_alive(pid));
+        assert!(is_alive(pid) && child.runs());
         drop(child);
         assert!(!is_alive(pid));
     }

@@ -111,13 +111,21 @@ impl Deployment {
     ///
     /// When a file cannot be written or the program cannot be started.
     pub fn start_cloudwit(&self, kubeconfig: &Path, cloud: &str, flags: &[&str]) -> Result<(Child, String)> {
+        self.start_on(kubeconfig, &self.sim_files(cloud)?, flags)
+    }
+
+    /// What Cloudwit is told about the simulated cloud at this URL.
+    ///
+    /// # Errors
+    ///
+    /// When the token cannot be written.
+    pub fn sim_files(&self, cloud: &str) -> Result<CloudFiles> {
         let port = cloud.rsplit(':').next().unwrap_or_default();
         let token = self.write("token", TOKEN)?;
-        let files = CloudFiles {
+        Ok(CloudFiles {
             config: json!({ "endpoint": cloud }).to_string(),
             settings: settings(port, &token),
-        };
-        self.start_on(kubeconfig, &files, flags)
+        })
     }
 
     /// The same on another cloud. Secrets that the settings name are files of the caller's ([`write`](Self::write)).

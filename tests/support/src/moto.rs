@@ -6,8 +6,8 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -52,8 +52,8 @@ pub struct CloudCall {
 /// A running moto. Dropping it ends it.
 #[derive(Debug)]
 pub struct Moto {
-    /// Nobody speaks to it any more; a lock makes it one that threads may share.
-    _process: Mutex<Child>,
+    /// Behind a lock, so that threads may share it.
+    process: Mutex<Child>,
     url: String,
     administrator: Credentials,
     clusters: AtomicU8,
@@ -136,6 +136,20 @@ impl Moto {
     /// Its URL, without a slash at its end. All services answer there, and so does the metadata service of an instance.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where it writes its log, a line for each request.
+    pub fn log(&self) -> PathBuf {
+        self.process().log().to_owned()
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        self.process().runs()
+    }
+
+    fn process(&self) -> MutexGuard<'_, Child> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A key with all rights.
@@ -318,7 +332,7 @@ fn text(value: &Value, pointer: &str) -> Result<String> {
 }
 
 fn spawn() -> Result<Moto> {
-    let python = xtask::python::Environment::get(xtask::servers::MOTO.0, xtask::servers::MOTO.1)?.python();
+    let python = xtask::servers::moto()?.python();
     let script = xtask::workspace::root().join("tests/python/moto_server.py");
     let process = Child::start(&python, &[script.display().to_string()], &log_file("moto")?)?;
     let url = format!("http://127.0.0.1:{}", process.said("PORT=", START)?);
@@ -328,7 +342,7 @@ fn spawn() -> Result<Moto> {
     };
     process.said("READY", START)?;
     Ok(Moto {
-        _process: Mutex::new(process),
+        process: Mutex::new(process),
         url,
         administrator,
         clusters: AtomicU8::new(1),

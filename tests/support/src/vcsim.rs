@@ -186,6 +186,11 @@ impl Vcsim {
         self.process.log()
     }
 
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        self.process.runs()
+    }
+
     /// Runs govc and gives what it prints.
     ///
     /// # Errors
