@@ -5,6 +5,10 @@
 mod fake_balancers;
 #[path = "common/harness.rs"]
 mod harness;
+#[path = "services/nodes.rs"]
+mod nodes;
+#[path = "services/restarts.rs"]
+mod restarts;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -270,72 +274,6 @@ async fn only_changes_that_concern_the_balancer_reach_the_cloud() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flapping_nodes_cost_no_call_and_real_changes_one_each() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    for index in 0..10 {
-        node(&alone, &format!("node-{index}")).await;
-    }
-    let running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    until("the address is there", || has_address(&alone, "web")).await;
-    for round in 0..4 {
-        for index in 0..10 {
-            let status = if round % 2 == 0 { "False" } else { "True" };
-            let condition = json!({ "status": { "conditions": [{ "type": "Ready", "status": status }] } });
-            let name = format!("node-{index}");
-            alone
-                .nodes()
-                .patch_status(&name, &PatchParams::default(), &Patch::Strategic(condition))
-                .await
-                .unwrap();
-        }
-    }
-    for name in ["node-a", "node-b", "node-c"] {
-        node(&alone, name).await;
-    }
-    until("the new nodes are targets", || async {
-        cloud.only().unwrap().targets.len() == 13
-    })
-    .await;
-    assert_eq!(
-        (cloud.count("update"), cloud.count("ensure")),
-        (1, 1),
-        "ten flapping nodes cost none, three new ones one"
-    );
-
-    let id = json!({ "spec": { "providerID": "fake://1" } });
-    alone
-        .nodes()
-        .patch("node-0", &PatchParams::default(), &Patch::Merge(id))
-        .await
-        .unwrap();
-    until("a provider id counts", || async { cloud.count("update") == 2 }).await;
-    let label = json!({ "metadata": { "labels": { "node.kubernetes.io/exclude-from-external-load-balancers": "" } } });
-    alone
-        .nodes()
-        .patch("node-1", &PatchParams::default(), &Patch::Merge(label))
-        .await
-        .unwrap();
-    until("the excluded node is out", || async {
-        cloud.only().unwrap().targets.len() == 12
-    })
-    .await;
-    alone.nodes().delete("node-2", &DeleteParams::default()).await.unwrap();
-    until("the deleted node is out", || async {
-        cloud.only().unwrap().targets.len() == 11
-    })
-    .await;
-    assert_eq!((cloud.count("update"), cloud.count("ensure")), (4, 1));
-    assert_eq!(running.metric("service_controller_loadbalancer_sync_total "), 4.0);
-    until("the passes are measured", || async {
-        running.metric("service_controller_nodesync_latency_seconds_count ") == 4.0
-    })
-    .await;
-    assert!(!cloud.overlapped());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_failing_cloud_is_told_and_tried_again() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
@@ -401,82 +339,6 @@ async fn a_slow_cloud_holds_no_worker() {
     until("a change is looked at without delay", || has_address(&alone, "slow")).await;
     let last = cloud.calls().into_iter().rfind(|call| call.name == "slow").unwrap();
     assert_eq!(last.token, None, "what it waited for may be moot");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_restart_in_the_middle_of_a_delete_leaks_nothing() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    create(&alone, "retyped").await;
-    until("both are ready", || async {
-        has_address(&alone, "web").await && has_address(&alone, "retyped").await
-    })
-    .await;
-    cloud.hold("delete");
-    delete(&alone, "web").await;
-    patch(&alone, "retyped", json!({ "spec": { "type": "ClusterIP" } })).await;
-    until("the delete has begun", || async { cloud.count("delete") == 1 }).await;
-    running.stop().await;
-    assert_eq!(cloud.balancers().len(), 2, "it died before the cloud did anything");
-    cloud.release();
-    let _running = run(&alone, &cloud);
-    until("the Service is gone", || is_gone(&alone, "web")).await;
-    until("the other one let go", || async {
-        get(&alone, "retyped").await.unwrap().finalizers().is_empty()
-    })
-    .await;
-    assert_eq!(cloud.balancers(), []);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_restart_after_the_delete_and_before_the_finalizer_goes_on_there() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    until("the address is there", || has_address(&alone, "web")).await;
-    running.stop().await;
-    delete(&alone, "web").await;
-    cloud.lose_all();
-    cloud.fail_next("delete", Failure::NotFound("no such load balancer".into()));
-    let _running = run(&alone, &cloud);
-    until("the Service is gone", || is_gone(&alone, "web")).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_restart_in_the_middle_of_an_ensure_ends_in_the_right_state() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    cloud.hold("ensure");
-    let running = run(&alone, &cloud);
-    create(&alone, "kept").await;
-    until("the ensure has begun", || async { cloud.count("ensure") == 1 }).await;
-    running.stop().await;
-    delete(&alone, "kept").await;
-    create(&alone, "kept-2").await;
-    cloud.release();
-    let _running = run(&alone, &cloud);
-    until("the deleted one is gone", || is_gone(&alone, "kept")).await;
-    until("the new one is ready", || has_address(&alone, "kept-2")).await;
-    assert_eq!(cloud.only().unwrap().name, "kept-2");
-    assert_eq!(cloud.balancers().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn after_a_restart_a_service_is_ensured_once_and_not_written() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    until("the address is there", || has_address(&alone, "web")).await;
-    running.stop().await;
-    let before = get(&alone, "web").await.unwrap().resource_version();
-    let _running = run(&alone, &cloud);
-    settle(&alone, "marker").await;
-    assert_eq!(cloud.calls().iter().filter(|call| call.name == "web").count(), 2);
-    assert_eq!(get(&alone, "web").await.unwrap().resource_version(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -571,51 +433,6 @@ async fn a_dying_service_never_gets_the_finalizer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_balancer_that_somebody_deleted_is_built_again_when_nodes_change() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let _running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    until("the address is there", || has_address(&alone, "web")).await;
-    cloud.lose_all();
-    node(&alone, "node-1").await;
-    until("it is built again", || async {
-        cloud.only().is_some_and(|balancer| balancer.targets == ["node-1"])
-    })
-    .await;
-    assert!(
-        !alone
-            .event_reasons("web")
-            .await
-            .contains(&"UpdateLoadBalancerFailed".into())
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_failing_update_of_nodes_is_told_counted_and_tried_again() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let running = run(&alone, &cloud);
-    create(&alone, "web").await;
-    until("the address is there", || has_address(&alone, "web")).await;
-    cloud.fail_next("update", other("pool is locked"));
-    node(&alone, "node-1").await;
-    until("the second try succeeds", || async {
-        cloud.only().unwrap().targets == ["node-1"]
-    })
-    .await;
-    assert_eq!((cloud.count("update"), cloud.count("ensure")), (2, 1));
-    assert_eq!(running.metric("service_controller_nodesync_error_total "), 1.0);
-    until("the Events tell", || async {
-        let reasons = alone.event_reasons("web").await;
-        ["UpdateLoadBalancerFailed", "UpdatedLoadBalancer"]
-            .iter()
-            .all(|reason| reasons.iter().any(|found| found == reason))
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_implemented_elsewhere_is_left_to_others() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
@@ -677,31 +494,4 @@ async fn a_dry_run_writes_nothing_and_changes_no_cloud() {
     );
     assert!(cloud.count("get") > 0, "what there is decides what would be done");
     assert_eq!(cloud.calls().len(), cloud.count("get"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_services_with_two_hundred_nodes_cost_two_writes_and_one_call_each() {
-    let alone = alone().await;
-    let cloud = Arc::new(FakeBalancers::new());
-    let nodes = (0..200).map(|index| node_named(&alone, format!("node-{index}")));
-    futures::stream::iter(nodes).buffer_unordered(16).collect::<()>().await;
-    let services = (0..500).map(|index| ServiceBuilder::new(&format!("web-{index}")).create(&alone.client));
-    futures::stream::iter(services)
-        .buffer_unordered(16)
-        .map(|created| drop(created.unwrap()))
-        .collect::<()>()
-        .await;
-    let began = Instant::now();
-    let running = run(&alone, &cloud);
-    let writes = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="ok"}"#;
-    let all_written = || async { running.metric(writes) >= 1000.0 };
-    eventually(Duration::from_secs(120), "all are ready", all_written).await;
-    println!(
-        "500 Services, 200 Nodes, one worker: {:.1} s",
-        began.elapsed().as_secs_f64()
-    );
-    settle(&alone, "marker").await;
-    assert_eq!(running.metric(writes), 1002.0);
-    assert_eq!((cloud.count("ensure"), cloud.count("update")), (501, 0));
-    assert!(cloud.balancers().iter().all(|balancer| balancer.targets.len() == 200));
 }
