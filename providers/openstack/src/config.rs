@@ -110,6 +110,7 @@ section! {
     pub struct RouteConfig {
         /// The router that gets the routes; none without this.
         pub router_id: Option<String> = "router-id",
+        auto_config_security_group: bool = "auto-config-security-group",
     }
 }
 
@@ -124,6 +125,12 @@ impl Config {
         self.global.validate(problems);
         if let Err(wrong) = AddressRules::new(&self.networking) {
             problems.add("networking.address-sort-order", wrong);
+        }
+        if self.route.auto_config_security_group {
+            problems.add(
+                "route.auto-config-security-group",
+                "no security group of Nodes is kept; allow the Pods' ranges in the Nodes' security group and remove this key",
+            );
         }
         self.loadbalancer.validate(&self.loadbalancerclass, problems);
     }
@@ -219,3 +226,7 @@ impl Global {
 fn endpoint_type(text: &str) -> &str {
     text.strip_suffix("URL").unwrap_or(text)
 }
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -305,3 +305,7 @@ fn lifetime(token: &Json<'_>) -> u64 {
         _ => ASSUMED_LIFETIME,
     }
 }
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

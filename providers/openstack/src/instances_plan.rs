@@ -107,11 +107,7 @@ pub struct Found {
 impl Found {
     /// The server of this id.
     pub fn server(&self, id: &str) -> Option<&Server> {
-        let at = self
-            .servers
-            .binary_search_by(|server| server.id.as_str().cmp(id))
-            .ok()?;
-        self.servers.get(at)
+        self.servers.iter().find(|server| server.id == id)
     }
 
     /// The one server that a search means; none when it is absent, and how that is known.

@@ -45,6 +45,8 @@ pub mod octavia_features;
 pub mod pattern;
 pub mod ports;
 mod probe;
+#[cfg(test)]
+mod recorded;
 pub mod routers;
 mod routes;
 pub mod routes_plan;
