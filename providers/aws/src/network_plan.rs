@@ -137,3 +137,7 @@ fn listener_fields(form: Form, port: &Port, group: &str) -> Form {
 pub fn delete(arn: &str) -> Step {
     Step::network("DeleteLoadBalancer", Form::new().field("LoadBalancerArn", arn)).done_by(&["LoadBalancerNotFound"])
 }
+
+#[cfg(test)]
+#[path = "network_plan_tests.rs"]
+mod tests;

@@ -173,3 +173,7 @@ fn change(group: &str, missing: &[Rule], extra: &[Rule]) -> Vec<Step> {
     }
     steps
 }
+
+#[cfg(test)]
+#[path = "security_groups_plan_tests.rs"]
+mod tests;

@@ -102,3 +102,7 @@ pub fn named(subnets: &[Subnet], wanted: &[String]) -> Result<Vec<String>, Failu
         )),
     }
 }
+
+#[cfg(test)]
+#[path = "subnets_plan_tests.rs"]
+mod tests;

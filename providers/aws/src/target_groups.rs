@@ -288,3 +288,7 @@ pub fn read_targets(answer: &Element) -> Vec<(String, u16)> {
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "target_groups_tests.rs"]
+mod tests;
