@@ -16,17 +16,15 @@ const SERVICES: [&str; 3] = ["EC2", "Elastic Load Balancing", "Elastic Load Bala
 /// When the URL has no port or a secret cannot be written.
 pub fn aws_files(cluster: &AwsCluster, url: &str, key: &Credentials, deployment: &Deployment) -> Result<CloudFiles> {
     let (_, port) = url.rsplit_once(':').with_context(|| format!("{url} has no port"))?;
-    let mut secrets = String::new();
-    for (name, text, usage) in [
-        ("access-key-id", &key.access_key, "placeholder"),
-        ("secret-access-key", &key.secret_key, "hmac"),
-    ] {
-        let file = deployment.write(name, text)?;
-        secrets += &format!(
-            "    - {{name: {name}, file: {}, hosts: [\"127.0.0.1:{port}\"], uses: [{usage}]}}\n",
-            file.display()
-        );
-    }
+    let access_key = deployment.write("access-key-id", &key.access_key)?;
+    let secret_key = deployment.write("secret-access-key", &key.secret_key)?;
+    // The key itself goes nowhere: the host signs with it.
+    let secrets = format!(
+        "    - {{name: access-key-id, file: {}, hosts: [\"127.0.0.1:{port}\"], uses: [placeholder]}}\n    \
+         - {{name: secret-access-key, file: {}, uses: [hmac]}}\n",
+        access_key.display(),
+        secret_key.display()
+    );
     let settings = format!(
         "grants:\n  http:\n    - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [POST], allowLoopback: true}}\n  secrets:\n{secrets}"
     );

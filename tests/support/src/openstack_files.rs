@@ -36,7 +36,7 @@ pub async fn openstack_files(
     let password = deployment.write("password", &project.password)?;
     let keystone = port(project.cloud.url(Service::Identity))?;
     let settings = format!(
-        "grants:\n  http:\n{grants}  secrets:\n    \
+        "grants:\n  cluster: {{nodes: true, services: true}}\n  http:\n{grants}  secrets:\n    \
          - {{name: password, file: {}, hosts: [\"127.0.0.1:{keystone}\"], uses: [placeholder]}}\n",
         password.display()
     );
