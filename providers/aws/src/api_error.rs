@@ -86,7 +86,7 @@ const CODES: Codes = Codes::new(&[
 pub struct AwsError {
     /// AWS's code; empty when there was no answer, or one without a code.
     pub code: String,
-    /// AWS's own words, cut.
+    /// The first line of AWS's own words, which may name a thousand ids.
     pub message: String,
     /// AWS's time when it answered, in seconds since 1970.
     pub date: Option<u64>,
@@ -115,12 +115,13 @@ impl AwsError {
                 ..Self::from(failure.context(action))
             });
         };
-        let message = short(message);
+        // Below its first line `SignatureDoesNotMatch` quotes the whole signed request, session token and all.
+        let message = message.lines().next().unwrap_or_default();
         Err(Self {
             code: code.into(),
             message: message.into(),
             date,
-            failure: CODES.failure(&response, code, message).context(action),
+            failure: CODES.failure(&response, code, beginning(message)).context(action),
         })
     }
 
@@ -152,11 +153,9 @@ impl AwsError {
     }
 }
 
-/// The first line, and of that not too much: below it `SignatureDoesNotMatch` quotes the whole signed request, session token and all.
-fn short(message: &str) -> &str {
-    let line = message.lines().next().unwrap_or_default();
-    let end = line.char_indices().nth(QUOTED).map_or(line.len(), |(at, _)| at);
-    line.get(..end).unwrap_or(line)
+fn beginning(message: &str) -> &str {
+    let end = message.char_indices().nth(QUOTED).map_or(message.len(), |(at, _)| at);
+    message.get(..end).unwrap_or(message)
 }
 
 impl From<Failure> for AwsError {

@@ -15,18 +15,47 @@
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
+pub mod annotations;
 pub mod api;
 pub mod api_error;
+#[cfg(test)]
+mod balancer_stage;
+pub mod classic_apply;
+pub mod classic_balancer;
+pub mod classic_plan;
 pub mod config;
 pub mod config_credentials;
 pub mod credentials;
 pub mod credentials_profile;
 pub mod endpoints;
+pub mod instances;
+pub mod instances_by_id;
+mod instances_by_name;
+mod instances_fargate;
+pub mod instances_machine;
+pub mod load_balancers;
+pub mod load_balancers_delete;
+pub mod network_apply;
+pub mod network_balancer;
+pub mod network_plan;
+pub mod routes;
+pub mod routes_plan;
+pub mod security_groups;
+pub mod security_groups_own;
+pub mod security_groups_plan;
 pub mod sender;
 pub mod signature;
+pub mod steps;
+pub mod subnets;
+pub mod subnets_plan;
 pub mod tags;
+pub mod target_groups;
+pub mod target_instances;
+#[cfg(test)]
+mod testing;
 pub mod topology;
 pub mod vpc;
+pub mod zones;
 
 use api::Api;
 use config::Config;
@@ -85,3 +114,5 @@ impl Provider for Aws {
             .map_err(Failure::from)
     }
 }
+
+register_provider!(Aws: Instances, LoadBalancers, Routes);

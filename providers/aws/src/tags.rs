@@ -41,6 +41,11 @@ impl ClusterTag {
         [CLUSTER_PREFIX, &self.id].concat()
     }
 
+    /// Keys of all tags that something of the cluster may carry, for filters; [`marks`](Self::marks) decides.
+    pub fn keys(&self) -> [String; 2] {
+        [self.key(), LEGACY.into()]
+    }
+
     /// Whether something with these tags is the cluster's.
     pub fn marks(&self, tags: &[Pair]) -> bool {
         let key = self.key();

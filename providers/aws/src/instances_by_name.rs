@@ -1,0 +1,78 @@
+//! Instances by private DNS name, which is the name of a Node unless somebody chose another: for Nodes without a provider id.
+
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::prelude::*;
+
+use crate::Aws;
+use crate::instances_by_id::Found;
+use crate::instances_machine::{Machine, read_reservation};
+
+/// The most values in one filter (EC2: `FilterLimitExceeded`).
+pub(crate) const MOST_VALUES: usize = 200;
+
+/// All states but `terminated` (upstream's `aliveFilter`): after an instance has ended, its name may be another's.
+const ALIVE: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
+
+impl Aws {
+    /// What AWS says about each of these names.
+    ///
+    /// # Errors
+    /// What prevents every look-up.
+    pub(crate) fn find_by_names(&self, names: &[&str]) -> Result<BTreeMap<String, Found>, Failure> {
+        let mut answers = BTreeMap::new();
+        for page in names.chunks(MOST_VALUES) {
+            let machines = self
+                .api
+                .ec2("DescribeInstances")
+                .filter("private-dns-name", page)
+                .filter("instance-state-name", ALIVE)
+                .field("MaxResults", 1000)
+                .pages(&["reservationSet"], read_reservation)?;
+            let machines: Vec<Machine> = machines.into_iter().flatten().collect();
+            for name in page {
+                answers.insert((*name).to_owned(), self.decide(name, &machines));
+            }
+        }
+        Ok(answers)
+    }
+
+    fn decide(&self, name: &str, machines: &[Machine]) -> Found {
+        let (ours, others): (Vec<&Machine>, Vec<&Machine>) = machines
+            .iter()
+            .filter(|machine| machine.private_dns == name)
+            .partition(|machine| self.cluster.marks(&machine.tags));
+        match (ours.as_slice(), others.first()) {
+            ([only], _) => Found::from((*only).clone()),
+            ([], None) => Found::Gone,
+            ([], Some(other)) => {
+                let text = [
+                    "the instance ",
+                    &other.id,
+                    " is named ",
+                    name,
+                    " but does not carry the tag ",
+                ];
+                let text = [
+                    &text.concat(),
+                    self.cluster.key().as_str(),
+                    "; add it, or set the Node's provider id",
+                ]
+                .concat();
+                Found::Failed(Failure::invalid(text))
+            }
+            // To guess would bind the Node to the wrong machine for ever.
+            (several, _) => {
+                let ids: Vec<&str> = several.iter().map(|machine| machine.id.as_str()).collect();
+                let text = [
+                    "several instances are named ",
+                    name,
+                    ": ",
+                    &ids.join(", "),
+                    "; set the Node's provider id",
+                ];
+                Found::Failed(Failure::invalid(text.concat()))
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Fargate's machines: there is no instance to ask for, only the network interface with the address that is in the id.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::xml::Element;
+
+use crate::Aws;
+use crate::instances::FARGATE;
+use crate::instances_by_id::Found;
+use crate::instances_by_name::MOST_VALUES;
+use crate::instances_machine::{Machine, MachineState, NetworkInterface};
+
+impl Aws {
+    /// What AWS says about each of these ids: `fargate-ip-10-0-0-1.region.compute.internal` or `fargate-10.0.0.1`.
+    ///
+    /// # Errors
+    /// What prevents every look-up.
+    pub(crate) fn find_fargate(&self, ids: &[&str]) -> Result<BTreeMap<String, Found>, Failure> {
+        let mut answers = BTreeMap::new();
+        let mut asked: Vec<(&str, String)> = Vec::new();
+        for id in ids {
+            match address_in(id) {
+                Some(address) => asked.push((id, address.to_string())),
+                None => {
+                    let text = [
+                        "the Fargate id ",
+                        id,
+                        " has no address in it; it looks like fargate-ip-10-0-0-1.internal",
+                    ];
+                    answers.insert((*id).to_owned(), Found::Failed(Failure::invalid(text.concat())));
+                }
+            }
+        }
+        if asked.is_empty() {
+            return Ok(answers);
+        }
+        let vpc = self.vpc_id()?;
+        for page in asked.chunks(MOST_VALUES) {
+            let interfaces = self
+                .api
+                .ec2("DescribeNetworkInterfaces")
+                .filter("attachment.status", ["attached"])
+                .filter("vpc-id", [&vpc])
+                .filter("private-ip-address", page.iter().map(|(_, address)| address))
+                .field("MaxResults", 1000)
+                .pages(&["networkInterfaceSet"], |interface| Ok(Interface::read(interface)))?;
+            for (id, address) in page {
+                let with: Vec<&Interface> = interfaces.iter().filter(|interface| interface.has(address)).collect();
+                answers.insert((*id).to_owned(), decide(id, address, &with));
+            }
+        }
+        Ok(answers)
+    }
+}
+
+fn decide(id: &str, address: &str, interfaces: &[&Interface]) -> Found {
+    match interfaces {
+        [] => Found::Gone,
+        [only] => Found::Machine(Box::new(only.machine(id))),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|interface| interface.id.as_str()).collect();
+            let text = [
+                "several network interfaces have the address ",
+                address,
+                ": ",
+                &ids.join(", "),
+            ]
+            .concat();
+            Found::Failed(Failure::invalid(text))
+        }
+    }
+}
+
+/// The address in an id.
+fn address_in(id: &str) -> Option<IpAddr> {
+    let name = id.strip_prefix(FARGATE)?;
+    let text = match name.strip_prefix("ip-") {
+        Some(dashed) => dashed.split('.').next().unwrap_or_default().replace('-', "."),
+        None => name.into(),
+    };
+    text.parse().ok()
+}
+
+struct Interface {
+    id: String,
+    zone: String,
+    private_dns: String,
+    primary: String,
+    addresses: Vec<String>,
+    ipv6: Option<String>,
+}
+
+impl Interface {
+    fn read(element: &Element) -> Self {
+        let text = |name| element.text(name).unwrap_or_default().to_owned();
+        let addresses = element.child("privateIpAddressesSet").into_iter();
+        let addresses = addresses.flat_map(|set| set.children("item"));
+        Self {
+            id: text("networkInterfaceId"),
+            zone: text("availabilityZone"),
+            private_dns: text("privateDnsName"),
+            primary: text("privateIpAddress"),
+            addresses: addresses
+                .filter_map(|item| item.text("privateIpAddress"))
+                .map(Into::into)
+                .collect(),
+            ipv6: element
+                .at(&["ipv6AddressesSet", "item"])
+                .and_then(|item| item.text("ipv6Address"))
+                .map(Into::into),
+        }
+    }
+
+    fn has(&self, address: &str) -> bool {
+        self.primary == address || self.addresses.iter().any(|known| known == address)
+    }
+
+    /// Its only address of each family counts, as upstream has it, and it has neither a type nor a state of its own.
+    fn machine(&self, id: &str) -> Machine {
+        Machine {
+            id: id.into(),
+            state: MachineState::Running,
+            kind: String::new(),
+            zone: self.zone.clone(),
+            private_dns: self.private_dns.clone(),
+            interfaces: vec![NetworkInterface {
+                device_index: Some(0),
+                ipv4: vec![self.primary.clone()],
+                ipv6: self.ipv6.clone(),
+            }],
+            ..Machine::default()
+        }
+    }
+}
