@@ -76,6 +76,7 @@ pub mod xml;
 mod xml_reader;
 #[cfg(feature = "yaml")]
 pub mod yaml;
+pub mod yaml_plain;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
