@@ -141,7 +141,7 @@ pub(crate) fn from_response(response: &Response, now: u64) -> Failure {
 
 /// `Retry-After`: a number of seconds or a date. Anything else counts as no advice.
 pub(crate) fn retry_after(response: &Response, now: u64) -> Option<Duration> {
-    let value = response.header("retry-after")?.trim();
+    let value = response.header("retry-after")?.trim_ascii();
     if let Ok(seconds) = value.parse::<u32>() {
         return Some(Duration::from_secs(seconds.into()));
     }

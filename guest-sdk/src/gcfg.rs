@@ -8,9 +8,9 @@
 //!   port = 443
 //! ```
 //!
-//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. What stands
-//! in quotes behind a section's name keeps its case. All values are text. A variable that occurs several times is a list where the
-//! `Config` has one, else its last value counts.
+//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. (They are ASCII;
+//! Unicode's tables would add 20 KB to each component.) What stands in quotes behind a section's name keeps its case. All values are text.
+//! A variable that occurs several times is a list where the `Config` has one, else its last value counts.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 Some('\n') => self.advance(),
                 Some('#' | ';') => self.skip_comment(),
                 Some('[') => self.header()?,
-                Some(letter) if letter.is_alphabetic() => self.variable()?,
+                Some(letter) if letter.is_ascii_alphabetic() => self.variable()?,
                 Some(_) => return Err("a section like [Global] or a line like name = value is expected"),
             }
         }
@@ -183,11 +183,11 @@ impl Reader<'_> {
     fn name(&mut self) -> String {
         let end = self
             .rest
-            .find(|letter: char| !(letter.is_alphanumeric() || letter == '-' || letter == '_'))
+            .find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-' || letter == '_'))
             .unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
-        name.to_lowercase()
+        name.to_ascii_lowercase()
     }
 
     fn skip_comment(&mut self) {

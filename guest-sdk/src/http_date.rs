@@ -12,7 +12,7 @@ pub(crate) fn parse(date: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
-    let (_, rest) = date.trim().split_once(", ")?;
+    let (_, rest) = date.trim_ascii().split_once(", ")?;
     let rest = rest.strip_suffix(" GMT")?;
     let mut words = rest.split(' ');
     let day: u64 = words.next()?.parse().ok()?;

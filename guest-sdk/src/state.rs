@@ -40,7 +40,7 @@ impl Keep {
         self
     }
 
-    fn wire(self) -> WireKeep {
+    pub(crate) fn wire(self) -> WireKeep {
         WireKeep {
             for_ms: self
                 .expires

@@ -10,11 +10,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::host;
 use crate::http::Response;
+use crate::json;
 use crate::state::{Keep, State};
 use crate::types::Failure;
 
@@ -34,15 +35,8 @@ pub struct Token<T> {
     /// What the cloud gave: a text, or whatever the provider needs of a login.
     pub value: T,
     key: String,
-}
-
-/// As it is kept.
-#[derive(Serialize, Deserialize)]
-struct Kept<T> {
-    value: T,
-    /// Seconds since 1970.
-    renew_at: u64,
-    expires_at: u64,
+    /// The value as it is kept.
+    json: Vec<u8>,
 }
 
 /// What became of a request that carried a token.
@@ -71,7 +65,7 @@ impl Tried<Response> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + PartialEq> Token<T> {
+impl<T: Serialize + DeserializeOwned> Token<T> {
     /// The token of this name, or a new one: `obtain` gives it and when it ends, in seconds since 1970.
     ///
     /// # Errors
@@ -81,33 +75,26 @@ impl<T: Serialize + DeserializeOwned + PartialEq> Token<T> {
         name: &str,
         obtain: impl FnOnce() -> Result<(T, u64), Failure>,
     ) -> Result<Self, Failure> {
+        let mut obtain = Some(obtain);
         let key = ["token/", name].concat();
-        if let Some(kept) = fresh::<T>(state, &key) {
-            return Ok(kept.into_token(key));
-        }
-        let _lock = state.lock(&key, WAIT);
-        if let Some(kept) = fresh::<T>(state, &key) {
-            return Ok(kept.into_token(key));
-        }
-        match obtain() {
-            Ok((value, expires_at)) => Ok(keep(state, key, value, expires_at)),
-            Err(failure) => match usable::<T>(state, &key) {
-                Some(kept) => {
-                    crate::warn!(
-                        token = name,
-                        "renewing failed, the old one is used on: {}",
-                        failure.message()
-                    );
-                    Ok(kept.into_token(key))
-                }
-                None => Err(failure),
-            },
-        }
+        let json = cached(state, name, &key, &mut || {
+            let Some(obtain) = obtain.take() else {
+                return Err(Failure::other("a token is obtained once in a call"));
+            };
+            let (value, expires_at) = obtain()?;
+            let json = serde_json::to_vec(&value).map_err(|_| Failure::other("the token cannot be written as JSON"))?;
+            Ok((json, expires_at))
+        })?;
+        // Nothing of another version of the provider is there (see `keep`), so this is a mistake of its author.
+        let value = json::from_slice(&json)
+            .map_err(|_| Failure::Other(["the token ", name, " was kept as another type"].concat()))?;
+        Ok(Self { value, key, json })
     }
 
-    /// Forgets it, because the cloud refused it: the next [`cached`](Self::cached) obtains another. Another one that was kept meanwhile stays.
+    /// Forgets it, because the cloud refused it: the next [`cached`](Self::cached) obtains another. Another one that was kept
+    /// meanwhile stays.
     pub fn forget(&self, state: &State) {
-        if usable::<T>(state, &self.key).is_some_and(|kept| kept.value == self.value) {
+        if usable(&self.key).is_some_and(|kept| kept.json == self.json) {
             state.remove(&self.key);
         }
     }
@@ -122,25 +109,18 @@ impl<T: Serialize + DeserializeOwned + PartialEq> Token<T> {
         obtain: impl Fn() -> Result<(T, u64), Failure>,
         mut attempt: impl FnMut(&T) -> Result<Tried<R>, Failure>,
     ) -> Result<R, Failure> {
-        let token = Self::cached(state, name, &obtain)?;
-        if let Tried::Done(done) = attempt(&token.value)? {
-            return Ok(done);
-        }
-        token.forget(state);
-        let token = Self::cached(state, name, &obtain)?;
-        match attempt(&token.value)? {
-            Tried::Done(done) => Ok(done),
-            Tried::Refused(failure) => {
-                token.forget(state);
-                Err(failure)
+        let mut again = true;
+        loop {
+            let token = Self::cached(state, name, &obtain)?;
+            let failure = match attempt(&token.value)? {
+                Tried::Done(done) => return Ok(done),
+                Tried::Refused(failure) => failure,
+            };
+            token.forget(state);
+            if !std::mem::take(&mut again) {
+                return Err(failure);
             }
         }
-    }
-}
-
-impl<T> Kept<T> {
-    fn into_token(self, key: String) -> Token<T> {
-        Token { value: self.value, key }
     }
 }
 
@@ -151,28 +131,76 @@ impl<T> fmt::Debug for Token<T> {
     }
 }
 
+/// A token as it is kept: `RENEW_AT EXPIRES_AT JSON`. Nothing from here on depends on its type, so that a component has it once.
+struct Kept {
+    /// Seconds since 1970.
+    renew_at: u64,
+    expires_at: u64,
+    json: Vec<u8>,
+}
+
+impl Kept {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut parts = bytes.splitn(3, |byte| *byte == b' ');
+        let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
+        Some(Self {
+            renew_at: number()?,
+            expires_at: number()?,
+            json: parts.next()?.into(),
+        })
+    }
+}
+
+/// Gives a token in JSON, and when it ends.
+type Obtain<'a> = dyn FnMut() -> Result<(Vec<u8>, u64), Failure> + 'a;
+
+fn cached(state: &State, name: &str, key: &str, obtain: &mut Obtain<'_>) -> Result<Vec<u8>, Failure> {
+    if let Some(kept) = fresh(key) {
+        return Ok(kept.json);
+    }
+    let _lock = state.lock(key, WAIT);
+    if let Some(kept) = fresh(key) {
+        return Ok(kept.json);
+    }
+    match obtain() {
+        Ok((json, expires_at)) => {
+            keep(key, &json, expires_at);
+            Ok(json)
+        }
+        Err(failure) => match usable(key) {
+            Some(kept) => {
+                crate::warn!(
+                    token = name,
+                    "renewing failed, the old one is used on: {}",
+                    failure.message()
+                );
+                Ok(kept.json)
+            }
+            None => Err(failure),
+        },
+    }
+}
+
 /// What is kept and not over.
-fn usable<T: DeserializeOwned>(state: &State, key: &str) -> Option<Kept<T>> {
-    let kept = state.get::<Kept<T>>(key)?.value;
+fn usable(key: &str) -> Option<Kept> {
+    let kept = Kept::parse(&host::state_get(key)?.value)?;
     (host::unix_seconds() < kept.expires_at).then_some(kept)
 }
 
 /// What is kept and need not be renewed.
-fn fresh<T: DeserializeOwned>(state: &State, key: &str) -> Option<Kept<T>> {
-    usable(state, key).filter(|kept| host::unix_seconds() < kept.renew_at)
+fn fresh(key: &str) -> Option<Kept> {
+    usable(key).filter(|kept| host::unix_seconds() < kept.renew_at)
 }
 
-fn keep<T: Serialize>(state: &State, key: String, value: T, expires_at: u64) -> Token<T> {
+fn keep(key: &str, json: &[u8], expires_at: u64) {
     let now = host::unix_seconds();
     let life = expires_at.saturating_sub(now).max(SHORTEST);
-    let kept = Kept {
-        value,
-        renew_at: now + life - (life / 10).min(RENEWED_BEFORE),
-        expires_at: now + life,
-    };
-    // Where it cannot be kept, each call logs in; that is slow, not wrong.
-    state.put(&key, &kept, Keep::at_most(Duration::from_secs(life)));
-    kept.into_token(key)
+    let renew_at = now + life - (life / 10).min(RENEWED_BEFORE);
+    let numbers = [&renew_at.to_string(), " ", &(now + life).to_string(), " "].concat();
+    let value = [numbers.as_bytes(), json].concat();
+    // Not over a swap: another version of the provider, or other credentials, log in anew. Where it cannot be kept, each call logs in;
+    // that is slow, not wrong.
+    let _ = host::state_put(key, &value, Keep::at_most(Duration::from_secs(life)).wire());
 }
 
 #[cfg(test)]

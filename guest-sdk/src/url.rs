@@ -19,7 +19,7 @@ pub(crate) fn split_url(url: &str) -> Option<UrlParts<'_>> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let path = path.split('#').next().unwrap_or_default();
-    let plain = !authority.is_empty() && !authority.contains(|c: char| c == '@' || c.is_whitespace());
+    let plain = !authority.is_empty() && authority.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'@');
     plain.then_some(UrlParts {
         scheme,
         authority,
@@ -70,6 +70,7 @@ mod tests {
             "https:///c",
             "https://user@a",
             "https://a b/",
+            "https://\u{e9}.test/",
         ] {
             assert_eq!(parts(wrong), None, "{wrong}");
         }
