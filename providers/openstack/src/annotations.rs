@@ -18,6 +18,14 @@ pub const BALANCER_ADDRESS: &str = "load-balancer-address";
 /// Whether there is no floating IP.
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
 
+/// The annotations of [`Asked::timeouts`].
+const TIMEOUT_KEYS: [&str; 4] = [
+    "timeout-client-data",
+    "timeout-member-connect",
+    "timeout-member-data",
+    "timeout-tcp-inspect",
+];
+
 /// A year in milliseconds, the most that Octavia takes for a timeout.
 const YEAR: i64 = 31_536_000_000;
 
@@ -152,27 +160,27 @@ pub const TABLE: Table = Table::new(
 );
 
 /// Where floating IPs come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FloatingSource {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FloatingSource<'a> {
     /// Network; looked for when there is none.
-    pub network_id: Option<String>,
+    pub network_id: Option<&'a str>,
     /// One certain subnet.
-    pub subnet_id: Option<String>,
+    pub subnet_id: Option<&'a str>,
     /// Pattern of subnet names.
-    pub subnet: Option<String>,
+    pub subnet: Option<&'a str>,
     /// Tags of subnets.
-    pub subnet_tags: Option<String>,
+    pub subnet_tags: Option<&'a str>,
 }
 
 /// Where the virtual IP is when the load balancer is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VipSource {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VipSource<'a> {
     /// Port.
-    pub port_id: Option<String>,
+    pub port_id: Option<&'a str>,
     /// Subnet.
-    pub subnet_id: Option<String>,
+    pub subnet_id: Option<&'a str>,
     /// Network.
-    pub network_id: Option<String>,
+    pub network_id: Option<&'a str>,
 }
 
 /// How members are checked: seconds, seconds, times, times.
@@ -190,17 +198,17 @@ pub struct Checks {
 
 /// What a Service asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Asked<'a> {
     /// No floating IP.
     pub internal: bool,
     /// Floating IP.
-    pub floating: FloatingSource,
+    pub floating: FloatingSource<'a>,
     /// It outlives the Service.
     pub keep_floating_ip: bool,
     /// Virtual IP.
-    pub vip: VipSource,
+    pub vip: VipSource<'a>,
     /// Subnet of the members.
-    pub member_subnet_id: Option<String>,
+    pub member_subnet_id: Option<&'a str>,
     /// For each port; -1 for none.
     pub connection_limit: i64,
     /// `PROXY` or `PROXYV2`.
@@ -208,68 +216,59 @@ pub struct Asked {
     /// Speak HTTP and say for whom.
     pub forwarded_for: bool,
     /// `lb_algorithm`.
-    pub method: String,
+    pub method: &'a str,
     /// client data, member connect, member data, TCP inspect; milliseconds.
     pub timeouts: [i64; 4],
     /// None: no monitors.
     pub checks: Option<Checks>,
     /// Octavia's flavor.
-    pub flavor_id: Option<String>,
+    pub flavor_id: Option<&'a str>,
     /// Octavia's availability zone.
-    pub availability_zone: Option<String>,
+    pub availability_zone: Option<&'a str>,
     /// Barbican URL.
-    pub tls_container: Option<String>,
+    pub tls_container: Option<&'a str>,
     /// Published instead of the address.
-    pub hostname: Option<String>,
+    pub hostname: Option<&'a str>,
     /// Labels; an empty value stands for any.
-    pub node_selector: Vec<(String, String)>,
+    pub node_selector: Vec<(&'a str, &'a str)>,
     /// The load balancer by its id.
-    pub balancer_id: Option<String>,
+    pub balancer_id: Option<&'a str>,
 }
 
 /// Reads what the Service asks for.
 ///
 /// # Errors
 /// `invalid` with every mistake.
-pub fn read(
-    service: &Service,
-    config: &BalancerConfig,
-    classes: &BTreeMap<String, BalancerClass>,
-) -> Result<Asked, Failure> {
+pub fn read<'a>(
+    service: &'a Service,
+    config: &'a BalancerConfig,
+    classes: &'a BTreeMap<String, BalancerClass>,
+) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
+    let of_class = |value: fn(&BalancerClass) -> &Option<String>| class.and_then(|class| given(value(class)));
     let asked = Asked {
         internal: reader.boolean(INTERNAL).unwrap_or(config.internal_lb),
-        floating: floating(&mut reader, &class, config),
+        floating: floating(&mut reader, class, config),
         keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
         vip: VipSource {
             port_id: text(&mut reader, "port-id"),
-            subnet_id: owned(&class.subnet_id)
-                .or_else(|| text(&mut reader, "subnet-id"))
-                .or(owned(&config.subnet_id)),
-            network_id: owned(&class.network_id)
-                .or_else(|| text(&mut reader, "network-id"))
-                .or(owned(&config.network_id)),
+            subnet_id: of_class(|class| &class.subnet_id).or(text_or(&mut reader, "subnet-id", &config.subnet_id)),
+            network_id: of_class(|class| &class.network_id).or(text_or(&mut reader, "network-id", &config.network_id)),
         },
         member_subnet_id: text(&mut reader, "member-subnet-id")
-            .or(owned(&class.member_subnet_id))
-            .or(owned(&config.member_subnet_id)),
+            .or(of_class(|class| &class.member_subnet_id))
+            .or(given(&config.member_subnet_id)),
         connection_limit: reader
             .integer("connection-limit", -1..=i64::from(i32::MAX))
             .unwrap_or(-1),
         proxy_protocol: proxy_protocol(&mut reader, config),
         forwarded_for: reader.boolean("x-forwarded-for").unwrap_or_default(),
         method: method(&mut reader, config),
-        timeouts: [
-            "timeout-client-data",
-            "timeout-member-connect",
-            "timeout-member-data",
-            "timeout-tcp-inspect",
-        ]
-        .map(|key| reader.integer(key, 0..=YEAR).unwrap_or_default()),
+        timeouts: TIMEOUT_KEYS.map(|key| reader.integer(key, 0..=YEAR).unwrap_or_default()),
         checks: checks(&mut reader, config),
-        flavor_id: text(&mut reader, "flavor-id").or(owned(&config.flavor_id)),
-        availability_zone: text(&mut reader, "availability-zone").or(owned(&config.availability_zone)),
+        flavor_id: text_or(&mut reader, "flavor-id", &config.flavor_id),
+        availability_zone: text_or(&mut reader, "availability-zone", &config.availability_zone),
         tls_container: tls_container(&mut reader, config),
         hostname: text(&mut reader, "hostname"),
         node_selector: node_selector(&mut reader, config),
@@ -283,7 +282,7 @@ pub fn read(
 }
 
 /// What is needed to find and delete, mistakes or not.
-pub fn read_leniently(service: &Service) -> Asked {
+pub fn read_leniently(service: &Service) -> Asked<'_> {
     let mut reader = TABLE.read(service);
     let asked = Asked {
         keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
@@ -296,78 +295,76 @@ pub fn read_leniently(service: &Service) -> Asked {
     asked
 }
 
-fn text(reader: &mut Reader<'_>, key: &str) -> Option<String> {
-    reader.text(key).filter(|text| !text.is_empty()).map(String::from)
+#[inline(never)]
+fn text<'a>(reader: &mut Reader<'a>, key: &str) -> Option<&'a str> {
+    reader.text(key).filter(|text| !text.is_empty())
 }
 
-fn owned(value: &Option<String>) -> Option<String> {
-    given(value).map(String::from)
+#[inline(never)]
+fn text_or<'a>(reader: &mut Reader<'a>, key: &str, config: &'a Option<String>) -> Option<&'a str> {
+    text(reader, key).or(given(config))
 }
 
-fn class(reader: &mut Reader<'_>, classes: &BTreeMap<String, BalancerClass>) -> BalancerClass {
-    let Some(name) = text(reader, "class") else {
-        return BalancerClass::default();
-    };
-    if let Some(class) = classes.get(&name) {
-        return class.clone();
+fn class<'a>(reader: &mut Reader<'a>, classes: &'a BTreeMap<String, BalancerClass>) -> Option<&'a BalancerClass> {
+    let name = text(reader, "class")?;
+    let found = classes.get(name);
+    if found.is_none() {
+        let names: Vec<&str> = classes.keys().map(String::as_str).collect();
+        let allowed = "the name of a [LoadBalancerClass] of the cloud config, which has ";
+        let names = if names.is_empty() {
+            "none".into()
+        } else {
+            names.join(", ")
+        };
+        return reader.wrong("class", &[allowed, &names].concat());
     }
-    let names: Vec<&str> = classes.keys().map(String::as_str).collect();
-    let allowed = match names.as_slice() {
-        [] => "the name of a [LoadBalancerClass] of the cloud config, which has none".into(),
-        names => [
-            "the name of a [LoadBalancerClass] of the cloud config: ",
-            &names.join(", "),
-        ]
-        .concat(),
-    };
-    reader.wrong("class", &allowed).unwrap_or_default()
+    found
 }
 
 /// Class over annotation over config; the three ways to name subnets are one choice.
-fn floating(reader: &mut Reader<'_>, class: &BalancerClass, config: &BalancerConfig) -> FloatingSource {
-    let network = text(reader, "floating-network-id");
-    let of_class = subnets(
-        &class.floating_subnet_id,
-        &class.floating_subnet,
-        &class.floating_subnet_tags,
-    );
-    let asked = FloatingSource {
+fn floating<'a>(
+    reader: &mut Reader<'a>,
+    class: Option<&'a BalancerClass>,
+    config: &'a BalancerConfig,
+) -> FloatingSource<'a> {
+    let network = text_or(reader, "floating-network-id", &config.floating_network_id);
+    let source = |id, subnet, tags| FloatingSource {
         network_id: None,
-        subnet_id: text(reader, "floating-subnet-id"),
-        subnet: text(reader, "floating-subnet"),
-        subnet_tags: text(reader, "floating-subnet-tags"),
+        subnet_id: id,
+        subnet,
+        subnet_tags: tags,
     };
-    let of_config = subnets(
-        &config.floating_subnet_id,
-        &config.floating_subnet,
-        &config.floating_subnet_tags,
+    let of_class = class.map(|class| {
+        source(
+            given(&class.floating_subnet_id),
+            given(&class.floating_subnet),
+            given(&class.floating_subnet_tags),
+        )
+    });
+    let asked = source(
+        text(reader, "floating-subnet-id"),
+        text(reader, "floating-subnet"),
+        text(reader, "floating-subnet-tags"),
+    );
+    let of_config = source(
+        given(&config.floating_subnet_id),
+        given(&config.floating_subnet),
+        given(&config.floating_subnet_tags),
     );
     let none = FloatingSource::default();
-    let chosen = [of_class, asked, of_config]
+    let chosen = [of_class.unwrap_or(none), asked]
         .into_iter()
         .find(|source| *source != none)
-        .unwrap_or(none);
+        .unwrap_or(of_config);
     if let Some(wrong) = chosen
         .subnet
-        .as_deref()
         .and_then(|text| crate::subnet_filter::NameFilter::parse(text).err())
     {
         reader.mistake(["floating-subnet: ", &wrong].concat());
     }
     FloatingSource {
-        network_id: owned(&class.floating_network_id)
-            .or(network)
-            .or(owned(&config.floating_network_id)),
+        network_id: class.and_then(|class| given(&class.floating_network_id)).or(network),
         ..chosen
-    }
-}
-
-fn subnets(id: &Option<String>, name: &Option<String>, tags: &Option<String>) -> FloatingSource {
-    FloatingSource {
-        network_id: None,
-        subnet_id: owned(id),
-        subnet: owned(name),
-        subnet_tags: owned(tags),
     }
 }
 
@@ -395,10 +392,10 @@ pub fn is_ovn(config: &BalancerConfig) -> bool {
     given(&config.lb_provider) == Some("ovn")
 }
 
-fn method(reader: &mut Reader<'_>, config: &BalancerConfig) -> String {
+fn method<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> &'a str {
     const METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
     let asked = reader.word("lb-method", &METHODS.map(|method| (method, method)));
-    asked.or(given(&config.lb_method)).unwrap_or("ROUND_ROBIN").into()
+    asked.or(given(&config.lb_method)).unwrap_or("ROUND_ROBIN")
 }
 
 fn checks(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<Checks> {
@@ -419,17 +416,12 @@ fn checks(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<Checks> {
             .integer("health-monitor-max-retries-down", 1..=10)
             .unwrap_or(times(config.monitor_max_retries_down, 3)),
     };
-    if on && checks.timeout > checks.delay {
-        reader.mistake(
-            "health-monitor-timeout is longer than health-monitor-delay: Octavia wants it the other way round",
-        );
-    }
     on.then_some(checks)
 }
 
-fn tls_container(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<String> {
-    let container = text(reader, "default-tls-container-ref").or(owned(&config.default_tls_container_ref))?;
-    if barbican_path(&container).is_none() {
+fn tls_container<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Option<&'a str> {
+    let container = text_or(reader, "default-tls-container-ref", &config.default_tls_container_ref)?;
+    if barbican_path(container).is_none() {
         return reader.wrong(
             "default-tls-container-ref",
             "a URL of Barbican that ends in containers/ID or secrets/ID",
@@ -447,23 +439,14 @@ pub fn barbican_path(reference: &str) -> Option<&str> {
     })
 }
 
-fn node_selector(reader: &mut Reader<'_>, config: &BalancerConfig) -> Vec<(String, String)> {
-    let of_config = given(&config.node_selector)
-        .unwrap_or_default()
-        .split(',')
-        .map(str::trim_ascii);
-    let pairs = if reader.is_set("node-selector") {
-        reader.map("node-selector").unwrap_or_default()
-    } else {
-        of_config
-            .filter(|entry| !entry.is_empty())
-            .map(|entry| entry.split_once('=').unwrap_or((entry, "")))
-            .collect()
-    };
-    pairs
-        .into_iter()
-        .map(|(key, value)| (key.trim_ascii().into(), value.trim_ascii().into()))
-        .collect()
+fn node_selector<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Vec<(&'a str, &'a str)> {
+    if reader.is_set("node-selector") {
+        return reader.map("node-selector").unwrap_or_default();
+    }
+    let entries = given(&config.node_selector).unwrap_or_default().split(',');
+    let pairs = entries.map(|entry| entry.split_once('=').unwrap_or((entry, "")));
+    let pairs = pairs.map(|(key, value)| (key.trim_ascii(), value.trim_ascii()));
+    pairs.filter(|(key, _)| !key.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::annotations::{TABLE, VipSource, barbican_path};
+use crate::annotations::{TABLE, barbican_path};
 use crate::api::Endpoint;
 use crate::balancer_names;
 use crate::balancer_task::BalancerTask;
@@ -30,16 +30,17 @@ impl BalancerTask<'_> {
 
     fn try_create(&self, targets: &[Target]) -> Result<Failure, Failure> {
         self.check_before()?;
-        let vip = self.vip(targets)?;
-        let mut wanted = self.wanted(targets, None)?;
-        wanted.member_subnet_id = wanted.member_subnet_id.or(vip.subnet_id.clone());
+        let node_subnet = self.node_subnet(targets)?;
+        let mut vip = self.asked.vip;
+        vip.subnet_id = vip.subnet_id.or(node_subnet.as_deref());
+        let wanted = self.wanted(targets, vip.subnet_id)?;
         let frame = Frame {
             description: balancer_names::description(&self.cluster, self.service),
-            provider: given(&self.config.lb_provider).unwrap_or("amphora").into(),
-            flavor_id: self.asked.flavor_id.clone().filter(|_| self.features.flavors),
-            availability_zone: self.asked.availability_zone.clone().filter(|_| self.features.zones),
+            provider: given(&self.config.lb_provider).unwrap_or("amphora"),
+            flavor_id: self.asked.flavor_id.filter(|_| self.features.flavors),
+            availability_zone: self.asked.availability_zone.filter(|_| self.features.zones),
             vip,
-            vip_address: self.service.load_balancer_ip.clone().filter(|_| self.is_internal()),
+            vip_address: self.service.load_balancer_ip.as_deref().filter(|_| self.is_internal()),
             tagged: self.features.tags,
             whole: !self.config.provider_requires_serial_api_calls,
         };
@@ -71,7 +72,7 @@ impl BalancerTask<'_> {
         if !unknown.is_empty() {
             return Err(Failure::invalid(unknown.join("; ")));
         }
-        if let Some(id) = &self.asked.balancer_id {
+        if let Some(id) = self.asked.balancer_id {
             // Written back for one that served and was then deleted by somebody else: there will be a new one.
             if recorded_address(self.service).is_none() {
                 let text = [
@@ -91,14 +92,14 @@ impl BalancerTask<'_> {
 
     /// Whether Barbican has the certificate that no listener has yet.
     pub(crate) fn check_certificate(&self, tree: &Tree) -> Result<(), Failure> {
-        let Some(container) = &self.asked.tls_container else {
+        let Some(container) = self.asked.tls_container else {
             return Ok(());
         };
         let store = given(&self.config.container_store).unwrap_or("barbican");
         let used = tree
             .listeners
             .iter()
-            .any(|listener| listener.tls_container == *container);
+            .any(|listener| listener.tls_container == container);
         let Some(path) = barbican_path(container).filter(|_| store == "barbican" && !used) else {
             return Ok(());
         };
@@ -110,22 +111,20 @@ impl BalancerTask<'_> {
         found.map(drop).ok_or_else(gone)
     }
 
-    /// Where the virtual IP will be: what is asked for, else the subnet of the first Node.
-    fn vip(&self, targets: &[Target]) -> Result<VipSource, Failure> {
+    /// The subnet of the first Node that has one, where nothing says in which subnet the virtual IP shall be.
+    fn node_subnet(&self, targets: &[Target]) -> Result<Option<String>, Failure> {
         let asked = &self.asked.vip;
         if asked.port_id.is_some() || asked.subnet_id.is_some() || asked.network_id.is_some() {
-            return Ok(asked.clone());
+            return Ok(None);
         }
         let family = family(self.service);
         for target in targets {
             let (Some(server), Some(address)) = (server_id(&target.node), address(&target.node, family)) else {
                 continue;
             };
-            if let Some(subnet) = self.subnet_of(server, address)? {
-                return Ok(VipSource {
-                    subnet_id: Some(subnet),
-                    ..VipSource::default()
-                });
+            let subnet = self.subnet_of(server, address)?;
+            if subnet.is_some() {
+                return Ok(subnet);
             }
         }
         Err(Failure::unavailable(

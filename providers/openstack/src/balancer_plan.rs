@@ -18,7 +18,7 @@ use crate::wire::Object;
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// As it shall be.
-    pub wanted: &'a Wanted,
+    pub wanted: &'a Wanted<'a>,
     /// Whose it is.
     pub claim: &'a Claim,
     /// Whether members come and go one by one.
@@ -61,7 +61,7 @@ impl Plan<'_> {
     }
 
     /// Our listener of a port.
-    pub fn listener<'t>(&self, tree: &'t Tree, port: &WantedPort) -> Option<&'t Listener> {
+    pub fn listener<'t>(&self, tree: &'t Tree, port: &WantedPort<'_>) -> Option<&'t Listener> {
         tree.listeners.iter().find(|listener| {
             listener.port == port.port
                 && transport(&listener.protocol) == transport(port.protocol)
@@ -81,9 +81,9 @@ impl Plan<'_> {
         ))
     }
 
-    fn port(&self, balancer: &LoadBalancer, tree: &Tree, port: &WantedPort) -> Option<Change> {
+    fn port(&self, balancer: &LoadBalancer, tree: &Tree, port: &WantedPort<'_>) -> Option<Change> {
         let Some(listener) = self.listener(tree, port) else {
-            let body = bodies::listener(port, &self.wanted.name).text("loadbalancer_id", &balancer.id);
+            let body = bodies::listener(port, self.wanted.name).text("loadbalancer_id", &balancer.id);
             return Some(Change::create("listeners", "listener", body, "making a listener"));
         };
         let pool = tree.pool_of(listener);
@@ -95,7 +95,7 @@ impl Plan<'_> {
             return Some(change);
         }
         let Some(pool) = pool else {
-            let body = bodies::pool(port, &self.wanted.name).text("listener_id", &listener.id);
+            let body = bodies::pool(port, self.wanted.name).text("listener_id", &listener.id);
             return Some(Change::create("pools", "pool", body, "making a pool"));
         };
         if pool.protocol != port.pool_protocol {
@@ -107,7 +107,7 @@ impl Plan<'_> {
     }
 
     /// Only what differs, so that what others set stays.
-    fn listener_fields(&self, listener: &Listener, port: &WantedPort) -> Option<Change> {
+    fn listener_fields(&self, listener: &Listener, port: &WantedPort<'_>) -> Option<Change> {
         let empty = Object::new().into_text();
         let mut body = Object::new();
         if let Some(tags) = self.claim.with_tag(&listener.tags).filter(|_| port.tagged) {
@@ -128,7 +128,7 @@ impl Plan<'_> {
             body = body.object("insert_headers", headers);
         }
         if listener.tls_container != port.tls_container {
-            body = body.text("default_tls_container_ref", &port.tls_container);
+            body = body.text("default_tls_container_ref", port.tls_container);
         }
         for (index, wanted) in port.timeouts.into_iter().flatten().enumerate() {
             if listener.timeouts[index] != wanted {
@@ -136,9 +136,8 @@ impl Plan<'_> {
             }
         }
         if let Some(wanted) = &port.allowed_cidrs {
-            let mut there = listener.allowed_cidrs.clone();
-            there.sort_unstable();
-            if there != *wanted {
+            let there = &listener.allowed_cidrs;
+            if there.len() != wanted.len() || wanted.iter().any(|wanted| !there.contains(wanted)) {
                 body = body.texts("allowed_cidrs", wanted.iter().map(String::as_str));
             }
         }
@@ -146,7 +145,7 @@ impl Plan<'_> {
             .then(|| Change::update("listeners", &listener.id, "listener", body, "changing a listener"))
     }
 
-    fn members(&self, pool: &Pool, port: &WantedPort) -> Option<Change> {
+    fn members(&self, pool: &Pool, port: &WantedPort<'_>) -> Option<Change> {
         let path = ["pools/", &pool.id, "/members"].concat();
         let missing = port
             .members
@@ -279,10 +278,10 @@ fn remove(listener: &Listener, pool: Option<&Pool>) -> Change {
     }
 }
 
-fn pool_fields(pool: &Pool, port: &WantedPort) -> Option<Change> {
+fn pool_fields(pool: &Pool, port: &WantedPort<'_>) -> Option<Change> {
     let mut body = Object::new();
     if pool.method != port.method {
-        body = body.text("lb_algorithm", &port.method);
+        body = body.text("lb_algorithm", port.method);
     }
     if pool.persistence != port.persistence {
         body = match port.persistence {

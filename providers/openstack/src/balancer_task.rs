@@ -33,14 +33,14 @@ pub struct BalancerTask<'a> {
     pub(crate) cluster: String,
     /// Of the load balancer.
     pub(crate) name: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: Asked<'a>,
     pub(crate) features: Features,
     pub(crate) ovn: bool,
 }
 
 impl<'a> BalancerTask<'a> {
     /// For this Service and what it asks for.
-    pub(crate) fn new(cloud: &'a OpenStack, service: &'a Service, asked: Asked) -> Result<Self, Failure> {
+    pub(crate) fn new(cloud: &'a OpenStack, service: &'a Service, asked: Asked<'a>) -> Result<Self, Failure> {
         let cluster = cloud.context.cluster().name;
         let config = &cloud.config.loadbalancer;
         let octavia = Octavia(&cloud.api);
@@ -86,8 +86,8 @@ impl<'a> BalancerTask<'a> {
     /// The load balancer that is waited for, else the one that the annotation names, else the one of the right name. One that is being
     /// deleted is found by its id only.
     pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<LoadBalancer>, Failure> {
-        let waited_for = wait.map(|wait| &wait.balancer);
-        for id in [waited_for, self.asked.balancer_id.as_ref()].into_iter().flatten() {
+        let waited_for = wait.map(|wait| wait.balancer.as_str());
+        for id in [waited_for, self.asked.balancer_id].into_iter().flatten() {
             if let Some(found) = self.octavia.load_balancer(id)? {
                 return Ok(Some(found));
             }
@@ -153,7 +153,7 @@ impl<'a> BalancerTask<'a> {
         }
         match self.change(change) {
             // Somebody was faster. What is to be done is found out anew.
-            Err(Failure::Conflict(text)) if text.contains("immutable") => {
+            Err(Failure::Conflict(text)) if is_busy(&text) => {
                 return Err(Wait::after(&balancer.id, "").pending(balancer).context(&text));
             }
             result => result?,
@@ -165,4 +165,9 @@ impl<'a> BalancerTask<'a> {
             _ => Err(Wait::after(&balancer.id, &text).pending(&now)),
         }
     }
+}
+
+/// Whether a conflict means that Octavia works on the load balancer; parts say it in other words than the load balancer itself.
+pub(crate) fn is_busy(conflict: &str) -> bool {
+    conflict.contains("is immutable") || conflict.contains("Invalid state PENDING_")
 }

@@ -11,18 +11,18 @@ use crate::octavia_features::Features;
 
 /// A load balancer as it shall be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// Name, and tag of everything that is this Service's.
-    pub name: String,
+    pub name: &'a str,
     /// Subnet of members; Octavia's choice when there is none.
-    pub member_subnet_id: Option<String>,
+    pub member_subnet_id: Option<&'a str>,
     /// One for each port of the Service.
-    pub ports: Vec<WantedPort>,
+    pub ports: Vec<WantedPort<'a>>,
 }
 
 /// Listener, pool and monitor for a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WantedPort {
+pub struct WantedPort<'a> {
     /// The port's place in the Service.
     pub index: usize,
     /// Protocol of the listener.
@@ -36,7 +36,7 @@ pub struct WantedPort {
     /// Whether `X-Forwarded-For` is added.
     pub forwarded_for: bool,
     /// Barbican URL, or empty.
-    pub tls_container: String,
+    pub tls_container: &'a str,
     /// None: left to Octavia. Never empty: that would let everybody in.
     pub allowed_cidrs: Option<Vec<String>>,
     /// Whether the listener gets a tag.
@@ -44,7 +44,7 @@ pub struct WantedPort {
     /// Protocol of the pool.
     pub pool_protocol: &'static str,
     /// `lb_algorithm`.
-    pub method: String,
+    pub method: &'a str,
     /// `SOURCE_IP`, or empty.
     pub persistence: &'static str,
     /// Members, without ids.
@@ -61,7 +61,7 @@ pub struct Inputs<'a> {
     /// Its targets, those of its node selector only.
     pub targets: &'a [Target],
     /// What it asks for.
-    pub asked: &'a Asked,
+    pub asked: &'a Asked<'a>,
     /// What Octavia can do.
     pub features: Features,
     /// The load balancer's name.
@@ -75,12 +75,12 @@ pub fn family(service: &Service) -> Option<IpFamily> {
     service.ip_families.first().copied()
 }
 
-impl Wanted {
+impl<'a> Wanted<'a> {
     /// The load balancer for this Service.
     ///
     /// # Errors
     /// `invalid` with everything that Octavia cannot do.
-    pub fn new(inputs: &Inputs<'_>) -> Result<Self, Failure> {
+    pub fn new(inputs: &Inputs<'a>) -> Result<Self, Failure> {
         let mut mistakes = Vec::new();
         let ranges = allowed_cidrs(inputs.service).unwrap_or_else(|mistake| {
             mistakes.push(mistake);
@@ -96,8 +96,8 @@ impl Wanted {
             return Err(Failure::Invalid(mistakes.join("; ")));
         }
         Ok(Self {
-            name: inputs.name.into(),
-            member_subnet_id: inputs.member_subnet_id.map(Into::into),
+            name: inputs.name,
+            member_subnet_id: inputs.member_subnet_id,
             ports,
         })
     }
@@ -110,13 +110,16 @@ impl Wanted {
 pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     let ranges = source_ranges(service).map_err(|failure| failure.message().to_owned())?;
     let ipv4 = family(service) != Some(IpFamily::Ipv6);
-    let mut fitting: Vec<String> = ranges
+    let mut fitting: Vec<String> = Vec::new();
+    for range in ranges
         .iter()
         .filter(|range| range.is_ipv4() == ipv4)
         .map(ToString::to_string)
-        .collect();
-    fitting.sort_unstable();
-    fitting.dedup();
+    {
+        if !fitting.contains(&range) {
+            fitting.push(range);
+        }
+    }
     if fitting.is_empty() {
         let family = if ipv4 { "IPv4" } else { "IPv6" };
         return Err([
@@ -128,7 +131,12 @@ pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     Ok(fitting)
 }
 
-fn wanted_port(inputs: &Inputs<'_>, index: usize, port: &ServicePort, ranges: &[String]) -> Result<WantedPort, String> {
+fn wanted_port<'a>(
+    inputs: &Inputs<'a>,
+    index: usize,
+    port: &ServicePort,
+    ranges: &[String],
+) -> Result<WantedPort<'a>, String> {
     let Inputs {
         service,
         asked,
@@ -145,7 +153,7 @@ fn wanted_port(inputs: &Inputs<'_>, index: usize, port: &ServicePort, ranges: &[
         .concat());
     };
     let tcp = port.protocol == Protocol::Tcp;
-    let tls = asked.tls_container.as_deref().filter(|_| tcp);
+    let tls = asked.tls_container.filter(|_| tcp);
     let http = asked.forwarded_for && tcp;
     let plain = match port.protocol {
         Protocol::Tcp => "TCP",
@@ -174,7 +182,7 @@ fn wanted_port(inputs: &Inputs<'_>, index: usize, port: &ServicePort, ranges: &[
         connection_limit: asked.connection_limit,
         timeouts: features.timeouts.then_some(asked.timeouts),
         forwarded_for: http,
-        tls_container: tls.unwrap_or_default().into(),
+        tls_container: tls.unwrap_or_default(),
         allowed_cidrs: features.allowed_cidrs.then(|| ranges.to_vec()),
         tagged: features.tags,
         pool_protocol: match asked.proxy_protocol.filter(|_| tcp) {
@@ -182,7 +190,7 @@ fn wanted_port(inputs: &Inputs<'_>, index: usize, port: &ServicePort, ranges: &[
             None if tls.is_some() || http => "HTTP",
             None => plain,
         },
-        method: asked.method.clone(),
+        method: asked.method,
         persistence: if service.session_affinity_seconds.is_some() {
             "SOURCE_IP"
         } else {

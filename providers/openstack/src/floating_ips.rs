@@ -202,14 +202,7 @@ impl BalancerTask<'_> {
     }
 
     fn create_floating_ip(&self, origin: &Origin, port: &str) -> Result<String, Failure> {
-        let mut last = Failure::invalid(
-            [
-                "no subnet of the external network ",
-                &origin.network_id,
-                " fits floating-subnet or floating-subnet-tags",
-            ]
-            .concat(),
-        );
+        let mut last = Failure::other("there is no subnet to take a floating IP from");
         for subnet in &origin.subnets {
             let body = Object::new()
                 .text("floating_network_id", &origin.network_id)
@@ -242,47 +235,37 @@ impl BalancerTask<'_> {
     /// Where a new floating IP would come from; none when there is no external network.
     fn floating_origin(&self) -> Result<Option<Origin>, Failure> {
         let source = &self.asked.floating;
-        let Some(network_id) = source
-            .network_id
-            .clone()
-            .map_or_else(|| self.external_network(), |id| Ok(Some(id)))?
-        else {
+        let network = match source.network_id {
+            Some(id) => Some(id.into()),
+            None => self.external_network()?,
+        };
+        let Some(network_id) = network else {
             return Ok(None);
         };
-        if let Some(id) = &source.subnet_id {
+        if let Some(id) = source.subnet_id {
+            let wrong = |why: &str| Failure::invalid(["floating-subnet-id: ", id, why, &network_id].concat());
             let subnet = self
                 .subnet(id)?
-                .ok_or_else(|| Failure::invalid(["floating-subnet-id: there is no subnet ", id].concat()))?;
+                .ok_or_else(|| wrong(" does not exist in external network "))?;
             if subnet.network_id != network_id {
-                let text = [
-                    "floating-subnet-id: subnet ",
-                    id,
-                    " is not in the external network ",
-                    &network_id,
-                ]
-                .concat();
-                return Err(Failure::invalid(text));
+                return Err(wrong(" is not a subnet of external network "));
             }
         }
         let by_hand = self.service.load_balancer_ip.is_some() || source.subnet_id.is_some();
         let subnets = if by_hand || (source.subnet.is_none() && source.subnet_tags.is_none()) {
-            vec![source.subnet_id.clone()]
+            vec![source.subnet_id.map(String::from)]
         } else {
             let call = self
                 .api
                 .get(Place::Network, "/v2.0/subnets")
                 .query("network_id", &network_id);
             let subnets = fitting(source, self.api.list(call, "subnets", Subnet::read)?)?;
-            if subnets.is_empty() {
-                let text = [
-                    "no subnet of the external network ",
-                    &network_id,
-                    " fits floating-subnet or floating-subnet-tags",
-                ];
-                return Err(Failure::invalid(text.concat()));
-            }
             subnets.into_iter().map(|subnet| Some(subnet.id)).collect()
         };
+        if subnets.is_empty() {
+            let text = "no subnet fits floating-subnet or floating-subnet-tags in external network ";
+            return Err(Failure::invalid([text, &network_id].concat()));
+        }
         Ok(Some(Origin { network_id, subnets }))
     }
 

@@ -74,7 +74,7 @@ impl LoadBalancers for OpenStack {
 }
 
 impl OpenStack {
-    fn asked(&self, service: &Service) -> Result<Asked, Failure> {
+    fn asked<'a>(&'a self, service: &'a Service) -> Result<Asked<'a>, Failure> {
         annotations::read(service, &self.config.loadbalancer, &self.config.loadbalancerclass)
     }
 
@@ -92,7 +92,7 @@ impl OpenStack {
 impl BalancerTask<'_> {
     fn ensure(&self, targets: &[Target], wait: Option<Wait>) -> Result<Balancer, Failure> {
         // By hand the load balancer may have been changed for another one meanwhile.
-        let wait = wait.filter(|wait| self.asked.balancer_id.as_ref().is_none_or(|id| *id == wait.balancer));
+        let wait = wait.filter(|wait| self.asked.balancer_id.is_none_or(|id| id == wait.balancer));
         let targets = self.members_of(targets)?;
         let Some(balancer) = self.find(wait.as_ref())? else {
             return Err(self.create(&targets));
@@ -112,7 +112,8 @@ impl BalancerTask<'_> {
         )?;
         TABLE.warn_unknown(self.service, &self.context);
         let _lock = self.lock(&balancer)?;
-        let wanted = self.wanted(&targets, Some(&balancer))?;
+        let vip_subnet = balancer.vip_subnet_id.clone();
+        let wanted = self.wanted(&targets, Some(&vip_subnet))?;
         let balancer = self.converge(balancer, &claim, &wanted, wait.as_ref())?;
         let address = self.ensure_address(&balancer, &claim)?;
         self.ensure_security_group(&wanted, &targets, self.member_subnet(&balancer))?;
@@ -132,7 +133,7 @@ impl BalancerTask<'_> {
         &self,
         mut balancer: LoadBalancer,
         claim: &Claim,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         wait: Option<&Wait>,
     ) -> Result<LoadBalancer, Failure> {
         let plan = self.plan(claim, wanted);
@@ -167,7 +168,8 @@ impl BalancerTask<'_> {
             Phase::Error => return Err(in_error(&balancer)),
             _ => return Err(waiting_on(&balancer, wait)),
         }
-        let wanted = self.wanted(&targets, Some(&balancer))?;
+        let vip_subnet = balancer.vip_subnet_id.clone();
+        let wanted = self.wanted(&targets, Some(&vip_subnet))?;
         let plan = self.plan(&claim, &wanted);
         loop {
             let mut tree = self.octavia.tree(&balancer.id)?;
@@ -189,14 +191,12 @@ impl BalancerTask<'_> {
     }
 
     /// The load balancer as the Service wants it.
-    pub(crate) fn wanted(&self, targets: &[Target], balancer: Option<&LoadBalancer>) -> Result<Wanted, Failure> {
-        let vip = balancer.map(|balancer| balancer.vip_subnet_id.as_str());
-        let member_subnet_id = self
-            .asked
-            .member_subnet_id
-            .as_deref()
-            .or(vip)
-            .or(self.asked.vip.subnet_id.as_deref());
+    pub(crate) fn wanted<'w>(
+        &'w self,
+        targets: &'w [Target],
+        vip_subnet: Option<&'w str>,
+    ) -> Result<Wanted<'w>, Failure> {
+        let member_subnet_id = self.asked.member_subnet_id.or(vip_subnet);
         Wanted::new(&Inputs {
             service: self.service,
             targets,
@@ -208,13 +208,10 @@ impl BalancerTask<'_> {
     }
 
     fn member_subnet<'b>(&'b self, balancer: &'b LoadBalancer) -> &'b str {
-        self.asked
-            .member_subnet_id
-            .as_deref()
-            .unwrap_or(&balancer.vip_subnet_id)
+        self.asked.member_subnet_id.unwrap_or(&balancer.vip_subnet_id)
     }
 
-    fn plan<'p>(&self, claim: &'p Claim, wanted: &'p Wanted) -> Plan<'p> {
+    fn plan<'p>(&self, claim: &'p Claim, wanted: &'p Wanted<'p>) -> Plan<'p> {
         Plan {
             wanted,
             claim,
@@ -253,7 +250,7 @@ impl BalancerTask<'_> {
     }
 
     fn ingress(&self, address: &str) -> Ingress {
-        if let Some(hostname) = &self.asked.hostname {
+        if let Some(hostname) = self.asked.hostname {
             return Ingress::hostname(hostname);
         }
         let proxied = self.asked.proxy_protocol.is_some();

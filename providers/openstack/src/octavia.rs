@@ -44,7 +44,7 @@ pub struct LoadBalancer {
 }
 
 impl LoadBalancer {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -104,7 +104,7 @@ pub const TIMEOUTS: [&str; 4] = [
 ];
 
 impl Listener {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
         let headers = json.field("insert_headers").map(entries).unwrap_or_default();
         Ok(Self {
             id: json.need("id")?,
@@ -149,7 +149,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -183,7 +183,7 @@ pub struct Member {
 }
 
 impl Member {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -217,7 +217,7 @@ pub struct Monitor {
 pub const MONITOR_NUMBERS: [&str; 4] = ["delay", "timeout", "max_retries", "max_retries_down"];
 
 impl Monitor {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),

@@ -11,19 +11,19 @@ pub const FORWARDED_FOR: &str = "X-Forwarded-For";
 
 /// What a load balancer has beside its parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<'a> {
     /// For people.
     pub description: String,
     /// Octavia's provider.
-    pub provider: String,
+    pub provider: &'a str,
     /// Flavor.
-    pub flavor_id: Option<String>,
+    pub flavor_id: Option<&'a str>,
     /// Availability zone.
-    pub availability_zone: Option<String>,
+    pub availability_zone: Option<&'a str>,
     /// Where the virtual IP is.
-    pub vip: VipSource,
+    pub vip: VipSource<'a>,
     /// Which it is.
-    pub vip_address: Option<String>,
+    pub vip_address: Option<&'a str>,
     /// Whether it gets a tag.
     pub tagged: bool,
     /// Whether listeners, pools, members and monitors come with it.
@@ -31,30 +31,30 @@ pub struct Frame {
 }
 
 /// A load balancer, with everything below it unless it has to be made piece by piece.
-pub fn balancer(frame: &Frame, wanted: &Wanted) -> Object {
+pub fn balancer(frame: &Frame<'_>, wanted: &Wanted<'_>) -> Object {
     let mut body = Object::new()
-        .text("name", &wanted.name)
+        .text("name", wanted.name)
         .text("description", &frame.description)
-        .text("provider", &frame.provider)
-        .text_opt("flavor_id", frame.flavor_id.as_deref())
-        .text_opt("availability_zone", frame.availability_zone.as_deref())
-        .text_opt("vip_address", frame.vip_address.as_deref());
-    body = match &frame.vip.port_id {
+        .text("provider", frame.provider)
+        .text_opt("flavor_id", frame.flavor_id)
+        .text_opt("availability_zone", frame.availability_zone)
+        .text_opt("vip_address", frame.vip_address);
+    body = match frame.vip.port_id {
         Some(port) => body.text("vip_port_id", port),
         None => body
-            .text_opt("vip_subnet_id", frame.vip.subnet_id.as_deref())
-            .text_opt("vip_network_id", frame.vip.network_id.as_deref()),
+            .text_opt("vip_subnet_id", frame.vip.subnet_id)
+            .text_opt("vip_network_id", frame.vip.network_id),
     };
     if frame.tagged {
-        body = body.texts("tags", [wanted.name.as_str()]);
+        body = body.texts("tags", [wanted.name]);
     }
     if frame.whole {
         let listeners = wanted.ports.iter().map(|port| {
-            let mut pool = pool(port, &wanted.name).objects("members", members(&port.members, wanted));
+            let mut pool = pool(port, wanted.name).objects("members", members(&port.members, wanted));
             if let Some(wanted) = &port.monitor {
                 pool = pool.object("healthmonitor", monitor(wanted));
             }
-            listener(port, &wanted.name).object("default_pool", pool)
+            listener(port, wanted.name).object("default_pool", pool)
         });
         body = body.objects("listeners", listeners);
     }
@@ -62,7 +62,7 @@ pub fn balancer(frame: &Frame, wanted: &Wanted) -> Object {
 }
 
 /// A listener.
-pub fn listener(port: &WantedPort, name: &str) -> Object {
+pub fn listener(port: &WantedPort<'_>, name: &str) -> Object {
     let mut body = Object::new()
         .text("name", &part("listener", port.index, name))
         .text("protocol", port.protocol)
@@ -78,7 +78,7 @@ pub fn listener(port: &WantedPort, name: &str) -> Object {
         body = body.object("insert_headers", Object::new().text(FORWARDED_FOR, "true"));
     }
     if !port.tls_container.is_empty() {
-        body = body.text("default_tls_container_ref", &port.tls_container);
+        body = body.text("default_tls_container_ref", port.tls_container);
     }
     if let Some(cidrs) = &port.allowed_cidrs {
         body = body.texts("allowed_cidrs", cidrs.iter().map(String::as_str));
@@ -87,11 +87,11 @@ pub fn listener(port: &WantedPort, name: &str) -> Object {
 }
 
 /// A pool without members.
-pub fn pool(port: &WantedPort, name: &str) -> Object {
+pub fn pool(port: &WantedPort<'_>, name: &str) -> Object {
     let body = Object::new()
         .text("name", &part("pool", port.index, name))
         .text("protocol", port.pool_protocol)
-        .text("lb_algorithm", &port.method);
+        .text("lb_algorithm", port.method);
     if port.persistence.is_empty() {
         body
     } else {
@@ -100,17 +100,17 @@ pub fn pool(port: &WantedPort, name: &str) -> Object {
 }
 
 /// How clients stay with their member.
-pub fn persistence(port: &WantedPort) -> Object {
+pub fn persistence(port: &WantedPort<'_>) -> Object {
     Object::new().text("type", port.persistence)
 }
 
 /// A member.
-pub fn member(member: &Member, wanted: &Wanted) -> Object {
+pub fn member(member: &Member, wanted: &Wanted<'_>) -> Object {
     let body = Object::new()
         .text("name", &member.name)
         .text("address", &member.address)
         .number("protocol_port", member.port)
-        .text_opt("subnet_id", wanted.member_subnet_id.as_deref());
+        .text_opt("subnet_id", wanted.member_subnet_id);
     match member.monitor_port {
         Some(port) => body.number("monitor_port", port),
         None => body,
@@ -118,7 +118,7 @@ pub fn member(member: &Member, wanted: &Wanted) -> Object {
 }
 
 /// Members.
-pub fn members(all: &[Member], wanted: &Wanted) -> Vec<Object> {
+pub fn members(all: &[Member], wanted: &Wanted<'_>) -> Vec<Object> {
     all.iter().map(|one| member(one, wanted)).collect()
 }
 

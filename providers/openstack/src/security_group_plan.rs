@@ -8,7 +8,7 @@ use crate::change::Change;
 use crate::wire::{Fields, Object, Read};
 
 /// A rule for traffic that comes in.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
     /// `tcp`, `udp` or `sctp`.
     pub protocol: String,
@@ -75,25 +75,21 @@ pub fn rules(service: &Service, health_port: Option<i64>, from: &[String]) -> Ve
         Protocol::Udp => "udp",
         Protocol::Sctp => "sctp",
     };
-    let node_ports = service
-        .ports
-        .iter()
-        .filter_map(|port| Some((protocol(port), i64::from(port.node_port?))));
-    let ports: Vec<_> = node_ports.chain(health_port.map(|port| ("tcp", port))).collect();
-    let rule = |from: &String| {
-        let from = from.clone();
-        ports
-            .iter()
-            .map(move |(protocol, port)| Rule {
-                protocol: (*protocol).into(),
-                port: *port,
+    let ports = service.ports.iter();
+    let ports = ports.filter_map(|port| Some((protocol(port), i64::from(port.node_port?))));
+    let mut rules = Vec::new();
+    for (protocol, port) in ports.chain(health_port.map(|port| ("tcp", port))) {
+        for from in from {
+            let rule = Rule {
+                protocol: protocol.into(),
+                port,
                 from: from.clone(),
-            })
-            .collect::<Vec<_>>()
-    };
-    let mut rules: Vec<Rule> = from.iter().flat_map(rule).collect();
-    rules.sort_unstable();
-    rules.dedup();
+            };
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
     rules
 }
 
@@ -179,7 +175,7 @@ impl ServerPort {
 }
 
 /// The addresses of all members.
-pub fn member_addresses(wanted: &Wanted) -> Vec<&str> {
+pub fn member_addresses<'w>(wanted: &'w Wanted<'_>) -> Vec<&'w str> {
     let members = wanted.ports.iter().flat_map(|port| &port.members);
     let mut addresses: Vec<&str> = members.map(|member| member.address.as_str()).collect();
     addresses.sort_unstable();

@@ -18,7 +18,7 @@ impl BalancerTask<'_> {
     /// Brings the group, its rules and its ports to what the Service needs; without `manage-security-groups` it is removed.
     pub(crate) fn ensure_security_group(
         &self,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         targets: &[Target],
         member_subnet: &str,
     ) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ impl BalancerTask<'_> {
         Ok(())
     }
 
-    fn ensure_server_ports(&self, group: &str, wanted: &Wanted, targets: &[Target]) -> Result<(), Failure> {
+    fn ensure_server_ports(&self, group: &str, wanted: &Wanted<'_>, targets: &[Target]) -> Result<(), Failure> {
         let addresses = member_addresses(wanted);
         let there = self.server_ports("security_groups", &[group])?;
         let is_member = |port: &ServerPort| port.ips.iter().any(|ip| addresses.binary_search(&ip.as_str()).is_ok());

@@ -66,19 +66,15 @@ impl NameFilter {
 ///
 /// # Errors
 /// `invalid` when the pattern is none.
-pub fn fitting(source: &FloatingSource, subnets: Vec<Subnet>) -> Result<Vec<Subnet>, Failure> {
+pub fn fitting(source: &FloatingSource<'_>, subnets: Vec<Subnet>) -> Result<Vec<Subnet>, Failure> {
     let name = source
         .subnet
-        .as_deref()
         .map(NameFilter::parse)
         .transpose()
         .map_err(Failure::Invalid)?;
     let fits = |subnet: &Subnet| {
         name.as_ref().is_none_or(|name| name.takes(&subnet.name))
-            && source
-                .subnet_tags
-                .as_deref()
-                .is_none_or(|tags| has_tags(tags, &subnet.tags))
+            && source.subnet_tags.is_none_or(|tags| has_tags(tags, &subnet.tags))
     };
     Ok(subnets.into_iter().filter(fits).collect())
 }
@@ -99,8 +95,8 @@ mod tests {
 
     fn names(subnet: Option<&str>, subnet_tags: Option<&str>) -> String {
         let source = FloatingSource {
-            subnet: subnet.map(Into::into),
-            subnet_tags: subnet_tags.map(Into::into),
+            subnet,
+            subnet_tags,
             ..FloatingSource::default()
         };
         let subnets = [("public-1", &["a", "b"][..]), ("public-2", &["a"]), ("lab", &["c"])];
