@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: builds the guests and runs `tests/bench` in the release profile, which prints the tables.
+//! `cargo xtask bench`: builds the guests and runs `tests/bench` in the release profile, which prints the tables; with
+//! `--cloud`, compares with a cloud's own controller.
 
 use std::process::Command;
 
@@ -6,7 +7,7 @@ use anyhow::Result;
 
 use crate::cli::BenchArgs;
 use crate::steps::shown;
-use crate::{controlplane, guests, progress, tools, workspace};
+use crate::{aws_peer, controlplane, guests, progress, servers, tools, workspace};
 
 /// Builds and measures.
 ///
@@ -17,6 +18,9 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     tools::require_wasm_target()?;
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
+    }
+    if args.cloud.is_some() {
+        return compare(args);
     }
     let provider = guests::provider("sim")?;
     let folder = guests::test_guests()?;
@@ -39,6 +43,24 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         .arg(provider)
         .arg("--guests")
         .arg(folder);
-    shown(command.args(["--nodes", &args.nodes.to_string()]))?;
+    shown(command.args(["--nodes", &args.nodes.unwrap_or(1000).to_string()]))?;
+    Ok(())
+}
+
+/// Cloudwit beside AWS's own controller. In the debug profile: calls are what is compared, and the time goes by in moto.
+fn compare(args: &BenchArgs) -> Result<()> {
+    servers::moto()?;
+    let peer = aws_peer::program()?;
+    let provider = guests::provider("aws")?;
+    let what = "building Cloudwit and the comparison";
+    progress::cargo_build(
+        &["--bins", "--package", "cloudwit", "--package", "cloudwit-bench"],
+        what,
+    )?;
+    let mut command = Command::new(workspace::target().join("debug/cloudwit-aws-peer"));
+    command.current_dir(workspace::root()).arg("--provider").arg(provider);
+    command.arg("--peer").arg(peer);
+    command.args(["--nodes", &args.nodes.unwrap_or(500).to_string()]);
+    shown(command.args(["--services", &args.services.to_string()]))?;
     Ok(())
 }

@@ -8,6 +8,8 @@
 //! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
 //! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
+//! | [`go_tool`] | builds programs of others that are written in Go |
+//! | [`aws_peer`] | AWS's own controller, for comparison |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`browser`] | the browser of the tests |
@@ -20,12 +22,14 @@
 //! | [`tools`] | what has to be installed, and the one line that says so when it is not |
 //! | [`workspace`] | where things are |
 
+pub mod aws_peer;
 pub mod bench;
 pub mod browser;
 pub mod check;
 pub mod cli;
 pub mod controlplane;
 pub mod debian;
+pub mod go_tool;
 pub mod guests;
 pub mod image;
 pub mod manifests;

@@ -3,16 +3,22 @@
 //! `deploy/manifests` is what `cloudwit install` has inside and what people apply who do without Helm; the snapshot shows what a change of
 //! the chart does with everything switched on. A test renders all of it again and compares.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{controlplane, progress, tools, workspace};
+use crate::go_tool::GoTool;
+use crate::{tools, workspace};
 
-/// The Helm that renders. Its build takes about a minute and a half of CPU time.
-const HELM: &str = "v3.22.0";
+/// The Helm that renders.
+const HELM: GoTool = GoTool {
+    name: "helm3",
+    version: "v3.22.0",
+    packages: &["helm.sh/helm/v3/cmd/helm"],
+    what: "Helm, which renders the manifests (about 2 minutes the first time)",
+};
 
 /// The version of Kubernetes for which charts are rendered; nothing in ours depends on it but the check that it is new enough.
 const KUBERNETES: &str = "1.37.0";
@@ -68,40 +74,10 @@ pub fn rendered() -> Result<Vec<(PathBuf, String)>> {
 ///
 /// As [`run`].
 pub fn template(flags: &[&str]) -> Result<String> {
-    let mut helm = Command::new(helm()?);
+    let mut helm = Command::new(HELM.get()?.join("helm"));
     helm.current_dir(workspace::root())
         .args(["template", "cloudwit", "deploy/chart", "--namespace=kube-system"])
         .arg(format!("--kube-version={KUBERNETES}"))
         .args(flags);
     Ok(format!("{HEAD}{}", tools::output(&mut helm)?))
-}
-
-/// Helm, built if it is not there yet. Safe to call from several processes at once: the others wait for the first.
-fn helm() -> Result<PathBuf> {
-    let tools_dir = workspace::target().join("tools");
-    fs::create_dir_all(&tools_dir).with_context(|| format!("making {}", tools_dir.display()))?;
-    let lock = File::create(tools_dir.join("helm.lock")).context("making the lock of Helm's build")?;
-    lock.lock().context("waiting for another process that builds Helm")?;
-    let file = tools_dir.join(format!("helm-{HELM}"));
-    if file.is_file() {
-        return Ok(file);
-    }
-    tools::require_go_for("Helm, which renders the manifests")?;
-    let built = tools_dir.join("helm.unfinished");
-    let mut packages = 0;
-    progress::run(
-        controlplane::go(&workspace::root())
-            .env("GOBIN", &built)
-            .args(["install", "-v"])
-            .args(controlplane::COMPILER_FLAGS)
-            .arg("-ldflags=-s -w")
-            .arg(format!("helm.sh/helm/v3/cmd/helm@{HELM}")),
-        "building Helm (about 2 minutes the first time)",
-        |line| {
-            packages += 1;
-            Some(format!("package {packages}, {line}"))
-        },
-    )?;
-    fs::rename(built.join("helm"), &file).with_context(|| format!("moving Helm to {}", file.display()))?;
-    Ok(file)
 }

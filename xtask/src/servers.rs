@@ -57,5 +57,9 @@ fn get() -> Result<Found> {
     moto()?;
     openstack()?;
     vcsim::programs()?;
-    Ok(format!("moto (AWS), OpenStack's services, vcsim {} (vSphere)", vcsim::VERSION).into())
+    Ok(format!(
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere)",
+        vcsim::TOOL.version
+    )
+    .into())
 }

@@ -26,7 +26,7 @@ pub fn aws_files(cluster: &AwsCluster, url: &str, key: &Credentials, deployment:
         secret_key.display()
     );
     let settings = format!(
-        "grants:\n  http:\n    - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [POST], allowLoopback: true}}\n  secrets:\n{secrets}"
+        "grants:\n  cluster: {{nodes: true}}\n  http:\n    - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [POST], allowLoopback: true}}\n  secrets:\n{secrets}"
     );
     Ok(CloudFiles {
         config: cloud_config(cluster, url),
