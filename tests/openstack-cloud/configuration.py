@@ -83,7 +83,8 @@ flat_networks = *
 
 
 def _nova(folder: Path, urls: dict) -> str:
-    # Nova asks Neutron for security groups by the door without tokens, see _neutron_paste.
+    # Nova holds its answers against its own schema, so that servers are not of a shape that no cloud has. It asks Neutron for security groups
+    # by the door without tokens, see _neutron_paste.
     return f"""
 [DEFAULT]
 log_file = {folder}/nova.log
@@ -92,6 +93,7 @@ host = api
 state_path = {folder}/nova-state
 [api]
 auth_strategy = keystone
+response_validation = error
 [wsgi]
 api_paste_config = {sys.prefix}/etc/nova/api-paste.ini
 [oslo_concurrency]

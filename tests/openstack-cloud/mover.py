@@ -12,7 +12,7 @@ LOG = logging.getLogger(__name__)
 # How long a change takes unless a test says otherwise, in seconds: long enough to be seen.
 PACE = 0.3
 
-# How often the mover looks.
+# How often the mover looks while something is pending.
 PAUSE = 0.05
 
 
@@ -22,14 +22,21 @@ class Mover:
         self.paces = {}
         self.fates = {}
         self.lock = None
+        self.changed = threading.Event()
 
     def start(self, lock):
         self.lock = lock
         threading.Thread(target=self._run, name="mover", daemon=True).start()
 
+    def after(self, environ, _answer):
+        """Something may be pending now."""
+        if environ["REQUEST_METHOD"] != "GET":
+            self.changed.set()
+
     def pace(self, asked):
         """Changes of a `project` take so many `seconds`; null: they never end."""
         self.paces[asked["project"]] = asked["seconds"]
+        self.changed.set()
         return {}
 
     def fate(self, asked):
@@ -45,6 +52,7 @@ class Mover:
             balancer = session.get(models.LoadBalancer, asked["balancer"])
             balancer.provisioning_status = asked.get("provisioning", balancer.provisioning_status)
             balancer.operating_status = asked.get("operating", balancer.operating_status)
+        self.changed.set()
         return {}
 
     def vanish(self, asked):
@@ -57,12 +65,15 @@ class Mover:
 
     def _run(self):
         while True:
+            self.changed.wait()
+            self.changed.clear()
             time.sleep(PAUSE)
             try:
                 with self.lock:
                     self._move()
             except Exception:
                 LOG.exception("moving load balancers")
+                self.changed.set()
 
     def _move(self):
         from octavia.db import models
@@ -74,8 +85,12 @@ class Mover:
             for balancer in found:
                 pace = self.paces.get(balancer.project_id, PACE)
                 since = self.since.setdefault(balancer.id, time.monotonic())
-                if pace is not None and time.monotonic() - since >= pace:
+                if pace is None:
+                    continue
+                if time.monotonic() - since >= pace:
                     self._finish(session, balancer)
+                else:
+                    self.changed.set()
 
     def _finish(self, session, balancer):
         del self.since[balancer.id]

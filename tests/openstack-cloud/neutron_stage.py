@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from mac import mac_of
 from stage import Stage
 from tokens import Tokens
 
@@ -15,6 +16,10 @@ def application(folder: Path, _urls: dict):
     tokens = Tokens()
     sys.argv = ["neutron"]
     from neutron.wsgi.api import application as neutron
+    from sqlalchemy import orm
+
+    # Usually done by the first query, but a list of ports needs it and may be the first.
+    orm.configure_mappers()
 
     verbs = {"forget-tokens": tokens.forget, "ports": ports, "port-status": port_status}
     return Stage(neutron, verbs, activate)
@@ -59,13 +64,12 @@ def ports(asked):
 
 
 def _port(models, asked, wanted):
-    digits = wanted["id"].replace("-", "")
     return models.Port(
         id=wanted["id"],
         project_id=asked["project"],
         name=wanted["name"],
         network_id=asked["network"],
-        mac_address="fa:16:3e:" + ":".join(digits[at : at + 2] for at in (0, 2, 4)),
+        mac_address=mac_of(wanted["id"]),
         admin_state_up=True,
         status="ACTIVE",
         device_id=wanted["server"],

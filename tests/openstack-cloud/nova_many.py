@@ -3,7 +3,8 @@
 import json
 import uuid
 
-from nova_objects import admin, cell, instance_of, save_network
+from mac import mac_of
+from nova_objects import admin, cell, instance_of, register, save_network
 
 
 def servers(asked):
@@ -30,31 +31,36 @@ def servers(asked):
             rest = list(zip(made[1:], asked["servers"][1:]))
             _copy(session, models.Instance, "uuid", made, [_changes(wanted) for _, wanted in rest])
             _copy(session, models.InstanceExtra, "instance_uuid", made, [{} for _ in rest])
-            caches = [
-                {"network_info": known.replace(made[0]["port"], ids["port"]).replace(_json(first), _json(wanted))}
-                for ids, wanted in rest
-            ]
+            caches = [{"network_info": _others(known, made[0], first, ids, wanted)} for ids, wanted in rest]
             _copy(session, models.InstanceInfoCache, "instance_uuid", made, caches)
-    mapping = objects.InstanceMapping(
-        admin(),
-        instance_uuid=made[0]["id"],
-        cell_mapping=place,
-        project_id=asked["project"],
-        user_id=asked["user"],
-        queued_for_delete=False,
-    )
-    mapping.create()
+    register(made[0]["id"], asked, place, shape)
     with api_database.context_manager.writer.using(admin()) as session:
-        _copy(session, api_models.InstanceMapping, "instance_uuid", made, [{} for _ in made[1:]])
+        _copy(session, api_models.InstanceMapping, "instance_uuid", made, [{} for _ in rest])
+        spec = _row(session, api_models.RequestSpec, "instance_uuid", made[0]["id"])["spec"]
+        specs = [{"spec": spec.replace(made[0]["id"], ids["id"])} for ids, _ in rest]
+        _copy(session, api_models.RequestSpec, "instance_uuid", made, specs)
     return {"servers": made}
 
 
 def _network(asked, wanted, port):
-    return {"port": port, "network": asked["network"], "name": asked["network_name"], "addresses": [wanted["address"]]}
+    return {
+        "port": port,
+        "mac": mac_of(port),
+        "network": asked["network"],
+        "name": asked["network_name"],
+        "addresses": [wanted["address"]],
+    }
 
 
-def _json(wanted):
-    return json.dumps(wanted["address"])
+def _others(known, first_ids, first, ids, wanted):
+    """The network of another server, in Nova's JSON, made from that of the first."""
+    for old, new in (
+        (first_ids["port"], ids["port"]),
+        (mac_of(first_ids["port"]), mac_of(ids["port"])),
+        (first["address"], wanted["address"]),
+    ):
+        known = known.replace(json.dumps(old), json.dumps(new))
+    return known
 
 
 def _changes(wanted):

@@ -1,5 +1,6 @@
 """How Nova's own objects make a server: as the scheduler and a hypervisor would have left it."""
 
+import datetime
 import uuid
 
 # What the API shows as status is made of these two.
@@ -39,6 +40,9 @@ def instance_of(there, asked, wanted, shape):
         image_ref="",
         system_metadata={},
         security_groups=objects.SecurityGroupList(),
+        progress=0,
+        config_drive="",
+        launched_at=datetime.datetime.now(datetime.timezone.utc),
         access_ip_v4=wanted.get("access_ipv4"),
         access_ip_v6=wanted.get("access_ipv6"),
     )
@@ -60,10 +64,36 @@ def save_network(instance, nics):
             fixed = model.FixedIP(address=address, floating_ips=floating)
             subnets.append(model.Subnet(cidr=None, ips=[fixed]))
         network = model.Network(id=nic["network"], bridge=None, label=nic["name"], subnets=subnets)
-        vifs.append(model.VIF(id=nic["port"], address=nic.get("mac"), network=network, type="ovs", active=True))
+        vifs.append(model.VIF(id=nic["port"], address=nic["mac"], network=network, type="ovs", active=True))
     cache = objects.InstanceInfoCache.new(instance._context, instance.uuid)
     cache.network_info = model.NetworkInfo(vifs)
     cache.save()
+
+
+def register(uuid_, asked, place, shape):
+    """What Nova's API keeps beside the cell: where the server is, and what was asked of the scheduler."""
+    from nova import objects
+
+    mapping = objects.InstanceMapping(
+        admin(),
+        instance_uuid=uuid_,
+        cell_mapping=place,
+        project_id=asked["project"],
+        user_id=asked["user"],
+        queued_for_delete=False,
+    )
+    mapping.create()
+    wish = objects.RequestSpec(
+        admin(),
+        instance_uuid=uuid_,
+        project_id=asked["project"],
+        user_id=asked["user"],
+        availability_zone=None,
+        flavor=shape,
+        num_instances=1,
+        scheduler_hints={},
+    )
+    wish.create()
 
 
 def cell():

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 import nova_many as many
-from nova_objects import STATES, admin, cell, instance_of, save_network
+from nova_objects import STATES, admin, cell, instance_of, register, save_network
 from stage import Stage
 from tokens import Tokens
 
@@ -66,15 +66,7 @@ def servers(asked):
             instance = instance_of(there, asked, wanted, shape)
             instance.create()
             save_network(instance, wanted.get("nics", []))
-            mapping = objects.InstanceMapping(
-                admin(),
-                instance_uuid=instance.uuid,
-                cell_mapping=place,
-                project_id=asked["project"],
-                user_id=asked["user"],
-                queued_for_delete=False,
-            )
-            mapping.create()
+            register(instance.uuid, asked, place, shape)
             made.append(instance.uuid)
     return {"servers": made}
 

@@ -16,6 +16,6 @@ def application(folder: Path, _urls: dict):
 
     mover = Mover()
     verbs = {"forget-tokens": tokens.forget, "pace": mover.pace, "fate": mover.fate, "status": mover.set_status, "vanish": mover.vanish}
-    stage = Stage(octavia, verbs)
+    stage = Stage(octavia, verbs, mover.after)
     mover.start(stage.lock)
     return stage

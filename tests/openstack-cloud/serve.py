@@ -21,6 +21,8 @@ class Server(BaseApplication):
             "worker_class": "gthread",
             "threads": 16,
             "keepalive": 60,
+            # Nova asks Neutron for the ports of a page of servers in pieces of 8 KiB, as usual servers take them.
+            "limit_request_line": 16384,
             "timeout": 0,
             "graceful_timeout": 1,
             "control_socket_disable": True,

@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use cloudwit_test_support::deployment::{CloudFiles, Deployment};
 use cloudwit_test_support::openstack_cloud::{OpenStackCloud, REGION, Service};
 use cloudwit_test_support::openstack_files::openstack_files;
-use cloudwit_test_support::openstack_project::{FLAVOR, OpenStackNetwork, OpenStackProject, OpenStackServer, ZONE};
+use cloudwit_test_support::openstack_project::{OpenStackNetwork, OpenStackProject};
+use cloudwit_test_support::openstack_servers::{FLAVOR, OpenStackServer, ZONE};
 use tokio::sync::Mutex;
 
 use crate::cloud::{Cloud, Machine, Route, list};

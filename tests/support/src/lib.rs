@@ -15,7 +15,8 @@
 //! | [`moto`] | AWS by a third party |
 //! | [`aws_files`] | what Cloudwit is told about a cluster there |
 //! | [`openstack_cloud`] | OpenStack by a third party |
-//! | [`openstack_project`] | what a test has in it: an account, networks, servers |
+//! | [`openstack_project`] | what a test has in it: an account, networks, load balancers |
+//! | [`openstack_servers`] | and servers |
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`vcsim`] | vSphere by a third party |
@@ -37,6 +38,7 @@ pub mod objects;
 pub mod openstack_cloud;
 pub mod openstack_files;
 pub mod openstack_project;
+pub mod openstack_servers;
 pub mod port;
 pub mod programs;
 pub mod rig;
