@@ -93,18 +93,16 @@ pub fn node_addresses(
         ];
         return Err([&text.concat(), networks.join(", ").as_str()].concat());
     }
-    let mut candidates: Vec<Candidate<'_>> = nics().flat_map(usable).collect();
-    if candidates.is_empty() {
+    let usable: Vec<Candidate<'_>> = nics().flat_map(usable).collect();
+    if usable.is_empty() {
         return Err("VMware Tools have told no address that is reachable from outside of the machine".into());
     }
-    let place = |ip: &IpAddr| {
-        configured
-            .iter()
-            .position(|known| known == ip)
-            .unwrap_or(configured.len())
-    };
-    // Stable: what is not in the metadata keeps its order.
-    candidates.sort_by_key(|candidate| place(&candidate.ip));
+    // Those of the metadata in its order, then the others in theirs.
+    let known = configured
+        .iter()
+        .flat_map(|ip| usable.iter().filter(move |candidate| candidate.ip == *ip));
+    let others = usable.iter().filter(|candidate| !configured.contains(&candidate.ip));
+    let candidates: Vec<Candidate<'_>> = known.chain(others).copied().collect();
     let mut addresses = Vec::new();
     for family in families {
         let (internal, external) = choose(&candidates, *family, rules);

@@ -1,7 +1,5 @@
 //! What is above an object in vSphere's inventory: cluster, folders, datacenter. One call for many objects.
 
-use std::collections::BTreeMap;
-
 use crate::properties::{Along, Query, retrieve};
 use crate::session::{Session, Sessions};
 use crate::soap::{CallError, Reference};
@@ -14,7 +12,7 @@ const DEEPEST: usize = 64;
 
 /// Objects and what is right above each.
 #[derive(Debug, Default)]
-pub struct Ancestors(BTreeMap<Reference, Reference>);
+pub struct Ancestors(Vec<(Reference, Reference)>);
 
 impl Ancestors {
     /// Reads all that is above these objects.
@@ -28,11 +26,11 @@ impl Ancestors {
             along: Along::Parents,
             page: PAGE,
         };
-        let mut above = BTreeMap::new();
+        let mut above = Vec::new();
         retrieve(sessions, session, &query, &mut |object| {
             let parent = object.refers("parent").or_else(|| object.refers("parentVApp"));
             if let (Some(child), Some(parent)) = (object.reference(), parent) {
-                above.insert(child, parent);
+                above.push((child, parent));
             }
         })?;
         Ok(Self(above))
@@ -40,6 +38,10 @@ impl Ancestors {
 
     /// The object and all above it, from the bottom up.
     pub fn chain<'a>(&'a self, of: &'a Reference) -> impl Iterator<Item = &'a Reference> {
-        std::iter::successors(Some(of), |child| self.0.get(*child)).take(DEEPEST)
+        let parent = |of: &&'a Reference| {
+            let found = self.0.iter().find(|(child, _)| child == *of);
+            found.map(|(_, parent)| parent)
+        };
+        std::iter::successors(Some(of), parent).take(DEEPEST)
     }
 }

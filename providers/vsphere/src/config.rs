@@ -2,11 +2,13 @@
 //!
 //! Here is the text as types; what it means, with the defaults of `global` and all mistakes, is worked out in `settings.rs`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cloudwit_guest_sdk::json::Json;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny};
 
 /// The whole text. Upstream: `pkg/common/config/types_yaml.go`, `pkg/cloudprovider/vsphere/config/types_yaml.go`.
 #[derive(Debug, Default, Deserialize)]
@@ -121,48 +123,30 @@ impl<'de> Deserialize<'de> for Section {
     }
 }
 
-/// A list, or a text with commas between its parts. Blanks around them do not count, and neither do empty parts.
-#[derive(Debug, Default)]
-pub struct Words(
-    /// Its parts.
-    pub Vec<String>,
-);
+/// A text with commas between its parts, as lists are written in the INI. Those of the YAML are made into such texts ([`joined_lists`]).
+#[derive(Debug, Default, Deserialize)]
+pub struct Words(String);
 
 impl Words {
-    fn add(&mut self, text: &str) {
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        self.0.extend(parts.map(String::from));
+    /// Its parts, without blanks around them and without empty ones.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.0.split(',').map(str::trim).filter(|part| !part.is_empty())
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Words;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of texts, or one text with commas")
-            }
-
-            fn visit_unit<E>(self) -> Result<Words, E> {
-                Ok(Words::default())
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Words, E> {
-                let mut words = Words::default();
-                words.add(text);
-                Ok(words)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Words, A::Error> {
-                let mut words = Words::default();
-                while let Some(text) = items.next_element::<String>()? {
-                    words.add(&text);
-                }
-                Ok(words)
-            }
+/// The tree with each list of texts as one text with commas.
+pub fn joined_lists(tree: Json<'_>) -> Json<'_> {
+    match tree {
+        Json::List(items) if items.iter().all(|item| item.as_text().is_some()) => {
+            let texts: Vec<&str> = items.iter().filter_map(Json::as_text).collect();
+            Json::Text(Cow::Owned(texts.join(",")))
         }
-        deserializer.deserialize_any(Reading)
+        Json::Object(entries) => Json::Object(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key, joined_lists(value)))
+                .collect(),
+        ),
+        other => other,
     }
 }

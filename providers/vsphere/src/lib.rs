@@ -12,6 +12,7 @@
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::{gcfg, yaml_plain};
 
 pub mod addresses;
 pub mod ancestors;
@@ -29,11 +30,12 @@ mod remembered;
 pub mod session;
 pub mod settings;
 pub mod soap;
+mod table;
 pub mod tags;
 pub mod uuid;
 pub mod zones;
 
-use config::Config;
+use config::{Config, joined_lists};
 use credentials::Credentials;
 use session::Sessions;
 use settings::Settings;
@@ -89,14 +91,13 @@ impl Provider for Vsphere {
     }
 
     fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
-        let first = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
-        let ini = first
-            .into_iter()
-            .find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-        if ini.is_some_and(|line| line.starts_with('[')) {
-            return cloudwit_guest_sdk::gcfg::parse(text).map(config_ini::renamed);
+        let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+        match first.and_then(|line| line.bytes().next()) {
+            Some(b'[') => gcfg::parse(text).map(config_ini::renamed),
+            // JSON is YAML.
+            _ => yaml_plain::parse(text).map(joined_lists),
         }
-        cloudwit_guest_sdk::config::parse_any(text)
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use cloudwit_guest_sdk::base64;
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::yaml;
+use cloudwit_guest_sdk::yaml_plain;
 
 /// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then looks at none either).
 ///
@@ -37,7 +37,7 @@ fn decoded(text: &str) -> Result<String, String> {
 }
 
 fn parsed(text: &str) -> Result<Json<'static>, String> {
-    yaml::parse(text).map_err(|problem| ["guestinfo.metadata: ", &problem.message].concat())
+    yaml_plain::parse(text).map_err(|problem| ["guestinfo.metadata: ", &problem.message].concat())
 }
 
 /// `ethernets.*.addresses`, without the lengths of their networks.

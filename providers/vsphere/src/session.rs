@@ -9,7 +9,6 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::token::{Token, Tried};
 use cloudwit_guest_sdk::xml::escape;
-use serde::{Deserialize, Serialize};
 
 use crate::properties::{Along, Query, retrieve};
 use crate::settings::VCenterSettings;
@@ -21,8 +20,7 @@ const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 /// After a refused login nobody tries another one for so long: vCenter locks accounts after five in three minutes (its default).
 const AFTER_REFUSAL: Duration = Duration::from_secs(60);
 
-/// What is known of a session; kept as it is.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What is known of a session. Kept as a text, a part in each line: tokens of one type are smaller.
 pub struct Session {
     /// `name=value`, for the header.
     pub cookie: String,
@@ -34,6 +32,36 @@ pub struct Session {
     pub search_index: Reference,
     /// One container view of all machines for each datacenter, or one for all.
     pub views: Vec<Reference>,
+}
+
+impl Session {
+    fn written(&self) -> String {
+        let mut text = [self.cookie.as_str(), &self.version].join("\n");
+        for object in [&self.collector, &self.search_index].into_iter().chain(&self.views) {
+            text.push('\n');
+            text.push_str(&object.kind);
+            text.push(' ');
+            text.push_str(&object.value);
+        }
+        text
+    }
+
+    fn read(text: &str) -> Self {
+        let object = |line: &str| {
+            line.split_once(' ')
+                .map(|(kind, value)| Reference::new(kind, value))
+                .unwrap_or_default()
+        };
+        let mut lines = text.lines();
+        let mut line = || lines.next().unwrap_or_default();
+        Self {
+            cookie: line().into(),
+            version: line().into(),
+            collector: object(line()),
+            search_index: object(line()),
+            views: lines.map(object).collect(),
+        }
+    }
 }
 
 /// Logs in to one vCenter and calls it.
@@ -60,11 +88,13 @@ impl<'a> Sessions<'a> {
     /// What `work` says, or why there is no session.
     pub fn with<R>(&self, mut work: impl FnMut(&Session) -> Result<R, CallError>) -> Result<R, Failure> {
         let key = ["session/", &self.settings.name].concat();
-        let login = || Ok((self.login()?, self.context.now() + LIFE.as_secs()));
-        Token::with(&self.context.state(), &key, login, |session| match work(session) {
-            Ok(result) => Ok(Tried::Done(result)),
-            Err(error) if error.is_end_of_session() => Ok(Tried::Refused(error.into())),
-            Err(error) => Err(error.into()),
+        let login = || Ok((self.login()?.written(), self.context.now() + LIFE.as_secs()));
+        Token::with(&self.context.state(), &key, login, |text: &String| {
+            match work(&Session::read(text)) {
+                Ok(result) => Ok(Tried::Done(result)),
+                Err(error) if error.is_end_of_session() => Ok(Tried::Refused(error.into())),
+                Err(error) => Err(error.into()),
+            }
         })
     }
 

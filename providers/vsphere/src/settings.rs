@@ -163,7 +163,7 @@ fn refuse_globals(config: &Config, problems: &mut Problems) {
             ("apiDisable", entry.api_disable.is_some()),
             ("apiBinding", entry.api_binding.is_some()),
             ("skipNodeDeletion", entry.skip_node_deletion),
-            ("nodeLabels", !entry.node_labels.0.is_empty()),
+            ("nodeLabels", entry.node_labels.parts().next().is_some()),
         ] {
             if written {
                 problems.add(["vcenter.", name, ".", key].concat(), "this key belongs into global");
@@ -231,7 +231,10 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
             .concat(),
         );
     }
-    let first = |own: &Words, all: &Words| if own.0.is_empty() { all.0.clone() } else { own.0.clone() };
+    let first = |own: &Words, all: &Words| -> Vec<String> {
+        let words = if own.parts().next().is_some() { own } else { all };
+        words.parts().map(String::from).collect()
+    };
     Some(VCenterSettings {
         name: name.into(),
         credentials: credentials(at, &server, entry, global, problems),
@@ -301,7 +304,7 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
 
 fn cidrs(at: &str, words: &Words, problems: &mut Problems) -> Vec<Cidr> {
     let mut cidrs = Vec::new();
-    for word in &words.0 {
+    for word in words.parts() {
         match Cidr::parse(word) {
             Ok(cidr) => cidrs.push(cidr),
             Err(_) => problems.add(at, ["\"", word, "\" is no network; write it like 10.0.0.0/8"].concat()),
@@ -325,7 +328,7 @@ fn categories(config: &Config, problems: &mut Problems) -> Option<Categories> {
 
 fn node_labels(words: &Words, problems: &mut Problems) -> Vec<Pair> {
     let mut labels = Vec::new();
-    for word in &words.0 {
+    for word in words.parts() {
         match word.split_once('=') {
             Some((key, value)) if !key.is_empty() => labels.push(Pair::new(key, value)),
             _ => problems.add(

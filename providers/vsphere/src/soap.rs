@@ -5,13 +5,12 @@
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::{Element, escape};
-use serde::{Deserialize, Serialize};
 
 /// The oldest version of the API that is still supported by somebody; asked with until the server has told its own.
 pub const FIRST_VERSION: &str = "6.5";
 
 /// A managed object, such as `VirtualMachine` `vm-12`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reference {
     /// Its type.
     pub kind: String,

@@ -2,19 +2,18 @@
 //!
 //! Newer servers have the API under `/api`, older ones and those of tests under `/rest`, where each answer is wrapped into `value`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cloudwit_guest_sdk::http::Request;
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::token::{Token, Tried};
 use cloudwit_guest_sdk::url::percent_encode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::settings::VCenterSettings;
 use crate::soap::Reference;
+use crate::table::Table;
 
 /// Objects in one call; the server takes up to 2,000.
 const OBJECTS: usize = 500;
@@ -22,11 +21,17 @@ const OBJECTS: usize = 500;
 /// Names of tags and categories are read anew after this time.
 const NAMES_KEPT: Duration = Duration::from_secs(10 * 60);
 
-/// vCenter ends a session after five minutes without use at the least; a refused one is renewed anyway.
+/// A session without use ends by itself after some minutes, and a refused one is renewed.
 const SESSION_LIFE: u64 = 60 * 60;
 
+/// Where newer servers have the API.
+const NEW: &str = "/api";
+
+/// Where older servers have it.
+const OLD: &str = "/rest";
+
 /// A tag as people see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
     /// The category's name.
     pub category: String,
@@ -34,12 +39,30 @@ pub struct Tag {
     pub name: String,
 }
 
-/// A session of the REST API.
-#[derive(PartialEq, Serialize, Deserialize)]
-struct RestSession {
-    /// Whether it speaks `/api`; else `/rest`.
-    new: bool,
-    id: String,
+/// A session of the REST API. Kept as a text: where the API is, a blank, the id.
+struct RestSession<'a> {
+    api: &'a str,
+    id: &'a str,
+}
+
+impl<'a> RestSession<'a> {
+    fn read(text: &'a str) -> Self {
+        let (api, id) = text.split_once(' ').unwrap_or_default();
+        Self { api, id }
+    }
+
+    fn is_new(&self) -> bool {
+        self.api == NEW
+    }
+
+    fn path(&self, rest: &str) -> String {
+        let root = if self.is_new() {
+            "/api/cis/tagging/"
+        } else {
+            "/rest/com/vmware/cis/tagging/"
+        };
+        [root, rest].concat()
+    }
 }
 
 #[derive(Serialize)]
@@ -71,110 +94,94 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// The tags of these objects, in the order in which the server tells them. Objects without any are left out.
+    /// The tags of these objects, in the order in which the server tells them. Objects without any may be left out.
     ///
     /// # Errors
     /// What the server said.
-    pub fn attached(&self, objects: &BTreeSet<&Reference>) -> Result<BTreeMap<Reference, Vec<Tag>>, Failure> {
-        let objects: Vec<&Reference> = objects.iter().copied().collect();
-        let mut ids: Vec<(Reference, Vec<String>)> = Vec::new();
+    pub fn attached(&self, objects: &[&Reference]) -> Result<Vec<(Reference, Vec<Tag>)>, Failure> {
+        let (key, state) = (["tags/", &self.settings.name].concat(), self.context.state());
+        let mut names = Table::kept(&state, &key);
+        let mut attached = Vec::new();
         for page in objects.chunks(OBJECTS) {
-            let body = ObjectIds {
-                object_ids: page
-                    .iter()
-                    .map(|object| ObjectId {
-                        id: &object.value,
-                        r#type: &object.kind,
-                    })
-                    .collect(),
-            };
-            let read = self.ask(
-                |session| {
-                    let action = "tag-association?action=list-attached-tags-on-objects";
-                    let old_action = "tag-association?~action=list-attached-tags-on-objects";
-                    self.http
-                        .post(&path(session, if session.new { action } else { old_action }))
-                        .json(&body)
-                },
-                read_association,
-            )?;
-            ids.extend(read);
-        }
-        let mut names = self.names();
-        let mut changed = false;
-        for id in ids.iter().flat_map(|(_, ids)| ids) {
-            if !names.contains_key(id) {
-                changed = true;
-                let tag = self.tag(id)?;
-                names.insert(id.clone(), tag);
+            for (object, ids) in self.associations(page)? {
+                let mut tags = Vec::new();
+                for id in ids {
+                    tags.extend(self.named(&id, &mut names)?);
+                }
+                attached.push((object, tags));
             }
         }
-        if changed {
-            self.context
-                .state()
-                .put(&self.names_key(), &names, Keep::at_most(NAMES_KEPT));
+        names.keep(&state, &key, NAMES_KEPT);
+        Ok(attached)
+    }
+
+    /// Objects and the ids of their tags.
+    fn associations(&self, objects: &[&Reference]) -> Result<Vec<(Reference, Vec<String>)>, Failure> {
+        let ids = objects.iter().map(|object| ObjectId {
+            id: &object.value,
+            r#type: &object.kind,
+        });
+        let body = ObjectIds {
+            object_ids: ids.collect(),
+        };
+        let answer = self.ask(&|session| {
+            let tilde = if session.is_new() { "" } else { "~" };
+            let action = ["tag-association?", tilde, "action=list-attached-tags-on-objects"].concat();
+            self.http.post(&session.path(&action)).json(&body)
+        })?;
+        let text = answer.text();
+        read_associations(unwrapped(&parse(&text)?)).ok_or_else(unexpected)
+    }
+
+    /// A tag by its id, from the table of names or else from the server; none for one that was deleted meanwhile.
+    fn named(&self, id: &str, names: &mut Table) -> Result<Option<Tag>, Failure> {
+        if names.get(id).is_none() {
+            let (name, category) = match self.read("tag", id) {
+                Err(failure) if failure.is_not_found() => return Ok(None),
+                tag => tag?,
+            };
+            let (category, _) = self.read("category", &category)?;
+            names.set(id, &[&category, &name]);
         }
-        let tags = |ids: Vec<String>| ids.iter().filter_map(|id| names.get(id).cloned().flatten()).collect();
-        Ok(ids.into_iter().map(|(object, ids)| (object, tags(ids))).collect())
+        let known = names.get(id);
+        Ok(known.and_then(|values| match values.as_slice() {
+            [category, name] => Some(Tag {
+                category: (*category).into(),
+                name: (*name).into(),
+            }),
+            _ => None,
+        }))
     }
 
-    fn names_key(&self) -> String {
-        ["tags/", &self.settings.name].concat()
-    }
-
-    /// The tags known already; none for one that was deleted while it was read.
-    fn names(&self) -> BTreeMap<String, Option<Tag>> {
-        self.context
-            .state()
-            .get(&self.names_key())
-            .map(|stored| stored.value)
-            .unwrap_or_default()
-    }
-
-    /// A tag by its id.
-    fn tag(&self, id: &str) -> Result<Option<Tag>, Failure> {
-        let read = |kind: &'static str, id: &str| {
-            self.ask(
-                |session| {
-                    let id = percent_encode(id);
-                    let marker = if session.new { "/" } else { "/id:" };
-                    self.http.get(&path(session, &[kind, marker, &id].concat()))
-                },
-                |object| {
-                    let field = |name: &str| object.get(name).and_then(Json::as_text).map(String::from);
-                    Some((field("name")?, field("category_id").unwrap_or_default()))
-                },
-            )
-        };
-        let (name, category) = match read("tag", id) {
-            Err(failure) if failure.is_not_found() => return Ok(None),
-            tag => tag?,
-        };
-        let (category, _) = read("category", &category)?;
-        Ok(Some(Tag { category, name }))
+    /// Name and category id of a tag, or the name of a category.
+    fn read(&self, kind: &str, id: &str) -> Result<(String, String), Failure> {
+        let answer = self.ask(&|session| {
+            let marker = if session.is_new() { "/" } else { "/id:" };
+            self.http
+                .get(&session.path(&[kind, marker, &percent_encode(id)].concat()))
+        })?;
+        let text = answer.text();
+        let tree = parse(&text)?;
+        let object = unwrapped(&tree);
+        let field = |name: &str| object.get(name).and_then(Json::as_text).map(String::from);
+        Ok((
+            field("name").ok_or_else(unexpected)?,
+            field("category_id").unwrap_or_default(),
+        ))
     }
 
     /// Asks within a session, and once again in a new one when it is over.
-    fn ask<T>(
-        &self,
-        request: impl Fn(&RestSession) -> Request,
-        read: impl Fn(&Json<'_>) -> Option<T>,
-    ) -> Result<T, Failure> {
+    fn ask(&self, request: &dyn Fn(&RestSession<'_>) -> Request) -> Result<Response, Failure> {
         let name = ["rest/", &self.settings.name].concat();
         let login = || Ok((self.login()?, self.context.now() + SESSION_LIFE));
-        let response = Token::with(&self.context.state(), &name, login, |session| {
-            let request = request(session).header("vmware-api-session-id", session.id.clone());
-            Tried::by_status(request.send_any())
-        })?
-        .success()?;
-        let text = response.text();
-        let tree = parse(&text)?;
-        // Only the older API wraps; a tag or a list of associations has no such key of its own.
-        let value = tree.get("value").unwrap_or(&tree);
-        read(value).ok_or_else(|| Failure::other("the server's answer about tags is not what was expected"))
+        let answer = Token::with(&self.context.state(), &name, login, |session: &String| {
+            let session = RestSession::read(session);
+            Tried::by_status(request(&session).header("vmware-api-session-id", session.id).send_any())
+        });
+        answer?.success()
     }
 
-    fn login(&self) -> Result<RestSession, Failure> {
+    fn login(&self) -> Result<String, Failure> {
         let basic = self.settings.credentials.basic();
         let ask = |path| {
             self.http
@@ -182,38 +189,34 @@ impl<'a> Tags<'a> {
                 .header("authorization", basic.clone())
                 .send_optional()
         };
-        let (new, answer) = match ask("/api/session")? {
-            Some(answer) => (true, Some(answer)),
-            None => (false, ask("/rest/com/vmware/cis/session")?),
+        let (api, answer) = match ask("/api/session")? {
+            Some(answer) => (NEW, Some(answer)),
+            None => (OLD, ask("/rest/com/vmware/cis/session")?),
         };
         let answer = answer.ok_or_else(|| {
-            Failure::not_found(
-                "the server has neither /api/session nor /rest/com/vmware/cis/session, so it tells no tags",
-            )
+            Failure::not_found("the server tells no tags: it has neither /api/session nor /rest/com/vmware/cis/session")
         })?;
         let text = answer.text();
         let tree = parse(&text)?;
-        let id = tree.get("value").unwrap_or(&tree).as_text().map(String::from);
-        let id = id.ok_or_else(|| Failure::other("the server's REST login gives no session"))?;
-        Ok(RestSession { new, id })
+        let id = unwrapped(&tree).as_text().ok_or_else(unexpected)?;
+        Ok([api, " ", id].concat())
     }
 }
 
-fn path(session: &RestSession, rest: &str) -> String {
-    let root = if session.new {
-        "/api/cis/tagging/"
-    } else {
-        "/rest/com/vmware/cis/tagging/"
-    };
-    [root, rest].concat()
+/// Only the older API wraps; a tag or an association has no such key of its own.
+fn unwrapped<'t, 'a>(tree: &'t Json<'a>) -> &'t Json<'a> {
+    tree.get("value").unwrap_or(tree)
 }
 
 fn parse(text: &str) -> Result<Json<'_>, Failure> {
     Json::parse(text).map_err(|mistake| Failure::Unavailable(["the answer is no whole JSON: ", &mistake].concat()))
 }
 
-/// Objects and the ids of their tags.
-fn read_association(list: &Json<'_>) -> Option<Vec<(Reference, Vec<String>)>> {
+fn unexpected() -> Failure {
+    Failure::other("the server's answer about tags is not what was expected")
+}
+
+fn read_associations(list: &Json<'_>) -> Option<Vec<(Reference, Vec<String>)>> {
     let Json::List(items) = list else { return None };
     let one = |item: &Json<'_>| {
         let object = item.get("object_id")?;
