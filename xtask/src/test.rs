@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 
 use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::steps::{Found, Steps, shown, tests};
@@ -14,12 +15,14 @@ use crate::{browser, check, controlplane, guests, image, programs, sandbox, serv
 const CARGO_COMPONENT: &str = "0.21.1";
 
 /// The sandbox as a test.
-const SANDBOX: SandboxArgs = SandboxArgs {
-    cloud: SandboxCloud::Sim,
-    once: true,
-    kubeconfig: None,
-    nodes: 3,
-};
+fn sandbox_args(cloud: SandboxCloud) -> SandboxArgs {
+    SandboxArgs {
+        cloud,
+        once: true,
+        kubeconfig: None,
+        nodes: 3,
+    }
+}
 
 /// Runs all steps, also after one has failed.
 ///
@@ -52,12 +55,12 @@ pub fn run(args: &TestArgs) -> Result<()> {
         steps.leave_out(&format!("the look at the status page in a browser: {why}"));
     }
     steps.run("tests", || run_tests(no_browser.as_deref()));
-    steps.run("sandbox", || {
-        sandbox::run(&SANDBOX)?;
-        Ok("a Node joined, a Service got its address, routes appeared, a Node went"
-            .to_owned()
-            .into())
-    });
+    for cloud in SandboxCloud::value_variants() {
+        steps.run(&format!("sandbox {}", cloud.name()), || {
+            sandbox::run(&sandbox_args(*cloud))?;
+            Ok("Nodes joined, and one went with its machine".to_owned().into())
+        });
+    }
     deny(&mut steps);
     if args.all {
         steps.run("cargo component", cargo_component);
@@ -105,32 +108,29 @@ fn deny(steps: &mut Steps) {
     }
 }
 
-/// Builds the provider and the test guests; prints their sizes and holds `sim` to its limit.
+/// Builds the providers and the test guests; prints their sizes and holds the providers to their limits.
 fn build_guests() -> Result<Found> {
-    let sim = guests::provider("sim")?;
-    let folder = guests::test_guests()?;
-    let mut files = guests::components(&folder)?;
-    let count = files.len();
-    files.insert(0, sim.clone());
-    for file in files {
-        println!(
-            "{:>9} bytes  {}",
-            size(&file)?,
-            file.file_name().unwrap_or_default().to_string_lossy()
-        );
+    let (mut notes, mut too_large) = (Vec::new(), Vec::new());
+    for (name, limit) in guests::PROVIDERS {
+        let file = guests::provider(name)?;
+        let size = size(&file)?;
+        println!("{size:>9} bytes  {name}.wasm");
+        if size > limit {
+            too_large.push(format!(
+                "{name}.wasm has {size} bytes, more than the {limit} that are promised"
+            ));
+        }
+        notes.push(format!("{name} {size}"));
     }
-    let sim_size = size(&sim)?;
-    if sim_size > guests::SIM_LIMIT {
-        bail!(
-            "sim.wasm has {sim_size} bytes, more than the {} that are promised",
-            guests::SIM_LIMIT
-        );
+    let files = guests::components(&guests::test_guests()?)?;
+    for file in &files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        println!("{:>9} bytes  {name}", size(file)?);
     }
-    Ok(format!(
-        "sim {sim_size} bytes (limit {}), {count} test guests",
-        guests::SIM_LIMIT
-    )
-    .into())
+    if !too_large.is_empty() {
+        bail!("{}", too_large.join("; "));
+    }
+    Ok(format!("{} bytes; {} test guests", notes.join(", "), files.len()).into())
 }
 
 fn size(file: &Path) -> Result<u64> {
@@ -197,6 +197,6 @@ fn cargo_component() -> Result<Found> {
         "guest",
     ];
     shown(workspace::program(&program).args(build))?;
-    sandbox::run_with(&SANDBOX, &component)?;
+    sandbox::run_with(&sandbox_args(SandboxCloud::Sim), &component)?;
     Ok(format!("sim {} bytes, and the sandbox works with it", size(&component)?).into())
 }
