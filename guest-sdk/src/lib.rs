@@ -63,6 +63,7 @@ pub mod log;
 pub mod names;
 pub mod provider;
 pub mod register;
+pub mod sort;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
