@@ -9,7 +9,8 @@ use crate::{bench, check, image, manifests, sandbox, test};
 
 /// The commands of this repository.
 ///
-/// You need Rust with rustup, and Go 1.26 for the API server of the tests. A missing tool is named, with the way to get it.
+/// You need Rust with rustup, Go 1.26 for the API server of the tests, and Python 3.11 for the clouds by others. A missing tool is named, with the
+/// way to get it.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 120)]
 pub struct Cli {
@@ -32,7 +33,8 @@ enum Command {
     /// folder instead, --kubeconfig a cluster that runs already.
     Sandbox(SandboxArgs),
 
-    /// Run every check and test there is: format, clippy, guests, unit tests, the suite on a real API server, the sandbox.
+    /// Run every check and test there is: format, clippy, guests, unit tests, the suite on a real API server, the sandbox
+    /// on each cloud.
     ///
     /// All steps run, also after one has failed; a table at the end shows what happened. Anything left out is named in one line.
     Test(TestArgs),
