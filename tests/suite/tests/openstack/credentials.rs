@@ -1,0 +1,91 @@
+//! Who Cloudwit is in Keystone: every kind of credentials, wrong ones, and tokens that end in the middle.
+
+use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::openstack_cloud::Service;
+use http::Method;
+
+use crate::scene::Scene;
+
+fn logins(scene: &Scene) -> usize {
+    scene
+        .gate(Service::Identity)
+        .count(&Point::before(Method::POST, "/v3/auth/tokens"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_in_the_text_of_cloud_conf_works_as_it_does_upstream() {
+    let mut scene = Scene::new().await;
+    scene.global += &format!("password = \"{}\"\n", scene.project.password);
+    scene.joins("one", "10.244.1.0/24").await;
+    scene.start(&[], &[]);
+    scene.initialised("one").await;
+    assert!(!scene.log().contains(&scene.project.password), "it is in the log");
+    assert_eq!(logins(&scene), 1, "all calls share one token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_credential_works_by_id_and_by_name() {
+    for by_name in [false, true] {
+        let mut scene = Scene::new().await;
+        let credential = scene.project.application_credential("cloudwit").await.unwrap();
+        let (auth, region): (Vec<&str>, Vec<&str>) = (
+            scene.global.lines().take(2).collect(),
+            scene.global.lines().filter(|line| line.starts_with("region")).collect(),
+        );
+        let who = if by_name {
+            format!(
+                "application-credential-name = {}\nusername = {}\nuser-domain-name = Default",
+                credential.name, scene.project.name
+            )
+        } else {
+            format!("application-credential-id = {}", credential.id)
+        };
+        scene.global = format!("{}\n{who}\n{}\n", auth.join("\n"), region.join("\n"));
+        scene.joins("one", "10.244.1.0/24").await;
+        scene.start(&[("application-credential-secret", &credential.secret)], &[]);
+        scene.initialised("one").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_wrong_credentials_nothing_is_touched_and_the_reason_is_told_without_them() {
+    let mut scene = Scene::new().await;
+    let silent = scene.joins("silent", "10.244.1.0/24").await;
+    scene.project.delete_server(&silent).await.unwrap();
+    scene.falls_silent("silent").await;
+    scene.start(&[("password", "canary-7391-wrong")], &[]);
+    scene
+        .settled("Keystone's words are in the log, and it was asked again", || async {
+            let log = scene.log();
+            let told = log.contains("requires authentication") && logins(&scene) >= 3;
+            if told {
+                Ok(())
+            } else {
+                Err(format!("{} logins", logins(&scene)))
+            }
+        })
+        .await;
+    assert!(scene.node("silent").await.is_some(), "silence is not absence");
+    assert!(!scene.log().contains("canary-7391"));
+    assert_eq!(scene.project.calls(Service::Compute).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_revoked_or_ends_in_the_middle_is_replaced() {
+    let mut scene = Scene::new().await;
+    scene.joins("one", "10.244.1.0/24").await;
+    scene.start_with_password(&["--node-status-update-frequency=1h"]);
+    scene.initialised("one").await;
+    let before = logins(&scene);
+    scene.project.revoke_tokens().await.unwrap();
+    scene.joins("two", "10.244.2.0/24").await;
+    scene.initialised("two").await;
+    assert!(logins(&scene) > before, "it asked for another one");
+    // From now on tokens live for two seconds, which no call outlives and every pause does.
+    scene.project.token_lifetime(2).await.unwrap();
+    scene.project.revoke_tokens().await.unwrap();
+    for (name, range) in [("three", "10.244.3.0/24"), ("four", "10.244.4.0/24")] {
+        scene.joins(name, range).await;
+        scene.initialised(name).await;
+    }
+}
