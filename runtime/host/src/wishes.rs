@@ -39,18 +39,44 @@ pub fn lacking(description: &Description, grants: &Grants) -> Vec<Lack> {
     let http = description.http.iter().filter_map(|wish| http_lack(wish, &grants.http));
     let granted = |name: &str| grants.secrets.iter().any(|grant| grant.name == name);
     let secrets = description.secrets.iter().filter(|wish| !granted(&wish.name));
-    http.chain(secrets.map(|wish| Lack {
-        list: "grants.secrets",
-        entry: grant_yaml::secret_entry(&SecretGrant {
-            name: wish.name.clone(),
-            // Where the file is and what the provider does with it are the operator's to know; these are the usual answers.
-            file: PathBuf::from("/etc/cloudwit/secrets").join(&wish.name),
-            hosts: description.http.iter().map(binding).collect(),
-            uses: vec![SecretUse::Placeholder],
-        }),
-        reason: wish.reason.clone(),
+    http.chain(secrets.map(|wish| {
+        let uses = uses(&wish.reason);
+        // Hosts only matter for what is written into requests.
+        let bound = uses.contains(&SecretUse::Placeholder);
+        let hosts = description.http.iter().map(binding).filter(|_| bound).collect();
+        Lack {
+            list: "grants.secrets",
+            entry: grant_yaml::secret_entry(&SecretGrant {
+                name: wish.name.clone(),
+                // Where the file is is the operator's to know; this is the usual answer.
+                file: PathBuf::from("/etc/cloudwit/secrets").join(&wish.name),
+                hosts,
+                uses,
+            }),
+            reason: wish.reason.clone(),
+        }
     }))
     .collect()
+}
+
+/// What a provider does with a secret: the contract has no field for it, so providers say it at the end of their reason, as the grant has it
+/// (`the host signs with it (uses: [hmac])`). Where they do not, it is written into requests.
+fn uses(reason: &str) -> Vec<SecretUse> {
+    let said = reason
+        .trim_end()
+        .strip_suffix("])")
+        .and_then(|text| text.rsplit_once("(uses: ["));
+    let known = |word: &str| {
+        let all = [
+            SecretUse::Placeholder,
+            SecretUse::Hmac,
+            SecretUse::Sign,
+            SecretUse::Reveal,
+        ];
+        all.into_iter().find(|one| one.as_str() == word.trim())
+    };
+    let uses: Option<Vec<_>> = said.and_then(|(_, words)| words.split(',').map(known).collect());
+    uses.unwrap_or_else(|| vec![SecretUse::Placeholder])
 }
 
 fn binding(wish: &HttpWish) -> String {
@@ -125,6 +151,28 @@ mod tests {
         };
         let grants: Grants = serde_saphyr::from_str(yaml).unwrap();
         lacking(&description, &grants).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_secret_is_proposed_for_the_use_that_the_provider_names() {
+        let entry = |reason: &str| {
+            let description = Description {
+                http: vec![wish("api.example.com", None, &["POST"])],
+                secrets: vec![SecretWish {
+                    name: "key".into(),
+                    reason: reason.into(),
+                }],
+                ..Description::default()
+            };
+            lacking(&description, &Grants::default()).pop().unwrap().entry
+        };
+        let begin = "- {name: key, file: /etc/cloudwit/secrets/key,";
+        assert_eq!(entry("signs (uses: [hmac])"), format!("{begin} uses: [hmac]}}"));
+        let both = format!("{begin} hosts: [api.example.com], uses: [placeholder, reveal]}}");
+        assert_eq!(entry("sent and read (uses: [placeholder, reveal])"), both);
+        let usual = format!("{begin} hosts: [api.example.com], uses: [placeholder]}}");
+        assert_eq!(entry("for a use that is none (uses: [eat])"), usual);
+        assert_eq!(entry("sent"), usual);
     }
 
     #[test]
