@@ -2,6 +2,7 @@
 //! crash: whatever is left undone shows as a difference the next time.
 
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::sort;
 
 use crate::classic_balancer::{Attributes, HealthCheck, Listener, Seen, Wanted};
 use crate::security_groups::tag_fields;
@@ -182,7 +183,7 @@ fn proxy_protocol(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
     let mut ports: Vec<u16> = wanted.listeners.iter().map(|listener| listener.node_port).collect();
     // Policies outlive the listeners of their port.
     ports.extend(seen.backends.iter().map(|(port, _)| *port));
-    ports.sort_unstable();
+    sort::sort(&mut ports);
     ports.dedup();
     let mut set = Vec::new();
     for port in ports {

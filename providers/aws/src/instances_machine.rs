@@ -1,6 +1,7 @@
 //! An instance as EC2 describes it, and the same in the contract's words.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::types::ip_address;
 use cloudwit_guest_sdk::xml::Element;
 
@@ -83,7 +84,7 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
         .map(read_interface)
         .collect();
     // Those that are not attached come last.
-    interfaces.sort_by_key(|interface| interface.device_index.unwrap_or(u32::MAX));
+    sort::sort_by_key(&mut interfaces, |interface| interface.device_index.unwrap_or(u32::MAX));
     Ok(Machine {
         id,
         state,

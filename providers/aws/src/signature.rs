@@ -11,6 +11,7 @@
 
 use cloudwit_guest_sdk::keys::{Hash, Key, Keys};
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::{hex, hmac};
 
 /// The only algorithm there is.
@@ -79,14 +80,14 @@ impl Signable<'_> {
     /// The names of the signed headers, as the header `Authorization` lists them.
     fn signed_headers(&self) -> String {
         let mut names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
-        names.sort_unstable();
+        sort::sort(&mut names);
         names.join(";")
     }
 
     /// The request in the one form that both sides write alike.
     fn canonical(&self, keys: Keys) -> String {
         let mut headers: Vec<(&str, &str)> = self.headers.clone();
-        headers.sort_unstable();
+        sort::sort(&mut headers);
         let mut text = [self.method, "\n", self.path, "\n", self.query, "\n"].concat();
         for (name, value) in headers {
             text.push_str(name);

@@ -1,6 +1,7 @@
 //! Which subnets a load balancer stands in. Pure: the VPC's subnets in, ids out.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 /// A subnet, as far as the choice depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,9 @@ pub fn discover(subnets: &[Subnet], internal: bool) -> Result<Vec<String>, Failu
     };
     let mut candidates: Vec<&Subnet> = subnets.iter().filter(fits).collect();
     let rank = |subnet: &Subnet| (!subnet.traits.has(role), !subnet.traits.has(Traits::OURS));
-    candidates.sort_by(|a, b| (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id)));
+    sort::sort_by(&mut candidates, |a, b| {
+        (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id))
+    });
     candidates.dedup_by(|next, first| next.zone == first.zone);
     if candidates.is_empty() {
         return Err(Failure::invalid(if internal {

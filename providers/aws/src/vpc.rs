@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 
 use crate::Aws;
@@ -50,7 +51,7 @@ impl Aws {
                 })?;
             found = of_instances.into_iter().filter(|id| !id.is_empty()).collect();
         }
-        found.sort_unstable();
+        sort::sort(&mut found);
         found.dedup();
         match found.as_slice() {
             [only] => Ok(only.clone()),

@@ -5,6 +5,7 @@
 
 use cloudwit_guest_sdk::names::label_value;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::PROVIDER_ID_PREFIX;
 use crate::servers::Server;
@@ -76,7 +77,7 @@ impl<'a> Wanted<'a> {
             }
         }
         for list in [&mut wanted.ids, &mut wanted.names] {
-            list.sort_unstable();
+            sort::sort(list);
             list.dedup();
         }
         wanted

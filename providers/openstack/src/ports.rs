@@ -4,6 +4,7 @@
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::api::{Api, Call, Endpoint};
 use crate::servers::Place;
@@ -67,7 +68,7 @@ pub fn of_servers(api: &Api, ids: &[&str]) -> Result<Vec<Port>, Failure> {
         return filtered(api, "device_id", ids);
     }
     let mut wanted = ids.to_vec();
-    wanted.sort_unstable();
+    sort::sort(&mut wanted);
     let mut ports = Vec::new();
     let call = fields(api.get(Endpoint::Network, "/v2.0/ports")).query("limit", PAGE);
     api.pages(call, "ports", &mut |json| {
@@ -102,7 +103,7 @@ pub fn trunk_places(api: &Api, ports: &[Port]) -> Result<Vec<(String, Place)>, F
     }
     let subports = filtered(api, "id", &wanted)?;
     let mut networks: Vec<&str> = subports.iter().map(|port| port.network_id.as_str()).collect();
-    networks.sort_unstable();
+    sort::sort(&mut networks);
     networks.dedup();
     let mut names: Vec<(String, String)> = Vec::new();
     for ids in networks.chunks(VALUES) {

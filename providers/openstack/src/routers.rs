@@ -8,6 +8,7 @@ use std::time::Duration;
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::url::percent_encode;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ impl<'a> RouterCalls<'a> {
             "ports",
             |json| json.need("network_id"),
         )?;
-        networks.sort_unstable();
+        sort::sort(&mut networks);
         networks.dedup();
         Ok(networks)
     }

@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::balancer_wanted::Wanted;
 use crate::change::Change;
@@ -178,7 +179,7 @@ impl ServerPort {
 pub fn member_addresses<'w>(wanted: &'w Wanted<'_>) -> Vec<&'w str> {
     let members = wanted.ports.iter().flat_map(|port| &port.members);
     let mut addresses: Vec<&str> = members.map(|member| member.address.as_str()).collect();
-    addresses.sort_unstable();
+    sort::sort(&mut addresses);
     addresses.dedup();
     addresses
 }
