@@ -22,12 +22,15 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 import boto3  # noqa: E402
 from botocore.config import Config  # noqa: E402
 from botocore.exceptions import BotoCoreError, ClientError  # noqa: E402
+from moto.core.authorization import ActionAuthenticatorMixin  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from moto.sts.responses import TokenResponse  # noqa: E402
 from werkzeug.serving import make_server  # noqa: E402
 from werkzeug.wrappers import Request, Response  # noqa: E402
 
 REGION = "us-east-1"
+# Where the body as it was sent is kept in a request's environment.
+BODY = "cloudwit.body"
 # Stands in the user agent of the calls that tests make through us, so that they are not taken for the calls of who is tested.
 OURS = "test-setup"
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
@@ -117,6 +120,7 @@ def remembered(environ):
         return None
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
+    environ[BODY] = body
     fields = parse_qs(body.decode("utf-8", "replace"))
     # AWS4-HMAC-SHA256 Credential=KEY/DATE/REGION/SERVICE/aws4_request, ...
     scope = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition(",")[0].split("/")
@@ -133,6 +137,18 @@ def written(value, status):
     return Response(json.dumps(value, default=str), status=status, content_type="application/json")
 
 
+def check_the_body_that_was_sent():
+    """A signature covers the bytes of the body. For forms moto checks it against a body that it writes anew in Python's spelling (`a+b`), and refuses
+    what is signed in another one (`a%20b`), which AWS does not."""
+    check = ActionAuthenticatorMixin._authenticate_and_authorize_action
+
+    def checked(self, iam_request_cls, resource="*"):
+        self.raw_body = self.normalized_request.environ.get(BODY, self.raw_body)
+        check(self, iam_request_cls, resource)
+
+    ActionAuthenticatorMixin._authenticate_and_authorize_action = checked
+
+
 def allow_web_identity():
     """AWS takes AssumeRoleWithWebIdentity without a signature, since its caller has no key yet; moto stumbles over the missing header."""
     check = TokenResponse._authenticate_and_authorize_normal_action
@@ -146,6 +162,7 @@ def allow_web_identity():
 
 def main():
     allow_web_identity()
+    check_the_body_that_was_sent()
     front = Front(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, front, threaded=True, request_handler=MotoRequestHandler)
     front.bridge = Bridge(f"http://127.0.0.1:{server.server_port}")

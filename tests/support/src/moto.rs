@@ -406,6 +406,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_signature_covers_the_body_as_it_was_sent() {
+        let moto = Moto::shared().await;
+        // Signed with botocore for another spelling of the blank than Python's.
+        let signed = "import sys,botocore.auth as a,botocore.credentials as c,botocore.awsrequest as r;\
+            q=r.AWSRequest('POST',sys.argv[1]+'/',{'content-type':'application/x-www-form-urlencoded'},sys.argv[4]);\
+            a.SigV4Auth(c.Credentials(sys.argv[2],sys.argv[3]),'ec2','us-east-1').add_auth(q);\
+            print(q.headers['X-Amz-Date']);print(q.headers['Authorization'])";
+        let python = xtask::servers::moto().unwrap().python();
+        let (key, body) = (
+            moto.administrator(),
+            "Action=CreateSecurityGroup&GroupDescription=a%20b&GroupName=body&Version=2016-11-15",
+        );
+        let mut signer = std::process::Command::new(python);
+        signer.args(["-c", signed, moto.url(), &key.access_key, &key.secret_key, body]);
+        let printed = xtask::tools::output(&mut signer).unwrap();
+        let (date, authorization) = printed.trim().split_once('\n').unwrap();
+        for (body, status) in [(body, 200), (&body.replace("a%20b", "a%20c"), 401)] {
+            let request = Request::post("/")
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("x-amz-date", date)
+                .header("authorization", authorization)
+                .body(Body::from(body.as_bytes().to_vec()))
+                .unwrap();
+            let client = Client::try_from(Config::new(moto.url().parse().unwrap())).unwrap();
+            assert_eq!(client.send(request).await.unwrap().status(), status, "{body}");
+        }
+    }
+
+    #[tokio::test]
     async fn what_boto3_refuses_is_an_error_with_its_code() {
         let moto = Moto::shared().await;
         let unknown = json!({ "VpcIds": ["vpc-0"] });
