@@ -221,10 +221,16 @@ fn read_associations(list: &Json<'_>) -> Option<Vec<(Reference, Vec<String>)>> {
     let one = |item: &Json<'_>| {
         let object = item.get("object_id")?;
         let object = Reference::new(object.get("type")?.as_text()?, object.get("id")?.as_text()?);
-        let Json::List(ids) = item.get("tag_ids")? else {
-            return None;
+        let ids = match item.get("tag_ids")? {
+            Json::List(ids) => ids.as_slice(),
+            // Some servers say so when there are none.
+            Json::Null => &[],
+            _ => return None,
         };
-        Some((object, ids.iter().filter_map(Json::as_text).map(String::from).collect()))
+        Some((
+            object,
+            ids.iter().filter_map(Json::as_text).map(String::from).collect(),
+        ))
     };
     items.iter().map(one).collect()
 }

@@ -1,0 +1,102 @@
+//! Logging in: once for many calls, again when the session is over, never with a wrong password over and over; and how certificates are trusted.
+
+use cloudwit_test_support::vcsim::{PASSWORD, USERNAME};
+
+use crate::scene::{Scene, provider_id};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_serves_all_calls_and_is_renewed_when_it_was_thrown_away() {
+    let mut scene = Scene::new().await;
+    scene.joins("/DC0/vm/DC0_H0_VM0", "node-1", "10.0.0.1").await;
+    scene.joins("/DC0/vm/DC0_H0_VM1", "node-2", "10.0.0.2").await;
+    scene.start(&[]);
+    scene.initialised("node-1").await;
+    scene.initialised("node-2").await;
+    // One of the probe at the start, which the calls share unless they began before it was there.
+    assert_eq!(scene.vcenter().calls("Login"), 1);
+    assert!(scene.vcenter().vcsim.end_sessions().await.unwrap() >= 1);
+    scene.joins("/DC1/vm/DC1_H0_VM0", "node-3", "10.0.0.3").await;
+    scene.initialised("node-3").await;
+    assert_eq!(scene.vcenter().calls("Login"), 2);
+    let looks = scene.vcenter().calls("RetrievePropertiesEx");
+    scene
+        .settled("it goes on in the new session", || async {
+            let now = scene.vcenter().calls("RetrievePropertiesEx");
+            if now > looks + 3 {
+                Ok(())
+            } else {
+                Err(format!("{now} calls"))
+            }
+        })
+        .await;
+    assert_eq!(scene.vcenter().calls("Login"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_is_said_and_not_tried_until_the_account_is_locked() {
+    let mut scene = Scene::new().await;
+    scene.password = "wrong-canary-password".into();
+    scene.joins("/DC0/vm/DC0_H0_VM0", "node-1", "10.0.0.1").await;
+    scene.start(&[]);
+    scene
+        .settled("the log says so", || async {
+            let log = scene.log();
+            if log.contains("vCenter a: Login: InvalidLogin") || log.contains("InvalidLogin") {
+                Ok(())
+            } else {
+                Err("not yet".into())
+            }
+        })
+        .await;
+    assert!(!scene.log().contains("wrong-canary-password"));
+    // vCenter locks an account after five; the Node is looked for all the time.
+    assert!(
+        (1..=2).contains(&scene.vcenter().calls("Login")),
+        "{}",
+        scene.vcenter().calls("Login")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upstreams_ini_with_the_password_in_it_and_a_thumbprint_work_as_they_are() {
+    let mut scene = Scene::new().await;
+    let machine = scene.joins("/DC1/vm/DC1_H0_VM0", "node-1", "10.0.0.1").await;
+    scene.joins("/DC0/vm/DC0_H0_VM0", "node-2", "10.0.0.2").await;
+    let sha256 = ring_digest(scene.vcenter().vcsim.certificate());
+    scene.trust = Some(format!("thumbprints: ['{sha256}']"));
+    let password = PASSWORD.replace('\\', "\\\\").replace('"', "\\\"");
+    let config = format!(
+        "# upstream's\n[Global]\nuser = {USERNAME}\npassword = \"{password}\"\nport = {}\nthumbprint = {sha256}\n\n\
+         [VirtualCenter \"127.0.0.1\"]\ndatacenters = DC1\nsoap-roundtrip-count = 2\n\n\
+         [Nodes]\ninternal-network-subnet-cidr = 10.0.0.0/8, 192.168.0.0/16\n",
+        scene.vcenter().port()
+    );
+    scene.start_with(config, &[]);
+    assert_eq!(
+        provider_id(&scene.initialised("node-1").await),
+        Some(machine.provider_id().as_str())
+    );
+    let other = scene.node("node-2").await.unwrap();
+    assert_eq!(provider_id(&other), None, "its machine is in another datacenter");
+}
+
+fn ring_digest(certificate: &[u8]) -> String {
+    let digest = xtask_digest(certificate);
+    digest
+        .chunks(2)
+        .map(|pair| std::str::from_utf8(pair).unwrap().to_uppercase())
+        .collect::<Vec<_>>()
+        .join(":")
+}
+
+/// SHA-256 in hexadecimal digits, by the system's own program.
+fn xtask_digest(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut program = std::process::Command::new("sha256sum")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    program.stdin.take().unwrap().write_all(bytes).unwrap();
+    program.wait_with_output().unwrap().stdout[..64].to_vec()
+}
