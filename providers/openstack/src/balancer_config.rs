@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::prelude::*;
 
+use crate::config::given;
+use crate::go_duration;
 use crate::section::section;
+use crate::subnet_filter::NameFilter;
 
 section! {
     /// `[LoadBalancer]`. Defaults are upstream's.
@@ -63,6 +66,10 @@ section! {
         pub max_shared_lb: Option<u32> = "max-shared-lb",
         /// Whether a load balancer is made piece by piece.
         pub provider_requires_serial_api_calls: bool = "provider-requires-serial-api-calls",
+        /// From the time when there was something else.
+        pub use_octavia: Option<bool> = "use-octavia",
+        /// From the same time; only `v2`.
+        pub lb_version: Option<String> = "lb-version",
     }
 }
 
@@ -86,9 +93,58 @@ section! {
     }
 }
 
+/// How traffic is spread, by Octavia's names.
+pub const METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"];
+
 impl BalancerConfig {
     /// What types cannot express.
     pub fn validate(&self, classes: &BTreeMap<String, BalancerClass>, problems: &mut Problems) {
-        let _ = (classes, problems);
+        let mut wrong = |key: &str, value: &str, wanted: &str| {
+            problems.add(
+                ["loadbalancer.", key].concat(),
+                ["\"", value, "\" is no ", wanted].concat(),
+            );
+        };
+        let words: [(&str, &Option<String>, &[&str]); 3] = [
+            ("lb-method", &self.lb_method, &METHODS),
+            ("container-store", &self.container_store, &["barbican", "external"]),
+            ("lb-version", &self.lb_version, &["v2"]),
+        ];
+        for (key, value, known) in words {
+            if let Some(value) = given(value).filter(|value| !known.contains(value)) {
+                wrong(key, value, &["value; there are ", &known.join(", ")].concat());
+            }
+        }
+        for (key, value) in [
+            ("monitor-delay", &self.monitor_delay),
+            ("monitor-timeout", &self.monitor_timeout),
+        ] {
+            if let Some(value) = given(value).filter(|value| go_duration::seconds(value).is_none()) {
+                wrong(key, value, "duration of a second or more; write it like 5s");
+            }
+        }
+        for (key, value) in [
+            ("monitor-max-retries", self.monitor_max_retries),
+            ("monitor-max-retries-down", self.monitor_max_retries_down),
+        ] {
+            if let Some(value) = value.filter(|value| !(1..=10).contains(value)) {
+                wrong(key, &value.to_string(), "number from 1 to 10");
+            }
+        }
+        if self.use_octavia == Some(false) {
+            wrong(
+                "use-octavia",
+                "false",
+                "choice any more: only Octavia is spoken; remove the key",
+            );
+        }
+        let patterns = classes
+            .iter()
+            .map(|(name, class)| (["loadbalancerclass.", name].concat(), &class.floating_subnet));
+        for (section, pattern) in patterns.chain([("loadbalancer".into(), &self.floating_subnet)]) {
+            if let Some(Err(why)) = given(pattern).map(NameFilter::parse) {
+                problems.add([&section, ".floating-subnet"].concat(), why);
+            }
+        }
     }
 }

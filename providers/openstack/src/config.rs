@@ -192,7 +192,7 @@ impl Global {
         if self.tls_insecure {
             problems.add(
                 "global.tls-insecure",
-                "certificates are always checked; write the cloud's authority as `ca: FILE` into the grants of its hosts and remove this key",
+                "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grants of its hosts and remove this key",
             );
         }
         if given(&self.cert_file).is_some() || given(&self.key_file).is_some() {

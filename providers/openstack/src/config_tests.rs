@@ -116,6 +116,41 @@ fn keys_that_cannot_be_honoured_are_refused_with_what_to_do_all_at_once() {
 }
 
 #[test]
+fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
+    let who = "[Global]\nauth-url = https://k\nuser-id = u\ntenant-id = p\n[LoadBalancer]\n";
+    let problems = check(
+        &[who, "lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
+                container-store = shelf\nfloating-subnet = ~(a\n[LoadBalancerClass \"x\"]\nfloating-subnet = ~b)\n"].concat(),
+    );
+    let told = |at: &str| {
+        problems
+            .iter()
+            .find(|problem| problem.at == at)
+            .map(|problem| problem.message.as_str())
+    };
+    for (at, word) in [
+        ("loadbalancer.lb-method", "LEAST_CONNECTIONS"),
+        ("loadbalancer.monitor-delay", "\"soon\""),
+        ("loadbalancer.monitor-timeout", "100ms"),
+        ("loadbalancer.monitor-max-retries", "1 to 10"),
+        ("loadbalancer.use-octavia", "Octavia"),
+        ("loadbalancer.container-store", "barbican"),
+        ("loadbalancer.floating-subnet", "(a"),
+        ("loadbalancerclass.x.floating-subnet", "b)"),
+    ] {
+        assert!(
+            told(at).is_some_and(|message| message.contains(word)),
+            "{at}: {problems:?}"
+        );
+    }
+    assert_eq!(problems.len(), 8, "{problems:?}");
+    assert_eq!(
+        check(&[who, "use-octavia = true\nlb-version = v2\nmonitor-delay = 1m30s\n"].concat()),
+        []
+    );
+}
+
+#[test]
 fn a_key_with_a_slip_of_the_pen_is_named_with_the_right_one() {
     let problems =
         check("[Global]\nauth-url = https://k\nuser-id = u\ntenant-id = p\nregoin = a\n[Routes]\nrouter-id = r\n");
@@ -159,4 +194,14 @@ fn nothing_shows_the_configuration() {
         ..Default::default()
     };
     assert_eq!(format!("{global:?}"), "Global");
+}
+
+#[test]
+fn the_readme_tells_every_key() {
+    use crate::balancer_config::{BalancerClass, BalancerConfig};
+    use crate::config::{Global, Networking, RouteConfig};
+    let readme = include_str!("../README.md");
+    let keys = [Global::KEYS, Networking::KEYS, RouteConfig::KEYS, BalancerConfig::KEYS, BalancerClass::KEYS].concat();
+    let untold: Vec<_> = keys.iter().filter(|key| !readme.contains(&format!("`{key}`"))).collect();
+    assert!(untold.is_empty(), "{untold:?}");
 }

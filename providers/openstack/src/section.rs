@@ -10,6 +10,11 @@ macro_rules! section {
         #[derive(Clone, Default)]
         pub struct $name { $($(#[$doc])* $vis $field: $type,)+ }
 
+        impl $name {
+            /// All keys.
+            pub const KEYS: &'static [&'static str] = &[$($key),+];
+        }
+
         /// Values are not shown: some are secrets.
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,7 +43,7 @@ macro_rules! section {
                         Ok(section)
                     }
                 }
-                deserializer.deserialize_struct(stringify!($name), &[$($key),+], Visitor)
+                deserializer.deserialize_struct(stringify!($name), $name::KEYS, Visitor)
             }
         }
     )+ };
