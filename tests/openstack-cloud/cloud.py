@@ -29,7 +29,7 @@ PATIENCE = 300
 
 def main() -> None:
     options = _options()
-    prepared = template.ready(options.cache, lambda text: print(f"PROGRESS={text}", flush=True))
+    prepared = template.ready(options.cache, lambda text: print(f"PROGRESS={text}", file=sys.stderr, flush=True))
     if options.prepare:
         return
     folder = options.folder or Path(tempfile.mkdtemp(prefix="openstack-cloud-"))

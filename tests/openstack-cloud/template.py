@@ -124,7 +124,7 @@ def _prepare(folder: Path, say) -> None:
                 lines[at].pop(0)
                 running[at] = None
                 done += 1
-                say(f"preparing the databases of OpenStack, once: {done} of {total}")
+                say(f"{done} of {total} steps")
     for log in folder.glob("*.log"):
         log.unlink()
 

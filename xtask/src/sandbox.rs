@@ -23,7 +23,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     match args.cloud {
         SandboxCloud::Sim => {}
         SandboxCloud::Aws => drop(servers::moto()?),
-        SandboxCloud::Openstack => drop(servers::openstack()?),
+        SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }
     run_with(args, &guests::provider(args.cloud.name())?)

@@ -1,12 +1,14 @@
 //! The third-party servers of the tests: all of them are got before the tests begin, while the compiler is at work.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 
 use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::vcsim;
+use crate::{progress, vcsim, workspace};
 
 /// The Python environment of moto and boto3.
 ///
@@ -24,6 +26,25 @@ pub fn moto() -> Result<Environment> {
 /// As [`Environment::get`].
 pub fn openstack() -> Result<Environment> {
     Environment::get("openstack", "tests/python/openstack.txt")
+}
+
+/// The program that starts OpenStack's services, and its first arguments. Prepares their databases if that has not been done yet (half a minute,
+/// with progress).
+///
+/// # Errors
+///
+/// As [`Environment::get`], and when a service's own tool fails; with the end of what it said.
+pub fn openstack_cloud() -> Result<(PathBuf, Vec<String>)> {
+    let python = openstack()?.python();
+    let script = workspace::root().join("tests/openstack-cloud/cloud.py");
+    let cache = workspace::target().join("tools/openstack-cloud");
+    let arguments = [script, "--cache".into(), cache].map(|argument| argument.display().to_string());
+    let mut prepare = Command::new("nice");
+    prepare.arg(&python).args(&arguments).arg("--prepare");
+    progress::run(&mut prepare, "preparing the databases of OpenStack", |line| {
+        line.strip_prefix("PROGRESS=").map(str::to_owned)
+    })?;
+    Ok((python, arguments.into()))
 }
 
 /// Servers that are being got.
@@ -55,7 +76,7 @@ impl Coming {
 
 fn get() -> Result<Found> {
     moto()?;
-    openstack()?;
+    openstack_cloud()?;
     vcsim::programs()?;
     Ok(format!(
         "moto (AWS), OpenStack's services, vcsim {} (vSphere)",

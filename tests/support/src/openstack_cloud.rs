@@ -26,8 +26,8 @@ use crate::openstack_project::OpenStackProject;
 /// The region that the services are in.
 pub const REGION: &str = "RegionOne";
 
-/// How long it may take to start on a busy machine, with the databases prepared for the first time. It usually takes 15 s.
-const START: Duration = Duration::from_secs(400);
+/// How long it may take to start on a busy machine. It usually takes 10 s.
+const START: Duration = Duration::from_secs(300);
 
 /// A part of the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl OpenStackCloud {
             .await
     }
 
-    /// Starts a cloud of its own, in about 15 s. The first time on a machine makes the Python environment (minutes, with progress) and
+    /// Starts a cloud of its own, in about 10 s. The first time on a machine makes the Python environment (minutes, with progress) and
     /// prepares the databases (half a minute).
     ///
     /// # Errors
@@ -334,10 +334,7 @@ pub(crate) fn text(value: &Value, pointer: &str) -> Result<String> {
 }
 
 fn spawn() -> Result<OpenStackCloud> {
-    let python = xtask::servers::openstack()?.python();
-    let script = xtask::workspace::root().join("tests/openstack-cloud/cloud.py");
-    let cache = xtask::workspace::target().join("tools/openstack-cloud");
-    let arguments = [script, "--cache".into(), cache].map(|argument| argument.display().to_string());
+    let (python, arguments) = xtask::servers::openstack_cloud()?;
     let process = Child::start(&python, &arguments, &log_file("openstack")?)?;
     let said = |name: String| process.said(&format!("{name}="), START);
     let urls = Service::ALL.map(|service| said(service.name().to_uppercase()));
