@@ -355,7 +355,7 @@ impl TransportError {
 }
 
 /// What the host brought back.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,

@@ -156,7 +156,7 @@ impl std::fmt::Display for SentRequest {
 }
 
 /// What comes back.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FakeAnswer(Result<Answer, TransportError>);
 
 impl FakeAnswer {
