@@ -60,6 +60,7 @@ mod json_reader;
 mod json_serde;
 pub mod keys;
 pub mod log;
+pub mod map;
 pub mod names;
 pub mod provider;
 pub mod register;
