@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeSeed, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 
 use crate::addresses::AddressRules;
 use crate::balancer_config::{BalancerClass, BalancerConfig};
 use crate::identity;
-use crate::section::section;
+use crate::section::{self, section};
 
 section! {
     /// The whole file. Sections in lower case, as the reader of git-config makes them.
@@ -28,9 +29,9 @@ section! {
         /// `[LoadBalancerClass "name"]`.
         pub loadbalancerclass: BTreeMap<String, BalancerClass> = "loadbalancerclass",
         /// `[Metadata]`: only for programs on the machines themselves.
-        metadata: Option<IgnoredAny> = "metadata",
+        metadata: IgnoredAny = "metadata",
         /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
-        blockstorage: Option<IgnoredAny> = "blockstorage",
+        blockstorage: IgnoredAny = "blockstorage",
     }
 }
 
@@ -117,6 +118,14 @@ section! {
 /// A value that is there and not empty: upstream takes an empty value for none.
 pub(crate) fn given(value: &Option<String>) -> Option<&str> {
     value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
+}
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut config = Self::default();
+        section::Into(&mut config).deserialize(deserializer)?;
+        Ok(config)
+    }
 }
 
 impl Config {
