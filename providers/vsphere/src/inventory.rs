@@ -284,7 +284,7 @@ impl Inventory<'_> {
                 .unreadable()
                 .any(|(path, kind)| kind == "InvalidProperty" && settings.iter().any(|setting| setting == path));
             let gone = object.unreadable().any(|(_, kind)| kind == "ManagedObjectNotFound");
-            if let Some(reference) = object.reference().filter(|_| !gone) {
+            if let Some(reference) = object.reference().filter(|found| !gone && references.contains(found)) {
                 machines.push((reference, Machine::read(object)));
             }
         });

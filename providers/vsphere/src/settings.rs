@@ -339,3 +339,7 @@ fn node_labels(words: &Words, problems: &mut Problems) -> Vec<Pair> {
     }
     labels
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -227,10 +227,7 @@ fn read_associations(list: &Json<'_>) -> Option<Vec<(Reference, Vec<String>)>> {
             Json::Null => &[],
             _ => return None,
         };
-        Some((
-            object,
-            ids.iter().filter_map(Json::as_text).map(String::from).collect(),
-        ))
+        Some((object, ids.iter().filter_map(Json::as_text).map(String::from).collect()))
     };
     items.iter().map(one).collect()
 }

@@ -1,1 +1,386 @@
+//! The whole provider against answers recorded from vcsim: what is asked for a Node, and what is told about it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest, recorded};
+
+use crate::Vsphere;
+
+const URL: &str = "https://vc.test:443";
+const UUID: &str = "265104de-1472-547c-b873-6dc7883fb6cb";
+
+/// What a server answers, by what the request says. The first that fits.
+type Rules = Vec<(&'static str, FakeAnswer)>;
+
+macro_rules! answer {
+    ($file:literal) => {
+        answer!($file, 200)
+    };
+    ($file:literal, $status:literal) => {
+        FakeAnswer::xml($status, recorded(include_str!(concat!("../recorded/", $file))))
+    };
+}
+
+/// A server with one machine that tells its name, among eight.
+fn vcenter() -> Rules {
+    let login = recorded(include_str!("../recorded/login.xml"));
+    vec![
+        ("<RetrieveServiceContent", answer!("service_content.xml")),
+        (
+            "<Login ",
+            FakeAnswer::new(
+                200,
+                &[("Set-Cookie", "vmware_soap_session=s1; Path=/; HttpOnly")],
+                login,
+            ),
+        ),
+        ("<CreateContainerView", answer!("view.xml")),
+        ("<FindAllByDnsName", answer!("nothing_found.xml")),
+        ("<FindAllByIp", answer!("nothing_found.xml")),
+        (
+            "<uuid>265104de-1472-547c-b873-6dc7883fb6cb</uuid>",
+            answer!("found.xml"),
+        ),
+        ("<FindByUuid", answer!("nothing_found.xml")),
+        ("<ContinueRetrievePropertiesEx", answer!("keys_last_page.xml")),
+        ("ContainerView", answer!("keys_first_page.xml")),
+        ("<pathSet>config.extraConfig</pathSet>", answer!("machines.xml")),
+        ("config.extraConfig[", answer!("machine_single_settings.xml")),
+        ("<name>vapp</name>", answer!("parents.xml")),
+    ]
+}
+
+/// Requests in one word each: the SOAP method, or what stands behind the last slash.
+type Calls = Rc<RefCell<Vec<String>>>;
+
+fn serve(host: &FakeHost, rules: Rules) -> Calls {
+    let calls = Calls::default();
+    let kept = Rc::clone(&calls);
+    host.serve(move |request: &SentRequest| {
+        let text = [request.url.as_str(), " ", &request.text()].concat();
+        let method = text.split("<Body><").nth(1).and_then(|body| body.split(' ').next());
+        let word = method.or_else(|| request.url.rsplit('/').next()).unwrap_or_default();
+        kept.borrow_mut().push(word.into());
+        let rule = rules.iter().find(|(mark, _)| text.contains(mark));
+        rule.map(|(_, answer)| answer.clone())
+            .unwrap_or_else(|| panic!("no answer to {text}"))
+    });
+    calls
+}
+
+fn host(config: &str) -> FakeHost {
+    let host = FakeHost::new();
+    host.config(config);
+    host.now(1_000_000);
+    host
+}
+
+const ONE: &str = "global:\n  server: vc.test\n";
+
+fn by_id(uuid: &str) -> NodeRef {
+    NodeRef::named("a").with_provider_id(["vsphere://", uuid].concat())
+}
+
+fn look(host: &FakeHost, nodes: &[NodeRef]) -> Vec<Result<Presence, Failure>> {
+    host.provider::<Vsphere>().lookup(nodes).unwrap()
+}
+
+#[test]
+fn a_machine_is_found_by_its_id_and_all_is_told() {
+    let host = host("global: {server: vc.test, nodeLabels: 'a/b=c'}");
+    let calls = serve(&host, vcenter());
+    let answers = look(&host, &[by_id(UUID)]);
+    let Ok(Presence::Running(instance)) = &answers[0] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(instance.provider_id, ["vsphere://", UUID].concat());
+    assert_eq!(
+        instance.instance_type.as_deref(),
+        Some("vsphere-vm.cpu-1.mem-0gb.os-other")
+    );
+    assert_eq!(
+        instance.addresses,
+        [
+            Address::new(AddressKind::Hostname, "node-1"),
+            Address::new(AddressKind::InternalIp, "10.0.0.5"),
+            Address::new(AddressKind::ExternalIp, "10.0.0.5"),
+        ]
+    );
+    assert_eq!(instance.labels, [Pair::new("a/b", "c")]);
+    let expected = [
+        "RetrieveServiceContent",
+        "Login",
+        "CreateContainerView",
+        "FindByUuid",
+        "RetrievePropertiesEx",
+        // vcsim gives no single settings.
+        "RetrievePropertiesEx",
+    ];
+    assert_eq!(*calls.borrow(), expected);
+    // From then on one call is enough: where it is and what the server can do is remembered.
+    look(&host, &[by_id(UUID)]);
+    assert_eq!(calls.borrow()[expected.len()..], ["RetrievePropertiesEx"]);
+}
+
+#[test]
+fn the_password_is_a_placeholder_escaped_for_where_it_stands_and_the_cookie_is_sent_back() {
+    let host = host(ONE);
+    serve(&host, vcenter());
+    look(&host, &[by_id(UUID)]);
+    let requests = host.requests();
+    let login = requests
+        .iter()
+        .find(|request| request.text().contains("<Login "))
+        .unwrap();
+    assert!(
+        login.text().contains(
+            "<userName>{{secret:vc.test.username|xml}}</userName><password>{{secret:vc.test.password|xml}}</password>"
+        ),
+        "{}",
+        login.text()
+    );
+    let last = requests.last().unwrap();
+    assert_eq!(last.header("cookie"), Some("vmware_soap_session=s1"));
+    assert_eq!(last.header("soapaction"), Some("urn:vim25/6.5"));
+    assert!(requests.iter().all(|request| request.url == "https://vc.test:443/sdk"));
+}
+
+#[test]
+fn an_id_in_another_case_or_order_of_bytes_is_found_and_stays_as_it_is_written() {
+    let swapped = "de045126-7214-7c54-b873-6dc7883fb6cb";
+    for id in [&UUID.to_uppercase(), swapped, &["  ", UUID].concat()] {
+        let host = host(ONE);
+        serve(&host, vcenter());
+        let answers = look(&host, &[by_id(id)]);
+        let Ok(Presence::Running(instance)) = &answers[0] else {
+            panic!("{id}: {answers:?}")
+        };
+        assert_eq!(instance.provider_id, ["vsphere://", id].concat());
+    }
+}
+
+#[test]
+fn a_node_that_joins_is_found_by_its_firmwares_id_in_either_order() {
+    for system in [UUID, "DE045126-7214-7C54-B873-6DC7883FB6CB"] {
+        let host = host(ONE);
+        serve(&host, vcenter());
+        let node = NodeRef {
+            system_uuid: Some(system.into()),
+            ..NodeRef::named("whatever")
+        };
+        let answers = look(&host, &[node]);
+        let Ok(Presence::Running(instance)) = &answers[0] else {
+            panic!("{system}: {answers:?}")
+        };
+        assert_eq!(instance.provider_id, ["vsphere://", UUID].concat());
+    }
+}
+
+#[test]
+fn many_nodes_take_one_read_of_the_inventory() {
+    let host = host(ONE);
+    let calls = serve(&host, vcenter());
+    let mut nodes: Vec<NodeRef> = (0..20)
+        .map(|number| NodeRef::named(format!("other-{number}")))
+        .collect();
+    nodes.insert(7, NodeRef::named("node-1"));
+    nodes.insert(9, by_id(UUID));
+    nodes.insert(11, NodeRef::named("10.0.0.5"));
+    let answers = look(&host, &nodes);
+    for (at, answer) in answers.iter().enumerate() {
+        match answer {
+            Ok(Presence::Running(_)) => assert!([7, 9, 11].contains(&at), "{at}"),
+            Ok(Presence::Absent(Evidence::ByName)) => {}
+            other => panic!("{at}: {other:?}"),
+        }
+    }
+    assert_eq!(
+        calls.borrow()[3..],
+        [
+            "RetrievePropertiesEx",
+            "ContinueRetrievePropertiesEx",
+            "RetrievePropertiesEx",
+            "RetrievePropertiesEx"
+        ]
+    );
+}
+
+#[test]
+fn only_the_whole_inventory_says_that_a_machine_is_gone() {
+    let gone = by_id("00000000-1111-2222-3333-444444444444");
+    let host = host(ONE);
+    let calls = serve(&host, vcenter());
+    assert_eq!(look(&host, &[gone.clone()]), [Ok(Presence::Absent(Evidence::ById))]);
+    let last = calls.borrow()[3..].join(" ");
+    assert_eq!(
+        last,
+        "FindByUuid FindByUuid FindByUuid RetrievePropertiesEx ContinueRetrievePropertiesEx"
+    );
+
+    // The same answers with skipNodeDeletion are a failure.
+    let host = host_with_skip();
+    serve(&host, vcenter());
+    assert!(matches!(&look(&host, &[gone])[0], Err(Failure::NotFound(text)) if text.contains("skipNodeDeletion")));
+}
+
+fn host_with_skip() -> FakeHost {
+    host("global:\n  server: vc.test\n  skipNodeDeletion: true\n")
+}
+
+#[test]
+fn an_inventory_that_is_empty_or_hides_ids_is_no_evidence() {
+    let gone = by_id("00000000-1111-2222-3333-444444444444");
+    let empty = "<Envelope><Body><RetrievePropertiesExResponse/></Body></Envelope>";
+    let hidden = recorded(include_str!("../recorded/keys_last_page.xml"))
+        .replace("<name>summary.config.uuid</name>", "<name>summary.config.other</name>");
+    for (keys, wanted) in [
+        (empty, "inventory is empty"),
+        (&*hidden, "nobody can say that it is gone"),
+    ] {
+        let host = host(ONE);
+        let mut rules = vcenter();
+        rules.retain(|(mark, _)| *mark != "ContainerView");
+        rules.push(("ContainerView", FakeAnswer::xml(200, keys)));
+        serve(&host, rules);
+        let answers = look(&host, &[gone.clone()]);
+        let Err(failure) = &answers[0] else {
+            panic!("{answers:?}")
+        };
+        assert!(failure.message().contains(wanted), "{failure:?}");
+    }
+}
+
+#[test]
+fn a_session_that_is_over_is_renewed_once_for_each_way_of_saying_so() {
+    for (over, status) in [
+        (include_str!("../recorded/session_over_machine.xml"), 200),
+        (include_str!("../recorded/session_over_view.xml"), 500),
+    ] {
+        let host = host(ONE);
+        serve(&host, vcenter());
+        look(&host, &[by_id(UUID)]);
+        let mut rules = vcenter();
+        let over = FakeAnswer::xml(status, recorded(over));
+        let logins = Rc::new(RefCell::new(0));
+        let counted = Rc::clone(&logins);
+        rules.retain(|_| true);
+        host.serve(move |request: &SentRequest| {
+            let text = request.text();
+            *counted.borrow_mut() += usize::from(text.contains("<Login "));
+            if *counted.borrow() == 0 {
+                return over.clone();
+            }
+            let rule = rules.iter().find(|(mark, _)| text.contains(mark));
+            rule.map(|(_, answer)| answer.clone()).unwrap()
+        });
+        assert!(matches!(look(&host, &[by_id(UUID)])[0], Ok(Presence::Running(_))));
+        assert_eq!(*logins.borrow(), 1);
+    }
+}
+
+#[test]
+fn a_refused_login_is_not_repeated_for_a_while() {
+    let host = host(ONE);
+    let mut rules = vcenter();
+    rules.insert(0, ("<Login ", answer!("login_refused.xml", 500)));
+    let calls = serve(&host, rules);
+    for _ in 0..5 {
+        let answers = look(&host, &[by_id(UUID)]);
+        assert!(
+            matches!(&answers[0], Err(Failure::Denied(text)) if text == "vCenter vc.test: InvalidLogin: Login failure"),
+            "{answers:?}"
+        );
+    }
+    assert_eq!(*calls.borrow(), ["RetrieveServiceContent", "Login"]);
+    host.now(1_000_061);
+    look(&host, &[by_id(UUID)]);
+    assert_eq!(calls.borrow().len(), 4);
+}
+
+#[test]
+fn a_vcenter_that_does_not_answer_hides_nothing_and_delays_nobody_twice() {
+    let host = host("vcenter:\n  down: {server: down.test}\n  up: {server: vc.test}\n");
+    let mut rules = vcenter();
+    rules.insert(0, ("https://down.test", FakeAnswer::breaks()));
+    let calls = serve(&host, rules);
+    let nodes = [
+        by_id(UUID),
+        by_id("00000000-1111-2222-3333-444444444444"),
+        NodeRef::named("other"),
+    ];
+    for round in 0..3 {
+        let answers = look(&host, &nodes);
+        assert!(matches!(answers[0], Ok(Presence::Running(_))), "{answers:?}");
+        for unknown in &answers[1..] {
+            assert!(
+                matches!(unknown, Err(Failure::Unavailable(text)) if text.contains("vCenter down")),
+                "{round}: {answers:?}"
+            );
+        }
+    }
+    let asked = host
+        .requests()
+        .iter()
+        .filter(|request| request.url.starts_with("https://down.test"))
+        .count();
+    assert_eq!(asked, 1, "{:?}", calls.borrow());
+}
+
+#[test]
+fn ids_of_other_clouds_and_ids_that_are_none_are_refused_without_a_request() {
+    let host = host(ONE);
+    for id in ["aws:///z/i-1", "vsphere://", "vsphere://vm-12"] {
+        let answers = look(&host, &[NodeRef::named("a").with_provider_id(id)]);
+        assert!(
+            matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains(id)),
+            "{answers:?}"
+        );
+    }
+}
+
+#[test]
+fn the_probe_logs_in_to_every_vcenter() {
+    let host = host("vcenter:\n  a: {server: vc.test}\n  b: {server: other.test}\n");
+    let mut rules = vcenter();
+    rules.insert(0, ("https://other.test", FakeAnswer::new(503, &[], "")));
+    serve(&host, rules);
+    let failure = host.provider::<Vsphere>().probe().unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Unavailable(text) if text.starts_with("vCenter b: RetrieveServiceContent: ")),
+        "{failure:?}"
+    );
+    assert!(
+        host.requests()
+            .iter()
+            .any(|request| request.url.starts_with(URL) && request.text().contains("<Login "))
+    );
+}
+
+#[test]
+fn a_datacenter_limits_the_search_to_its_machines() {
+    let host = host("global: {server: vc.test, datacenters: [DC0, /north/DC1]}");
+    let mut rules = vcenter();
+    let datacenter = "<Envelope><Body><R><returnval type=\"Datacenter\">datacenter-2</returnval></R></Body></Envelope>";
+    rules.push(("<inventoryPath>DC0</inventoryPath>", FakeAnswer::xml(200, datacenter)));
+    rules.push((
+        "<inventoryPath>north/DC1</inventoryPath>",
+        FakeAnswer::xml(200, datacenter),
+    ));
+    let calls = serve(&host, rules);
+    look(&host, &[by_id(UUID)]);
+    let calls = calls.borrow().join(" ");
+    assert!(!calls.contains("FindByUuid"), "{calls}");
+    assert_eq!(calls.matches("CreateContainerView").count(), 2);
+
+    let mut rules = vcenter();
+    rules.push(("<inventoryPath>", answer!("nothing_found.xml")));
+    let host = self::host("global: {server: vc.test, datacenters: [DCO]}");
+    serve(&host, rules);
+    let answers = look(&host, &[by_id(UUID)]);
+    assert!(
+        matches!(&answers[0], Err(Failure::NotFound(text)) if text.contains("no datacenter \"DCO\"")),
+        "{answers:?}"
+    );
+}
