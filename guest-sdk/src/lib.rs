@@ -42,6 +42,7 @@ pub mod bindings;
 pub mod cidr;
 pub mod classify;
 pub mod config;
+mod config_section;
 pub mod context;
 pub mod failure;
 pub mod form;
