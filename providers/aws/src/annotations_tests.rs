@@ -1,6 +1,9 @@
 //! Annotations: defaults, mistakes, and the table in README.md.
 
+use cloudwit_guest_sdk::prelude::*;
+
 use super::*;
+use crate::annotations_settings::{HealthSettings, Settings};
 use crate::balancer_stage::{port, service};
 
 fn read(annotations: &[(&str, &str)]) -> Result<Settings, Failure> {

@@ -53,7 +53,7 @@ fn lists_and_filters_are_numbered_as_each_service_wants_it() {
         .unwrap();
     host.expect("POST", ELB)
         .with_text(
-            "Action=AddTags&Version=2012-06-01&LoadBalancerNames.member.1=a&Tags.member.1.Key=k%20%2F&Tags.member.1.Value=%C3%A9",
+            "Action=AddTags&Version=2012-06-01&LoadBalancerNames.member.1=a&Tags.member.1.Key=k+%2F&Tags.member.1.Value=%C3%A9",
         )
         .answers_xml(400, balancer_unknown());
     let call = aws

@@ -110,8 +110,6 @@ fn exchange(server: &str, path: &str, service: &str, body: &str) -> (u16, String
 pub struct Stage {
     pub host: FakeHost,
     tape: Rc<RefCell<Tape>>,
-    /// What to answer instead of moto, once: an action, a status and a code.
-    refusals: Rc<RefCell<Vec<(&'static str, u16, &'static str)>>>,
     config: String,
     pub vpc: String,
     pub subnets: Vec<String>,
@@ -131,17 +129,8 @@ impl Stage {
         host.secret("access-key-id", "AKIDEXAMPLE")
             .secret("secret-access-key", "secret");
         let tape = Rc::new(RefCell::new(Tape::open(name)));
-        let refusals: Rc<RefCell<Vec<(&'static str, u16, &'static str)>>> = Rc::default();
-        let (of_server, of_refusals) = (Rc::clone(&tape), Rc::clone(&refusals));
+        let of_server = Rc::clone(&tape);
         host.serve(move |request: &SentRequest| {
-            let action = request.field("Action").unwrap_or_default();
-            let mut refusals = of_refusals.borrow_mut();
-            if let Some(at) = refusals.iter().position(|(refused, ..)| *refused == action) {
-                let (_, status, code) = refusals.remove(at);
-                let body =
-                    format!("<ErrorResponse><Error><Code>{code}</Code><Message>No.</Message></Error></ErrorResponse>");
-                return FakeAnswer::xml(status, &body);
-            }
             let service = if request.url.contains("//ec2.") {
                 "ec2"
             } else {
@@ -153,7 +142,6 @@ impl Stage {
         let mut stage = Self {
             host,
             tape,
-            refusals,
             config: String::new(),
             vpc: String::new(),
             subnets: Vec::new(),
@@ -246,11 +234,6 @@ impl Stage {
         Element::parse(&body).unwrap()
     }
 
-    /// The next call of this action is refused with this code.
-    pub fn refuse(&self, action: &'static str, status: u16, code: &'static str) {
-        self.refusals.borrow_mut().push((action, status, code));
-    }
-
     /// The provider, made anew as for each call.
     pub fn aws(&self) -> Aws {
         self.host.provider()
@@ -275,16 +258,6 @@ impl Stage {
         let (result, mut actions) = self.actions(work);
         actions.retain(|action| !action.starts_with("Describe"));
         (result, actions)
-    }
-
-    /// The parameters of the last call of this action.
-    pub fn last(&self, action: &str) -> SentRequest {
-        let requests = self.host.requests();
-        let found = requests
-            .iter()
-            .rev()
-            .find(|request| request.field("Action").as_deref() == Some(action));
-        found.unwrap_or_else(|| panic!("{action} was not called")).clone()
     }
 
     /// The instances as targets.

@@ -5,7 +5,8 @@ use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
-use crate::annotations::{Kind, Settings};
+use crate::annotations::Kind;
+use crate::annotations_settings::Settings;
 use crate::classic_balancer::{Attributes, Seen, Wanted, health_check, listeners};
 use crate::classic_plan::{create, instances, just_created, update, update_tls_policy};
 use crate::load_balancers::{Found, check_scheme};

@@ -4,7 +4,7 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::annotations::{AccessLog, BackendProtocol, Settings};
+use crate::annotations_settings::{AccessLog, BackendProtocol, Settings};
 use crate::config::Config;
 
 /// One listener. Protocols are upper case.

@@ -3,7 +3,8 @@
 use cloudwit_guest_sdk::prelude::*;
 
 use super::*;
-use crate::annotations::{Kind, Settings};
+use crate::annotations::Kind;
+use crate::annotations_settings::Settings;
 use crate::balancer_stage::{port, service};
 use crate::classic_balancer::{health_check, listeners as listeners_of};
 use crate::config::Config;

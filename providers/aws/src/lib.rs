@@ -16,6 +16,7 @@ use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod annotations;
+pub mod annotations_settings;
 pub mod api;
 pub mod api_error;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub mod load_balancers_delete;
 pub mod network_apply;
 pub mod network_balancer;
 pub mod network_plan;
+pub mod network_ports;
 pub mod routes;
 pub mod routes_plan;
 pub mod security_groups;

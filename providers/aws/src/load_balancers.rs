@@ -13,7 +13,8 @@ use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
-use crate::annotations::{ANNOTATIONS, Kind, Settings};
+use crate::annotations::{ANNOTATIONS, Kind};
+use crate::annotations_settings::Settings;
 use crate::config::Config;
 use crate::tags::ClusterTag;
 use crate::{classic_balancer, network_balancer};

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
-use crate::annotations::{Kind, Settings};
+use crate::annotations::Kind;
+use crate::annotations_settings::Settings;
 use crate::classic_balancer::texts;
 use crate::load_balancers::{Found, SERVICE_TAG};
 use crate::network_apply::RULES_LOCK;
@@ -81,27 +83,31 @@ impl Aws {
 
     /// A network load balancer, if it is there, its target groups, and its rules in the Nodes' groups.
     fn delete_network(&self, service: &Service, name: &str, vpc: &str, balancer: Option<&str>) -> Result<(), Failure> {
-        let attached = match balancer {
-            Some(arn) => self.target_groups_of(arn)?,
+        let attached: Vec<String> = match balancer {
+            Some(arn) => self
+                .listeners_of(arn)?
+                .into_iter()
+                .map(|listener| listener.group)
+                .collect(),
             None => Vec::new(),
         };
         self.close_nodes(name, vpc, &attached)?;
         if let Some(arn) = balancer {
             self.run(&network_plan::delete(arn))?;
         }
-        self.delete_target_groups(service, attached)
+        self.delete_target_groups(service, name, &attached)
     }
 
     /// Removes the load balancer's rules from all groups with the cluster's tag, and from those of its targets.
-    fn close_nodes(&self, name: &str, vpc: &str, attached: &[GroupSeen]) -> Result<(), Failure> {
+    fn close_nodes(&self, name: &str, vpc: &str, attached: &[String]) -> Result<(), Failure> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }
         let mut ids: Vec<String> = Vec::new();
         for group in attached {
-            ids.extend(self.targets_of(&group.arn)?.into_iter().map(|(id, _)| id));
+            ids.extend(self.targets_of(group)?.into_iter().map(|(id, _)| id));
         }
-        ids.sort_unstable();
+        sort::sort(&mut ids);
         ids.dedup();
         let machines = self.known_instances(&ids)?;
         let traffic = NodeTraffic {
@@ -136,24 +142,25 @@ impl Aws {
     }
 
     /// The target groups that were attached, and those of the Service that a crash left behind.
-    fn delete_target_groups(&self, service: &Service, attached: Vec<GroupSeen>) -> Result<(), Failure> {
+    fn delete_target_groups(&self, service: &Service, name: &str, attached: &[String]) -> Result<(), Failure> {
         let prefix = prefix(service);
         let of = [&service.namespace, "/", &service.name].concat();
         let all = self.api.elb_v2("DescribeTargetGroups").field("PageSize", 400);
         let all = all.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?;
-        let known: Vec<String> = attached.into_iter().map(|group| group.arn).collect();
         let named = all
             .into_iter()
             .flatten()
             .filter(|group| group.name.starts_with(&prefix));
-        let ours = named.filter(|group| known.contains(&group.arn) || group.balancers.is_empty());
+        // One that also serves somebody else's load balancer stays: the cloud would not let it go.
+        let only_ours = |group: &GroupSeen| group.balancers.iter().all(|balancer| balancer.contains(name));
+        let ours = named.filter(only_ours);
         let arns: Vec<String> = ours.map(|group| group.arn).collect();
         let mut held = false;
         for part in arns.chunks(TAGS) {
             for (arn, tags) in self.network_tags(part)? {
                 let made_for_it = self.cluster.may_delete(&tags) && tag(&tags, SERVICE_TAG) == Some(&of);
                 // Old versions of upstream gave their target groups no tags.
-                let untagged = known.contains(&arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
+                let untagged = attached.contains(&arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
                 if !made_for_it && !untagged {
                     continue;
                 }

@@ -62,9 +62,9 @@ fn a_network_load_balancer_is_made_kept_and_deleted_without_a_trace() {
         "DescribeTags",
         "DescribeLoadBalancerAttributes",
         "DescribeSecurityGroups",
+        "DescribeListeners",
         "DescribeTargetGroups",
         "DescribeTargetHealth",
-        "DescribeListeners",
     ];
     assert_eq!(actions, reads, "what stands is read once and not written");
     assert_eq!(stage.aws().get(&service), Ok(Some(made)));

@@ -8,16 +8,18 @@ use std::time::Duration;
 use cloudwit_guest_sdk::cidr::source_ranges;
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
-use crate::annotations::{Kind, Settings};
+use crate::annotations::Kind;
+use crate::annotations_settings::Settings;
 use crate::load_balancers::{Found, check_scheme};
-use crate::network_balancer::{Seen, Wanted, read, read_attributes, read_listener};
-use crate::network_plan::{create, listeners, target_attributes, update};
+use crate::network_balancer::{Seen, Wanted, read, read_attributes};
+use crate::network_plan::{create, listeners, update};
 use crate::security_groups_own::OwnGroup;
 use crate::security_groups_plan::{NodeTraffic, front_rules, node_rules_network};
 use crate::subnets_plan::Subnet;
-use crate::target_groups::{self, GroupSeen, GroupWanted, security_group_name};
+use crate::target_groups::security_group_name;
 use crate::target_instances::Instances;
 
 /// How long a call waits for another one that changes the rules of the same Nodes.
@@ -28,12 +30,6 @@ pub(crate) const RULES_LOCK: &str = "balancer-node-rules";
 
 /// When to look again at a load balancer without an address.
 const BUILD_POLL: Duration = Duration::from_secs(5);
-
-/// A target group and whether it may have targets already.
-struct Ready {
-    group: GroupSeen,
-    fresh: bool,
-}
 
 impl Aws {
     /// Creates the Service's load balancer or brings it in line.
@@ -72,12 +68,10 @@ impl Aws {
             groups.as_deref(),
         ))?;
         self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
-        let attached = if new {
-            Vec::new()
-        } else {
-            self.target_groups_of(&seen.arn)?
-        };
-        let arns = self.network_ports(&wanted, &seen, &attached, &machines, new)?;
+        let known = if new { Vec::new() } else { self.listeners_of(&seen.arn)? };
+        let attached = self.target_groups_of(&known)?;
+        let arns = self.bring_target_groups(&wanted, &seen.vpc, &attached, &machines)?;
+        self.run_all(&listeners(&wanted, &seen.arn, &known, &arns))?;
         self.drop_target_groups(&attached, &arns)?;
         match seen.ingress() {
             ingress if !ingress.is_empty() => Ok(ingress),
@@ -117,7 +111,7 @@ impl Aws {
         let machines = self.target_instances(targets, settings)?;
         let (_, known) = self.balancer_subnets(settings)?;
         self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
-        for group in self.target_groups_of(&seen.arn)? {
+        for group in self.target_groups_of(&self.listeners_of(&seen.arn)?)? {
             if wanted.ports.iter().any(|port| group.can_be(&port.group)) {
                 self.bring_targets(&group, &machines, false)?;
             }
@@ -240,159 +234,6 @@ impl Aws {
         let _lock = self.context.state().lock(RULES_LOCK, RULES_WAIT);
         self.run_all(&plan()?)
     }
-
-    /// The target groups that this load balancer's listeners lead to.
-    pub(crate) fn target_groups_of(&self, balancer: &str) -> Result<Vec<GroupSeen>, Failure> {
-        let call = self
-            .api
-            .elb_v2("DescribeTargetGroups")
-            .field("LoadBalancerArn", balancer);
-        let groups = call.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?;
-        Ok(groups.into_iter().flatten().collect())
-    }
-
-    /// Target groups, targets and listeners. Gives the ids of the target groups that are needed.
-    fn network_ports(
-        &self,
-        wanted: &Wanted,
-        seen: &Seen,
-        attached: &[GroupSeen],
-        machines: &Instances,
-        new: bool,
-    ) -> Result<Vec<String>, Failure> {
-        let mut arns: Vec<String> = Vec::new();
-        for port in &wanted.ports {
-            // Two ports may lead to the same node port; each has a group of its own.
-            let free = attached
-                .iter()
-                .filter(|group| !arns.contains(&group.arn) && group.can_be(&port.group));
-            let (named, others): (Vec<_>, Vec<_>) = free.partition(|group| group.name == port.group.name);
-            let ready = match named.first().or(others.first()) {
-                Some(group) => Ready {
-                    group: (*group).clone(),
-                    fresh: false,
-                },
-                None => self.make_target_group(&port.group, &seen.vpc, &wanted.tags)?,
-            };
-            if !ready.fresh
-                && let Some(step) = target_groups::modify(&port.group, &ready.group)
-            {
-                self.run(&step)?;
-            }
-            self.bring_targets(&ready.group, machines, ready.fresh)?;
-            if !wanted.target_attributes.is_empty() {
-                let call = self
-                    .api
-                    .elb_v2("DescribeTargetGroupAttributes")
-                    .field("TargetGroupArn", &ready.group.arn);
-                let attributes = read_attributes(&call.send()?);
-                self.run_all(target_attributes(&ready.group.arn, &wanted.target_attributes, &attributes).as_slice())?;
-            }
-            arns.push(ready.group.arn);
-        }
-        let known = match new {
-            true => Vec::new(),
-            false => {
-                let call = self.api.elb_v2("DescribeListeners").field("LoadBalancerArn", &seen.arn);
-                call.pages(&["Listeners"], |item| Ok(read_listener(item)))?
-            }
-        };
-        let known: Vec<_> = known.into_iter().flatten().collect();
-        self.run_all(&listeners(wanted, &seen.arn, &known, &arns))?;
-        Ok(arns)
-    }
-
-    /// Makes a target group, or takes the one that was made before a crash.
-    fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, Failure> {
-        let step = target_groups::create(wanted, vpc, tags);
-        let made = self
-            .api
-            .call(step.service, step.action)
-            .form(&step.form)
-            .send_unless(&["DuplicateTargetGroupName"])?;
-        let fresh = made.is_some();
-        let answer = match made {
-            Some(answer) => answer,
-            None => self
-                .api
-                .elb_v2("DescribeTargetGroups")
-                .list("Names", [&wanted.name])
-                .send()?,
-        };
-        let group = answer.at(&["TargetGroups", "member"]).and_then(target_groups::read);
-        let group = group.ok_or_else(|| Failure::unavailable(["AWS shows no target group ", &wanted.name].concat()))?;
-        if !fresh {
-            let tags = self
-                .network_tags([&group.arn])?
-                .pop()
-                .map(|(_, tags)| tags)
-                .unwrap_or_default();
-            if !self.cluster.marks(&tags) || !group.can_be(wanted) {
-                return Err(Failure::invalid(
-                    [
-                        "target group ",
-                        &wanted.name,
-                        " has the name that this Service needs, but not the tag ",
-                        &self.cluster.key(),
-                        " or other ports: it is left alone; rename or delete it in AWS",
-                    ]
-                    .concat(),
-                ));
-            }
-        }
-        Ok(Ready { group, fresh })
-    }
-
-    fn bring_targets(&self, group: &GroupSeen, machines: &Instances, fresh: bool) -> Result<(), Failure> {
-        let seen = if fresh {
-            Vec::new()
-        } else {
-            self.targets_of(&group.arn)?
-        };
-        for step in target_groups::targets(&group.arn, group.port, &machines.ids, &seen) {
-            if let Err(error) = self
-                .api
-                .call(step.service, step.action)
-                .form(&step.form)
-                .send_unless(step.done_by)
-            {
-                if error.is(&["InvalidTarget"]) {
-                    self.forget_instances();
-                    return Err(Failure::conflict(error.message));
-                }
-                return Err(error.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Instance and port of each target of a group.
-    pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, Failure> {
-        let answer = self
-            .api
-            .elb_v2("DescribeTargetHealth")
-            .field("TargetGroupArn", group)
-            .send()?;
-        Ok(target_groups::read_targets(&answer))
-    }
-
-    /// Deletes those target groups of ours that no listener leads to any more. One that cannot go yet goes with the load balancer.
-    fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), Failure> {
-        let left: Vec<&GroupSeen> = attached.iter().filter(|group| !needed.contains(&group.arn)).collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        for (arn, tags) in self.network_tags(left.iter().map(|group| &group.arn))? {
-            if self.cluster.may_delete(&tags) {
-                let step = target_groups::delete(&arn);
-                self.api
-                    .call(step.service, step.action)
-                    .form(&step.form)
-                    .send_unless(&["TargetGroupNotFound", "ResourceInUse"])?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What the Nodes have to let in.
@@ -410,7 +251,7 @@ fn node_traffic(
         .map(|port| port.group.health.number(port.group.port))
         .collect();
     for list in [&mut ports, &mut health] {
-        list.sort_unstable();
+        sort::sort(list);
         list.dedup();
     }
     let in_balancer = known.iter().filter(|subnet| seen.subnets.contains(&subnet.id));
@@ -418,7 +259,7 @@ fn node_traffic(
         .map(|subnet| subnet.cidr.clone())
         .filter(|cidr| !cidr.is_empty())
         .collect();
-    subnets.sort_unstable();
+    sort::sort(&mut subnets);
     Ok(NodeTraffic {
         balancer: default_load_balancer_name(&service.uid),
         protocol: if wanted.ports.iter().any(|port| port.protocol == "UDP") {

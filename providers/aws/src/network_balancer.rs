@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::keys::Keys;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::annotations::Settings;
+use crate::annotations_settings::Settings;
 use crate::classic_balancer::texts;
 use crate::classic_plan::on;
 use crate::config::Config;

@@ -64,12 +64,6 @@ impl Aws {
         };
         self.check_group(&group)?;
         let missing = missing_tags(wanted.tags, &group.tags);
-        // Shared with us by somebody: that stays so.
-        let key = self.cluster.key();
-        let missing: Vec<Pair> = missing
-            .into_iter()
-            .filter(|tag| tag.key != key || !group.tags.iter().any(|seen| seen.key == key))
-            .collect();
         if !missing.is_empty() {
             let form = cloudwit_guest_sdk::form::Form::new().field("ResourceId.1", &group.id);
             self.run(&Step::ec2("CreateTags", tag_fields(form, "Tag.", &missing)))?;

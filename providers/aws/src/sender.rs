@@ -46,7 +46,9 @@ impl Sender {
     ) -> Result<Response, Failure> {
         let (authority, path) = authority_and_path(&endpoint.url);
         let url = [endpoint.url.as_str(), if path == "/" { "/" } else { "" }].concat();
-        let mut request = self.http.post(&url).form(form);
+        // Spaces as AWS's own SDKs write them in forms. An encoded form has no other `%20`.
+        let body = form.encode().replace("%20", "+");
+        let mut request = self.http.post(&url).body(CONTENT_TYPE, body.as_str());
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -54,7 +56,6 @@ impl Sender {
             return request.send_any();
         };
         let time = amz_date(self.now());
-        let body = form.encode();
         let mut signed = vec![
             ("content-type", CONTENT_TYPE),
             ("host", authority),

@@ -4,6 +4,7 @@ use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
 
 use crate::endpoints::Service;
+use crate::tags::CLUSTER_PREFIX;
 
 /// One request that changes something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,11 @@ impl Step {
     }
 }
 
-/// The tags that are missing or have another value.
+/// The tags that are missing or have another value. A cluster's tag counts whatever its value: what was shared stays shared.
 pub fn missing_tags(wanted: &[Pair], seen: &[Pair]) -> Vec<Pair> {
-    wanted.iter().filter(|tag| !seen.contains(tag)).cloned().collect()
+    let there = |tag: &Pair| {
+        seen.iter()
+            .any(|one| one == tag || (one.key == tag.key && tag.key.starts_with(CLUSTER_PREFIX)))
+    };
+    wanted.iter().filter(|tag| !there(tag)).cloned().collect()
 }

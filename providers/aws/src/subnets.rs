@@ -9,7 +9,7 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
-use crate::annotations::Settings;
+use crate::annotations_settings::Settings;
 use crate::subnets_plan::{Subnet, Traits, discover, named};
 use crate::tags::{CLUSTER_PREFIX, ec2_tags, tag};
 

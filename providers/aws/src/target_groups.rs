@@ -7,7 +7,7 @@ use cloudwit_guest_sdk::keys::{Hash, Keys};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::annotations::{BackendProtocol, Settings};
+use crate::annotations_settings::{BackendProtocol, Settings};
 use crate::config::Config;
 use crate::security_groups::tag_fields;
 use crate::steps::Step;

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
-use crate::annotations::Settings;
+use crate::annotations_settings::Settings;
 
 /// How long they are believed (kubernetes/cloud-provider-aws, `defaultEC2InstanceCacheMaxAge`).
 const KEPT: u64 = 10 * 60;
@@ -84,7 +85,7 @@ impl Aws {
                 found.groups.push(group.clone());
             }
         }
-        found.ids.sort_unstable();
+        sort::sort(&mut found.ids);
         Ok(found)
     }
 
@@ -115,7 +116,7 @@ impl Aws {
             return Ok(found.into_iter().map(|(id, _)| (String::new(), id)).collect());
         }
         let mut groups: Vec<&String> = found.iter().flat_map(|(_, groups)| groups).collect();
-        groups.sort_unstable();
+        sort::sort(&mut groups);
         groups.dedup();
         let tagged = self.tagged_groups(&groups)?;
         found
@@ -164,7 +165,7 @@ fn node_group(id: &str, groups: &[String], tagged: &[String]) -> Result<String, 
 
 fn missing<'a>(known: &Known, ids: &'a [String]) -> impl Iterator<Item = &'a String> {
     let mut all: Vec<String> = known.1.values().flatten().cloned().collect();
-    all.sort_unstable();
+    sort::sort(&mut all);
     ids.iter().filter(move |id| all.binary_search(id).is_err())
 }
 
@@ -195,7 +196,7 @@ fn instance_ids<'a>(nodes: impl Iterator<Item = &'a NodeRef>) -> Vec<String> {
         id.starts_with("i-").then(|| id.to_owned())
     };
     let mut ids: Vec<String> = nodes.filter_map(id).collect();
-    ids.sort_unstable();
+    sort::sort(&mut ids);
     ids.dedup();
     ids
 }

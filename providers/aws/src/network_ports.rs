@@ -1,0 +1,184 @@
+//! What a Network Load Balancer's ports lead to: reads listeners, target groups and targets, and brings the latter two in line.
+//!
+//! Which target groups are the load balancer's is read from its listeners, not from what the groups say of themselves.
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
+
+use crate::Aws;
+use crate::network_balancer::{Listener, Wanted, read_attributes, read_listener};
+use crate::network_plan::target_attributes;
+use crate::target_groups::{self, GroupSeen, GroupWanted};
+use crate::target_instances::Instances;
+
+/// Most target groups that are shown at once.
+const ARNS: usize = 20;
+
+/// A target group, and whether it was made just now and has no targets yet.
+struct Ready {
+    group: GroupSeen,
+    fresh: bool,
+}
+
+impl Aws {
+    /// The load balancer's listeners.
+    pub(crate) fn listeners_of(&self, balancer: &str) -> Result<Vec<Listener>, Failure> {
+        let call = self.api.elb_v2("DescribeListeners").field("LoadBalancerArn", balancer);
+        let listeners = call.pages(&["Listeners"], |item| Ok(read_listener(item)))?;
+        Ok(listeners.into_iter().flatten().collect())
+    }
+
+    /// The target groups that these listeners lead to.
+    pub(crate) fn target_groups_of(&self, listeners: &[Listener]) -> Result<Vec<GroupSeen>, Failure> {
+        let mut arns: Vec<&str> = listeners
+            .iter()
+            .map(|listener| listener.group.as_str())
+            .filter(|arn| !arn.is_empty())
+            .collect();
+        sort::sort(&mut arns);
+        arns.dedup();
+        let mut groups = Vec::new();
+        for part in arns.chunks(ARNS) {
+            let call = self.api.elb_v2("DescribeTargetGroups").list("TargetGroupArns", part);
+            groups.extend(
+                call.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        Ok(groups)
+    }
+
+    /// Makes the target group of each port what it should be, with its targets. Gives their ids in the ports' order.
+    pub(crate) fn bring_target_groups(
+        &self,
+        wanted: &Wanted,
+        vpc: &str,
+        attached: &[GroupSeen],
+        machines: &Instances,
+    ) -> Result<Vec<String>, Failure> {
+        let mut arns: Vec<String> = Vec::new();
+        for port in &wanted.ports {
+            // Two ports may lead to the same node port; each has a group of its own.
+            let free = attached
+                .iter()
+                .filter(|group| !arns.contains(&group.arn) && group.can_be(&port.group));
+            let (named, others): (Vec<_>, Vec<_>) = free.partition(|group| group.name == port.group.name);
+            let ready = match named.first().or(others.first()) {
+                Some(group) => Ready {
+                    group: (*group).clone(),
+                    fresh: false,
+                },
+                None => self.make_target_group(&port.group, vpc, &wanted.tags)?,
+            };
+            if !ready.fresh
+                && let Some(step) = target_groups::modify(&port.group, &ready.group)
+            {
+                self.run(&step)?;
+            }
+            self.bring_targets(&ready.group, machines, ready.fresh)?;
+            if !wanted.target_attributes.is_empty() {
+                let call = self
+                    .api
+                    .elb_v2("DescribeTargetGroupAttributes")
+                    .field("TargetGroupArn", &ready.group.arn);
+                let attributes = read_attributes(&call.send()?);
+                self.run_all(target_attributes(&ready.group.arn, &wanted.target_attributes, &attributes).as_slice())?;
+            }
+            arns.push(ready.group.arn);
+        }
+        Ok(arns)
+    }
+
+    /// Makes a target group, or takes the one that was made before a crash.
+    fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, Failure> {
+        let step = target_groups::create(wanted, vpc, tags);
+        let made = self
+            .api
+            .call(step.service, step.action)
+            .form(&step.form)
+            .send_unless(&["DuplicateTargetGroupName"])?;
+        let fresh = made.is_some();
+        let answer = match made {
+            Some(answer) => answer,
+            None => self
+                .api
+                .elb_v2("DescribeTargetGroups")
+                .list("Names", [&wanted.name])
+                .send()?,
+        };
+        let group = answer.at(&["TargetGroups", "member"]).and_then(target_groups::read);
+        let group = group.ok_or_else(|| Failure::unavailable(["AWS shows no target group ", &wanted.name].concat()))?;
+        if !fresh {
+            let tags = self
+                .network_tags([&group.arn])?
+                .pop()
+                .map(|(_, tags)| tags)
+                .unwrap_or_default();
+            if !self.cluster.marks(&tags) || !group.can_be(wanted) {
+                return Err(Failure::invalid(
+                    [
+                        "target group ",
+                        &wanted.name,
+                        " has the name that this Service needs, but not the tag ",
+                        &self.cluster.key(),
+                        " or other ports: it is left alone; rename or delete it in AWS",
+                    ]
+                    .concat(),
+                ));
+            }
+        }
+        Ok(Ready { group, fresh })
+    }
+
+    pub(crate) fn bring_targets(&self, group: &GroupSeen, machines: &Instances, fresh: bool) -> Result<(), Failure> {
+        let seen = if fresh {
+            Vec::new()
+        } else {
+            self.targets_of(&group.arn)?
+        };
+        for step in target_groups::targets(&group.arn, group.port, &machines.ids, &seen) {
+            if let Err(error) = self
+                .api
+                .call(step.service, step.action)
+                .form(&step.form)
+                .send_unless(step.done_by)
+            {
+                if error.is(&["InvalidTarget"]) {
+                    self.forget_instances();
+                    return Err(Failure::conflict(error.message));
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Instance and port of each target of a group.
+    pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, Failure> {
+        let answer = self
+            .api
+            .elb_v2("DescribeTargetHealth")
+            .field("TargetGroupArn", group)
+            .send()?;
+        Ok(target_groups::read_targets(&answer))
+    }
+
+    /// Deletes those target groups of ours that no listener leads to any more. One that cannot go yet goes with the load balancer.
+    pub(crate) fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), Failure> {
+        let left: Vec<&GroupSeen> = attached.iter().filter(|group| !needed.contains(&group.arn)).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        for (arn, tags) in self.network_tags(left.iter().map(|group| &group.arn))? {
+            if self.cluster.may_delete(&tags) {
+                let step = target_groups::delete(&arn);
+                self.api
+                    .call(step.service, step.action)
+                    .form(&step.form)
+                    .send_unless(&["TargetGroupNotFound", "ResourceInUse"])?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,348 @@
+//! Lives without accidents.
+
+use cloudwit_model::{Cloud, Failure, TrafficPolicy};
+use serde_json::{Value, json};
+
+use crate::stand::{KINDS, Stand, annotate, hostname, name, port, service, target, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_ensure_reads_a_few_things_and_writes_nothing() {
+    for (kind, reads) in [("classic", 4), ("nlb", 7)] {
+        let stand = Stand::new(&format!("steady-{kind}")).await;
+        let service = service(&format!("steady-{kind}"), kind);
+        assert_eq!(stand.provider.get_balancer(&service).await, Ok(None));
+        let made = stand.ensure(&service).await.unwrap();
+        assert!(hostname(&made).starts_with(&name(&service)), "{made:?}");
+        let before = stand.actions().await.len();
+        assert_eq!(stand.ensure(&service).await.as_ref(), Ok(&made));
+        let actions = stand.actions().await;
+        assert!(
+            actions[before..].iter().all(|action| action.starts_with("Describe")),
+            "{:?}",
+            &actions[before..]
+        );
+        assert_eq!(actions.len() - before, reads, "{kind}: {:?}", &actions[before..]);
+        assert_eq!(stand.provider.get_balancer(&service).await, Ok(Some(made)));
+        stand.delete(&service).await.unwrap();
+        stand.delete(&service).await.unwrap();
+        stand.nothing_left(&[&service]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_services_share_what_is_known_of_instances_and_subnets() {
+    let stand = Stand::new("twenty").await;
+    let services: Vec<_> = (0..20)
+        .map(|number| service(&format!("twenty-{number}"), KINDS[number % 2]))
+        .collect();
+    for service in &services {
+        stand.ensure(service).await.unwrap();
+    }
+    let actions = stand.actions().await;
+    for shared in [
+        "DescribeInstances",
+        "DescribeSubnets",
+        "DescribeRouteTables",
+        "DescribeAvailabilityZones",
+    ] {
+        assert_eq!(actions.iter().filter(|action| *action == shared).count(), 1, "{shared}");
+    }
+    for service in &services {
+        stand.delete(service).await.unwrap();
+    }
+    stand.nothing_left(&services.iter().collect::<Vec<_>>()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_come_and_go() {
+    for kind in KINDS {
+        let stand = Stand::new(&format!("nodes-{kind}")).await;
+        let service = service(&format!("nodes-{kind}"), kind);
+        let missing = stand.provider.update_targets(&service, &stand.targets(), None).await;
+        assert!(format!("{missing:?}").contains("NotFound"), "{missing:?}");
+        stand.ensure(&service).await.unwrap();
+        let further = stand.cluster.machines(stand.moto, 1, 1).await.unwrap();
+        let now = [target(&stand.machines[0]), target(&further[0])];
+        stand.provider.update_targets(&service, &now, None).await.unwrap();
+        let mut expected = vec![stand.machines[0].id.clone(), further[0].id.clone()];
+        expected.sort();
+        assert_eq!(members(&stand, &service, kind).await, expected);
+        let (done, writes) = stand.writes(stand.provider.update_targets(&service, &now, None)).await;
+        assert_eq!((done.map(drop), writes), (Ok(()), Vec::new()));
+
+        // An instance that the cloud does not know is no target, and holds up nobody.
+        let mut gone = stand.machines[0].clone();
+        gone.id = "i-0123456789abcdef0".into();
+        let both = [target(&gone), target(&stand.machines[1])];
+        stand.provider.update_targets(&service, &both, None).await.unwrap();
+        assert_eq!(members(&stand, &service, kind).await, [stand.machines[1].id.clone()]);
+        stand.provider.update_targets(&service, &[], None).await.unwrap();
+        assert_eq!(members(&stand, &service, kind).await, Vec::<String>::new());
+        stand.delete(&service).await.unwrap();
+        stand.nothing_left(&[&service]).await;
+    }
+}
+
+/// The ids of the registered instances, sorted.
+async fn members(stand: &Stand, service: &cloudwit_model::Service, kind: &str) -> Vec<String> {
+    let mut ids: Vec<String> = if kind == "classic" {
+        let balancer = stand.classic(service).await.unwrap();
+        balancer["Instances"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| text(&one["InstanceId"]))
+            .collect()
+    } else {
+        let group = stand.target_groups().await.remove(0);
+        let health = stand
+            .ask(
+                "elbv2",
+                "describe_target_health",
+                json!({ "TargetGroupArn": group["TargetGroupArn"] }),
+            )
+            .await;
+        let all = health["TargetHealthDescriptions"].as_array().unwrap().clone();
+        all.iter().map(|one| text(&one["Target"]["Id"])).collect()
+    };
+    ids.sort();
+    ids
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_of_a_classic_service_arrives_and_can_be_taken_back() {
+    let stand = Stand::new("changed-classic").await;
+    let plain = service("changed-classic", "classic");
+    let made = stand.ensure(&plain).await.unwrap();
+    let before = stand.classic(&plain).await;
+
+    let mut changed = plain.clone();
+    changed.ports = vec![port(80, 30081), port(443, 30443)];
+    changed.source_ranges = vec!["192.0.2.0/24".into()];
+    changed.traffic_policy = TrafficPolicy::Local;
+    changed.health_check_node_port = Some(32000);
+    for (key, value) in [
+        ("additional-resource-tags", "team=web,empty"),
+        ("proxy-protocol", "*"),
+        ("backend-protocol", "http"),
+        ("access-log-enabled", "true"),
+        ("access-log-emit-interval", "5"),
+        ("access-log-s3-bucket-name", "logs"),
+        ("access-log-s3-bucket-prefix", "web"),
+        ("connection-draining-enabled", "true"),
+        ("connection-draining-timeout", "30"),
+        ("connection-idle-timeout", "90"),
+        ("cross-zone-load-balancing-enabled", "true"),
+        ("healthcheck-interval", "20"),
+        ("subnets", &stand.cluster.subnets[0].id.clone()),
+    ] {
+        annotate(&mut changed, key, value);
+    }
+    assert_eq!(stand.ensure(&changed).await.as_ref(), Ok(&made));
+    let now = stand.classic(&changed).await.unwrap();
+    let listeners = now["ListenerDescriptions"].as_array().unwrap();
+    let mut ports: Vec<(u64, u64, String)> = listeners
+        .iter()
+        .map(|one| &one["Listener"])
+        .map(|one| {
+            (
+                one["LoadBalancerPort"].as_u64().unwrap(),
+                one["InstancePort"].as_u64().unwrap(),
+                text(&one["Protocol"]),
+            )
+        })
+        .collect();
+    ports.sort();
+    assert_eq!(ports, [(80, 30081, "HTTP".into()), (443, 30443, "HTTP".into())]);
+    assert_eq!(now["HealthCheck"]["Target"], "HTTP:32000/healthz");
+    assert_eq!(now["HealthCheck"]["Interval"], 20);
+    assert_eq!(now["Subnets"], json!([stand.cluster.subnets[0].id]));
+    let backends = now["BackendServerDescriptions"].as_array().unwrap();
+    let with_policy = backends
+        .iter()
+        .filter(|one| one["PolicyNames"] == json!(["k8s-proxyprotocol-enabled"]))
+        .count();
+    assert_eq!(with_policy, 2, "{backends:?}");
+    let attributes = stand
+        .ask(
+            "elb",
+            "describe_load_balancer_attributes",
+            json!({ "LoadBalancerName": name(&plain) }),
+        )
+        .await;
+    let attributes = &attributes["LoadBalancerAttributes"];
+    assert_eq!(attributes["ConnectionSettings"]["IdleTimeout"], 90);
+    assert_eq!(
+        attributes["ConnectionDraining"],
+        json!({ "Enabled": true, "Timeout": 30 })
+    );
+    assert_eq!(attributes["AccessLog"]["S3BucketName"], "logs");
+    assert_eq!(attributes["CrossZoneLoadBalancing"]["Enabled"], true);
+    let tags = stand
+        .ask("elb", "describe_tags", json!({ "LoadBalancerNames": [name(&plain)] }))
+        .await
+        .to_string();
+    assert!(
+        tags.contains("\"team\"") && tags.contains("kubernetes.io/service-name"),
+        "{tags}"
+    );
+    let group = text(&now["SecurityGroups"][0]);
+    let rules = Value::from(stand.rules(&group).await).to_string();
+    assert!(
+        rules.contains("192.0.2.0/24") && !rules.contains("0.0.0.0/0") && rules.contains("443"),
+        "{rules}"
+    );
+
+    let (again, writes) = stand.writes(stand.ensure(&changed)).await;
+    assert_eq!((again.as_ref(), writes), (Ok(&made), Vec::new()));
+
+    assert_eq!(stand.ensure(&plain).await.as_ref(), Ok(&made));
+    let after = stand.classic(&plain).await;
+    for part in ["HealthCheck", "SecurityGroups", "Instances"] {
+        assert_eq!(after.as_ref().unwrap()[part], before.as_ref().unwrap()[part], "{part}");
+    }
+    let (_, writes) = stand.writes(stand.ensure(&plain)).await;
+    assert_eq!(writes, Vec::<String>::new());
+    stand.delete(&plain).await.unwrap();
+    stand.nothing_left(&[&plain]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_of_a_network_service_arrives_and_can_be_taken_back() {
+    let stand = Stand::new("changed-nlb").await;
+    let plain = service("changed-nlb", "nlb");
+    let made = stand.ensure(&plain).await.unwrap();
+    let arn = stand.network(&plain).await.unwrap()["LoadBalancerArn"].clone();
+    let certificate = stand
+        .ask("acm", "request_certificate", json!({ "DomainName": "web.test" }))
+        .await;
+
+    let mut changed = plain.clone();
+    changed.ports = vec![port(80, 30081), port(443, 30443)];
+    changed.source_ranges = vec!["192.0.2.0/24".into()];
+    changed.traffic_policy = TrafficPolicy::Local;
+    changed.health_check_node_port = Some(32000);
+    for (key, value) in [
+        ("additional-resource-tags", "team=web"),
+        ("cross-zone-load-balancing-enabled", "true"),
+        ("ssl-cert", certificate["CertificateArn"].as_str().unwrap()),
+        ("ssl-ports", "443"),
+        ("ssl-negotiation-policy", "ELBSecurityPolicy-TLS13-1-2-2021-06"),
+        ("healthcheck-healthy-threshold", "4"),
+        (
+            "target-group-attributes",
+            "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true",
+        ),
+    ] {
+        annotate(&mut changed, key, value);
+    }
+    assert_eq!(stand.ensure(&changed).await.as_ref(), Ok(&made));
+    assert_eq!(
+        stand.network(&changed).await.unwrap()["LoadBalancerArn"],
+        arn,
+        "it is the same one"
+    );
+    let listeners = stand
+        .ask("elbv2", "describe_listeners", json!({ "LoadBalancerArn": arn }))
+        .await;
+    let mut seen: Vec<(u64, String)> = listeners["Listeners"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["Port"].as_u64().unwrap(), text(&one["Protocol"])))
+        .collect();
+    seen.sort();
+    assert_eq!(seen, [(80, "TCP".into()), (443, "TLS".into())]);
+    let groups = stand.target_groups().await;
+    assert_eq!(groups.len(), 2, "the old one is gone: {groups:?}");
+    for group in &groups {
+        assert_eq!(
+            (&group["HealthCheckProtocol"], &group["HealthCheckPort"]),
+            (&json!("HTTP"), &json!("32000"))
+        );
+        assert_eq!(
+            (&group["HealthyThresholdCount"], &group["HealthCheckPath"]),
+            (&json!(4), &json!("/healthz"))
+        );
+        let arguments = json!({ "TargetGroupArn": group["TargetGroupArn"] });
+        let attributes = stand
+            .ask("elbv2", "describe_target_group_attributes", arguments)
+            .await
+            .to_string();
+        assert!(
+            attributes.contains(r#""Key":"preserve_client_ip.enabled","Value":"false""#)
+                || attributes.contains(r#""Key": "preserve_client_ip.enabled", "Value": "false""#),
+            "{attributes}"
+        );
+    }
+    let rules = Value::from(stand.rules(&stand.cluster.security_group).await).to_string();
+    for part in [
+        "192.0.2.0/24",
+        "30081",
+        "30443",
+        "32000",
+        "rule/nlb/client",
+        "rule/nlb/health",
+        "rule/nlb/mtu",
+    ] {
+        assert!(rules.contains(part), "{part} is not in {rules}");
+    }
+    assert!(!rules.contains("0.0.0.0/0") && !rules.contains("30080"), "{rules}");
+
+    let (again, writes) = stand.writes(stand.ensure(&changed)).await;
+    assert_eq!((again.as_ref(), writes), (Ok(&made), Vec::new()));
+    assert_eq!(stand.ensure(&plain).await.as_ref(), Ok(&made));
+    let (_, writes) = stand.writes(stand.ensure(&plain)).await;
+    assert_eq!(writes, Vec::<String>::new());
+    assert_eq!(stand.target_groups().await.len(), 1);
+    stand.delete(&plain).await.unwrap();
+    stand.nothing_left(&[&plain]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_managed_group_guards_a_network_load_balancer() {
+    let stand = Stand::with("managed", "NLBSecurityGroupMode = Managed").await;
+    let mut service = service("managed", "nlb");
+    service.source_ranges = vec!["192.0.2.0/24".into()];
+    stand.ensure(&service).await.unwrap();
+    let groups = stand.network(&service).await.unwrap()["SecurityGroups"].clone();
+    let group = text(&groups[0]);
+    let rules = Value::from(stand.rules(&group).await).to_string();
+    assert!(rules.contains("192.0.2.0/24") && rules.contains("80"), "{rules}");
+    service.source_ranges = vec!["198.51.100.0/24".into()];
+    stand.ensure(&service).await.unwrap();
+    let rules = Value::from(stand.rules(&group).await).to_string();
+    assert!(
+        rules.contains("198.51.100.0/24") && !rules.contains("192.0.2.0/24"),
+        "{rules}"
+    );
+    let (_, writes) = stand.writes(stand.ensure(&service)).await;
+    assert_eq!(writes, Vec::<String>::new());
+    stand.delete(&service).await.unwrap();
+    stand.nothing_left(&[&service]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn internal_ones_are_internal_and_stay_so() {
+    for kind in KINDS {
+        let stand = Stand::new(&format!("internal-{kind}")).await;
+        let mut service = service(&format!("internal-{kind}"), kind);
+        annotate(&mut service, "internal", "true");
+        stand.ensure(&service).await.unwrap();
+        let seen = if kind == "classic" {
+            stand.classic(&service).await
+        } else {
+            stand.network(&service).await
+        };
+        assert_eq!(seen.unwrap()["Scheme"], "internal");
+        annotate(&mut service, "internal", "false");
+        let (refused, writes) = stand.writes(stand.ensure(&service)).await;
+        assert!(
+            matches!(&refused, Err(Failure::Invalid(text)) if text.contains("internal")),
+            "{refused:?}"
+        );
+        assert_eq!(writes, Vec::<String>::new());
+        stand.delete(&service).await.unwrap();
+        stand.nothing_left(&[&service]).await;
+    }
+}
