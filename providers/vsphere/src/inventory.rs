@@ -22,7 +22,7 @@ use crate::uuid::Uuid;
 const MACHINES: u32 = 100;
 
 /// Machines of which only ids are read, in one page.
-const KEYS: u32 = 1_000;
+const KEYS: u32 = 500;
 
 /// So many are searched for one by one; more are found by reading all.
 const FEW: usize = 4;
