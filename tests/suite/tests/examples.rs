@@ -1,0 +1,160 @@
+//! The configurations in `deploy/examples` that people start from: Cloudwit accepts each, the provider accepts its own part, and the grants are
+//! all that the provider would like.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cloudwit_host::{Grants, HostOptions, ProviderSettings};
+use cloudwit_suite::hosting::{Hosting, settings};
+use cloudwit_suite::root;
+use cloudwit_test_support::{guests, programs};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Each has a folder with one provider in its `cloudwit.yaml`.
+const CLOUDS: [&str; 3] = ["aws", "openstack", "vsphere"];
+
+/// What the largest component may have, so that it fits a ConfigMap with room.
+const LARGEST: u64 = 409_600;
+
+/// A copy of an example with the component beside it, and files where the example names some.
+struct Example {
+    folder: TempDir,
+    component: PathBuf,
+}
+
+impl Example {
+    fn of(cloud: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let component = folder.path().join(cloud).with_extension("wasm");
+        fs::copy(guests::provider(cloud), &component).unwrap();
+        let authority = rcgen::generate_simple_self_signed(vec!["authority".to_owned()]).unwrap();
+        fs::write(folder.path().join("vcenter-ca.pem"), authority.cert.pem()).unwrap();
+        for entry in fs::read_dir(root().join("deploy/examples").join(cloud)).unwrap() {
+            let file = entry.unwrap().path();
+            let text = fs::read_to_string(&file).unwrap();
+            // Secrets are only named; files that are read have to be there.
+            let text = text.replace(
+                "/etc/cloudwit/vcenter-ca.pem",
+                folder.path().join("vcenter-ca.pem").to_str().unwrap(),
+            );
+            fs::write(folder.path().join(file.file_name().unwrap()), text).unwrap();
+        }
+        Self { folder, component }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Its one provider.
+    fn provider(&self) -> Value {
+        let text = fs::read_to_string(self.file("cloudwit.yaml")).unwrap();
+        let configuration: Value = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!(configuration["providers"].as_array().unwrap().len(), 1);
+        configuration["providers"][0].clone()
+    }
+
+    fn cloud_config(&self) -> String {
+        self.file(self.provider()["cloudConfigFile"].as_str().unwrap())
+    }
+}
+
+fn cloudwit(words: &[&str]) -> String {
+    // Nothing on this machine or in its environment may lead to a cluster.
+    let output = Command::new(programs::cloudwit())
+        .args(words)
+        .env("KUBECONFIG", "/nowhere")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "cloudwit {words:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn each_example_is_accepted_by_cloudwit_and_by_its_provider() {
+    for cloud in CLOUDS {
+        let example = Example::of(cloud);
+        let file = example.file("cloudwit.yaml");
+        let told = cloudwit(&["config", "check", &file]);
+        assert!(
+            told.contains("nothing is wrong.") && told.contains(&format!("Provider {cloud}\n")),
+            "{told}"
+        );
+        // The provider checks its own part in the sandbox.
+        let installed = cloudwit(&["install", "--config", &file, "--existing-secret=cloudwit-secrets"]);
+        assert!(
+            installed.contains(&format!("{cloud}.wasm")),
+            "the component is not among what is installed"
+        );
+        let help = fs::read_to_string(&file).unwrap();
+        assert!(
+            help.starts_with("# yaml-language-server: $schema="),
+            "editors help with {file}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn each_example_grants_all_that_its_provider_would_like() {
+    for cloud in CLOUDS {
+        let example = tokio::task::spawn_blocking(|| Example::of(cloud)).await.unwrap();
+        let mut granted = example.provider()["grants"].clone();
+        for secret in granted["secrets"].as_array_mut().unwrap() {
+            fs::write(example.file("secret"), "a secret").unwrap();
+            secret["file"] = example.file("secret").into();
+        }
+        let granted: Grants = serde_json::from_value(granted).unwrap();
+        let with = |grants| ProviderSettings {
+            name: cloud.to_owned(),
+            config_text: fs::read_to_string(example.cloud_config()).unwrap(),
+            grants,
+            ..settings()
+        };
+        let hosting = Hosting::new(HostOptions::default());
+        let load = |grants| hosting.load_file(&example.component, with(grants));
+        let lacking = load(granted).await.unwrap().lacking();
+        assert!(lacking.is_empty(), "{cloud}: {lacking:?}");
+        let all = load(Grants::default()).await.unwrap().lacking();
+        assert!(all.len() > 1, "{cloud} would like no hosts and secrets: {all:?}");
+    }
+}
+
+#[test]
+fn inspect_tells_size_and_grants_of_each_provider() {
+    for cloud in CLOUDS {
+        let example = Example::of(cloud);
+        let component = example.component.to_str().unwrap();
+        let inspect = ["inspect", component, "--cloud-config", &example.cloud_config()];
+        let told = cloudwit(&inspect);
+        let size = fs::metadata(component).unwrap().len();
+        for part in [
+            &format!("size          {size} bytes, "),
+            "ConfigMap     fits",
+            "\ngrants:\n  http:\n",
+            "  secrets:\n",
+        ] {
+            assert!(told.contains(part), "{part:?} is missing in:\n{told}");
+        }
+        assert!(size <= LARGEST, "{cloud}.wasm has {size} bytes");
+        // Pasted into the settings, they are what the provider gets.
+        let (_, pasted) = told.split_once("\ngrants:\n").unwrap();
+        let settings = format!("grants:\n{pasted}");
+        let pasted: Value = serde_saphyr::from_str(&settings).unwrap();
+        let grants: Grants = serde_json::from_value(pasted["grants"].clone()).unwrap();
+        assert_eq!(grants.validate(), Ok(()), "{settings}");
+    }
+}
+
+#[test]
+fn every_example_is_one_that_is_tried() {
+    let named = |entry: &Path| entry.file_name().unwrap().to_string_lossy().into_owned();
+    let folders = fs::read_dir(root().join("deploy/examples")).unwrap();
+    let mut found: Vec<String> = folders.map(|entry| named(&entry.unwrap().path())).collect();
+    found.sort();
+    // Those of `sim` are read by the tests of the configuration file.
+    assert_eq!(found, ["aws", "openstack", "several-clouds", "sim", "vsphere"]);
+}
