@@ -159,6 +159,7 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Adds a query parameter.
+    #[inline(never)]
     pub fn query(mut self, name: &str, value: &str) -> Self {
         let separator = if self.path.contains('?') { "&" } else { "?" };
         for part in [separator, &percent_encode(name), "=", &percent_encode(value)] {
@@ -183,6 +184,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; `denied` also when the credentials are refused or the endpoint is not granted.
+    #[inline(never)]
     pub fn send(self) -> Result<Response, Failure> {
         success(self.send_any()?)
     }
@@ -191,6 +193,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// As [`send`](Self::send), but never `not-found`.
+    #[inline(never)]
     pub fn send_optional(self) -> Result<Option<Response>, Failure> {
         let response = self.send_any()?;
         if response.status == 404 {
@@ -204,6 +207,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; when there is no token, no endpoint or no answer.
+    #[inline(never)]
     pub fn send_any(self) -> Result<Response, Failure> {
         self.api.send(&self)
     }
@@ -231,6 +235,18 @@ impl Call<'_> {
     /// # Errors
     /// `unavailable`, with the place.
     pub fn parse<T>(&self, response: &Response, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
+        let mut read = Some(read);
+        let mut value = None;
+        self.parse_with(response, &mut |json| {
+            value = read.take().map(|read| read(json)).transpose()?;
+            Ok(())
+        })?;
+        value.ok_or_else(|| Failure::other("the answer was not read"))
+    }
+
+    /// Apart from what is read of it, so that it is in the component once.
+    #[inline(never)]
+    fn parse_with(&self, response: &Response, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
         let text = response.text();
         Json::parse(&text).and_then(|json| read(&json)).map_err(|wrong| {
             let path = self.path.split('?').next().unwrap_or_default();

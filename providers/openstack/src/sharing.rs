@@ -85,14 +85,15 @@ impl Claim {
 /// # Errors
 /// `invalid`, saying why not.
 pub fn check(claim: &Claim, balancer: &LoadBalancer, internal: bool, tags: bool, most: u32) -> Result<(), Failure> {
-    if claim.owner || balancer.tags.iter().any(|tag| claim.is_mine(tag)) {
-        return Ok(());
-    }
     let others = claim.others(&balancer.tags);
-    let why = if !tags {
-        "this Octavia has no tags, without which load balancers cannot be shared".into()
-    } else if internal {
+    let known = claim.owner || balancer.tags.iter().any(|tag| claim.is_mine(tag));
+    let why = if internal && !(known && others.is_empty()) {
+        // Its floating IP is the address of the others.
         "an internal Service cannot share a load balancer; remove one of the two annotations".into()
+    } else if known {
+        return Ok(());
+    } else if !tags {
+        "this Octavia has no tags, without which load balancers cannot be shared".into()
     } else if others.len() >= most as usize {
         let (count, most) = (others.len().to_string(), most.to_string());
         [

@@ -97,6 +97,14 @@ fn sharing_needs_tags_room_and_a_public_service() {
         why(false, true, 1)
             .contains("shared by 1 Services already (kube_service_c_default_api) and max-shared-lb is 1")
     );
+    let own = balancer(NAME, &[NAME, OTHER]);
+    let public_for_others = check(&claim(&own, false), &own, true, true, 2).unwrap_err();
+    assert!(
+        public_for_others.message().contains("internal"),
+        "the owner cannot take the others' address away"
+    );
+    let alone = balancer(NAME, &[NAME]);
+    assert_eq!(check(&claim(&alone, false), &alone, true, true, 2), Ok(()));
     let member = balancer(OTHER, &[OTHER, NAME]);
     assert_eq!(
         check(&claim(&member, false), &member, false, true, 1),
