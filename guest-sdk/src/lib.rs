@@ -42,7 +42,8 @@ pub mod bindings;
 pub mod cidr;
 pub mod classify;
 pub mod config;
-mod config_section;
+#[doc(hidden)]
+pub mod config_section;
 pub mod context;
 pub mod failure;
 pub mod form;

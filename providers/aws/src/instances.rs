@@ -9,8 +9,7 @@
 //!
 //! Labels of zone and network come last, for machines that run: `zones.rs`, `topology.rs`.
 
-use std::collections::BTreeMap;
-
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::instances_by_id::Found;
@@ -97,7 +96,7 @@ impl Instances for Aws {
 }
 
 /// Labels by the machine's id, or why a label that has to be there is not.
-type Labels<'a> = BTreeMap<&'a str, Result<Vec<Pair>, Failure>>;
+type Labels<'a> = Map<&'a str, Result<Vec<Pair>, Failure>>;
 
 impl Aws {
     fn answer(

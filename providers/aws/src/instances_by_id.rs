@@ -3,9 +3,9 @@
 //! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are asked for again. Should the
 //! refusal name none of ours, the ids are halved until it is clear which one is meant.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
 use crate::api_error::AwsError;
@@ -45,7 +45,7 @@ impl From<Machine> for Found {
 }
 
 /// Answers by id.
-type Answers = BTreeMap<String, Found>;
+type Answers = Map<String, Found>;
 
 impl Aws {
     /// What AWS says about each of these ids.
@@ -54,7 +54,9 @@ impl Aws {
     /// What prevents every look-up.
     pub(crate) fn find_by_ids(&self, ids: &[&str]) -> Result<Answers, Failure> {
         let mut answers = Answers::new();
-        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        let mut unique = ids.to_vec();
+        sort::sort(&mut unique);
+        unique.dedup();
         // An id of an odd shape would cost all others a second call.
         let (plain, odd): (Vec<&str>, Vec<&str>) = unique.into_iter().partition(|id| is_plain(id));
         for page in plain.chunks(MOST_IDS).chain(odd.chunks(MOST_IDS)) {
@@ -79,7 +81,7 @@ impl Aws {
         let Some(verdict) = verdict(&error) else {
             return Err(error.into());
         };
-        let words: BTreeSet<&str> = error
+        let words: Vec<&str> = error
             .message
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
             .collect();

@@ -1,7 +1,6 @@
 //! Instances by private DNS name, which is the name of a Node unless somebody chose another: for Nodes without a provider id.
 
-use std::collections::BTreeMap;
-
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
@@ -19,8 +18,8 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_by_names(&self, names: &[&str]) -> Result<BTreeMap<String, Found>, Failure> {
-        let mut answers = BTreeMap::new();
+    pub(crate) fn find_by_names(&self, names: &[&str]) -> Result<Map<String, Found>, Failure> {
+        let mut answers = Map::new();
         for page in names.chunks(MOST_VALUES) {
             let machines = self
                 .api

@@ -1,8 +1,8 @@
 //! Fargate's machines: there is no instance to ask for, only the network interface with the address that is in the id.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
@@ -17,8 +17,8 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_fargate(&self, ids: &[&str]) -> Result<BTreeMap<String, Found>, Failure> {
-        let mut answers = BTreeMap::new();
+    pub(crate) fn find_fargate(&self, ids: &[&str]) -> Result<Map<String, Found>, Failure> {
+        let mut answers = Map::new();
         let mut asked: Vec<(&str, String)> = Vec::new();
         for id in ids {
             match address_in(id) {

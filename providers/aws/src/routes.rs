@@ -7,10 +7,10 @@
 //!
 //! What a route takes is decided in `routes_plan.rs`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
@@ -122,7 +122,7 @@ impl Aws {
     }
 
     /// Names of Nodes by the id of their instance.
-    fn nodes_by_instance(&self) -> Result<BTreeMap<String, String>, Failure> {
+    fn nodes_by_instance(&self) -> Result<Map<String, String>, Failure> {
         let nodes = self.context.nodes()?.into_iter().map(|node| node.ref_);
         let instances = nodes.filter_map(|node| {
             let id = machine_id(node.provider_id.as_deref()?)?.to_owned();

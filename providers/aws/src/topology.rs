@@ -4,9 +4,9 @@
 //! remembered for a day; a failure counts only for the types that surely have layers, for they would be without labels for ever.
 //! Other than upstream, many instances are asked for in one call, and answers are kept.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
@@ -51,7 +51,7 @@ impl Unsupported {
 }
 
 /// Labels by instance, or why they are not known though they must be.
-type Answers<'a> = BTreeMap<&'a str, Result<Vec<Pair>, Failure>>;
+type Answers<'a> = Map<&'a str, Result<Vec<Pair>, Failure>>;
 
 impl Aws {
     /// The labels of these machines; those that have none are left out.
