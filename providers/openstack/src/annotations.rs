@@ -2,9 +2,9 @@
 //!
 //! The table is upstream's, and the one in README.md is printed from it.
 
-use std::collections::BTreeMap;
-
 use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
+use cloudwit_guest_sdk::map::Map;
+
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::balancer_config::{BalancerClass, BalancerConfig};
@@ -242,7 +242,7 @@ pub struct Asked<'a> {
 pub fn read<'a>(
     service: &'a Service,
     config: &'a BalancerConfig,
-    classes: &'a BTreeMap<String, BalancerClass>,
+    classes: &'a Map<String, BalancerClass>,
 ) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
@@ -305,7 +305,7 @@ fn text_or<'a>(reader: &mut Reader<'a>, key: &str, config: &'a Option<String>) -
     text(reader, key).or(given(config))
 }
 
-fn class<'a>(reader: &mut Reader<'a>, classes: &'a BTreeMap<String, BalancerClass>) -> Option<&'a BalancerClass> {
+fn class<'a>(reader: &mut Reader<'a>, classes: &'a Map<String, BalancerClass>) -> Option<&'a BalancerClass> {
     let name = text(reader, "class")?;
     let found = classes.get(name);
     if found.is_none() {

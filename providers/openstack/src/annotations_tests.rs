@@ -22,7 +22,7 @@ fn service(annotations: &[(&str, &str)]) -> Service {
     service
 }
 
-fn class() -> BTreeMap<String, BalancerClass> {
+fn class() -> Map<String, BalancerClass> {
     let class = BalancerClass {
         floating_network_id: Some("class-network".into()),
         floating_subnet: Some("class-*".into()),
@@ -30,7 +30,7 @@ fn class() -> BTreeMap<String, BalancerClass> {
         member_subnet_id: Some("class-members".into()),
         ..BalancerClass::default()
     };
-    BTreeMap::from([("dmz".into(), class)])
+    [("dmz".to_owned(), class)].into_iter().collect()
 }
 
 /// What the mistakes are, one for each line.
@@ -42,7 +42,7 @@ fn mistakes(annotations: &[(&str, &str)], config: &BalancerConfig) -> String {
 
 #[test]
 fn without_annotations_and_config_defaults_are_upstreams() {
-    let (service, config, classes) = (service(&[]), BalancerConfig::default(), BTreeMap::new());
+    let (service, config, classes) = (service(&[]), BalancerConfig::default(), Map::new());
     let asked = read(&service, &config, &classes).unwrap();
     let expected = Asked {
         connection_limit: -1,
@@ -91,7 +91,7 @@ fn annotations_win_over_config() {
         node_selector: Some("role=core".into()),
         ..BalancerConfig::default()
     };
-    let classes = BTreeMap::new();
+    let classes = Map::new();
     let asked = read(&service, &config, &classes).unwrap();
     let expected = Asked {
         internal: false,
@@ -164,7 +164,7 @@ fn the_config_is_used_where_nothing_is_annotated() {
         floating_subnet_id: Some("s".into()),
         ..BalancerConfig::default()
     };
-    let (service, classes) = (service(&[]), BTreeMap::new());
+    let (service, classes) = (service(&[]), Map::new());
     let asked = read(&service, &config, &classes).unwrap();
     assert!(asked.internal);
     let checks = asked.checks.unwrap();

@@ -1,6 +1,6 @@
 //! `[LoadBalancer]` and `[LoadBalancerClass "name"]` of the cloud config.
 
-use std::collections::BTreeMap;
+use cloudwit_guest_sdk::map::Map;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -98,7 +98,7 @@ pub const METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP",
 
 impl BalancerConfig {
     /// What types cannot express.
-    pub fn validate(&self, classes: &BTreeMap<String, BalancerClass>, problems: &mut Problems) {
+    pub fn validate(&self, classes: &Map<String, BalancerClass>, problems: &mut Problems) {
         let mut wrong = |key: &str, value: &str, wanted: &str| {
             problems.add(
                 ["loadbalancer.", key].concat(),

@@ -4,7 +4,6 @@
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::wire::Fields;
 
@@ -51,7 +50,7 @@ impl Endpoint {
 }
 
 /// The endpoints, or for each one that is missing why.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog(Vec<Result<String, String>>);
 
 impl Catalog {
@@ -64,6 +63,24 @@ impl Catalog {
                 .map(|endpoint| find(services, *endpoint, interface, region))
                 .collect(),
         )
+    }
+
+    /// As it is kept: a line for each endpoint, `=` and its URL or `!` and why there is none.
+    pub(crate) fn to_text(&self) -> String {
+        let lines = self.0.iter().map(|url| match url {
+            Ok(url) => ["=", url].concat(),
+            Err(why) => ["!", why].concat(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same read.
+    pub(crate) fn from_text(text: &str) -> Self {
+        let line = |line: &str| match line.strip_prefix('=') {
+            Some(url) => Ok(url.into()),
+            None => Err(line.trim_start_matches('!').into()),
+        };
+        Self(text.lines().map(line).collect())
     }
 
     /// The URL to append paths to.

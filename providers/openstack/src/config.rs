@@ -3,7 +3,7 @@
 //! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
 //! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
 
-use std::collections::BTreeMap;
+use cloudwit_guest_sdk::map::Map;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
@@ -27,7 +27,7 @@ section! {
         /// `[LoadBalancer]`.
         pub loadbalancer: BalancerConfig = "loadbalancer",
         /// `[LoadBalancerClass "name"]`.
-        pub loadbalancerclass: BTreeMap<String, BalancerClass> = "loadbalancerclass",
+        pub loadbalancerclass: Map<String, BalancerClass> = "loadbalancerclass",
         /// `[Metadata]`: only for programs on the machines themselves.
         metadata: IgnoredAny = "metadata",
         /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.

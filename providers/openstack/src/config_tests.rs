@@ -65,7 +65,7 @@ fn a_file_of_upstreams_is_taken_as_it_is() {
     assert_eq!(config.route.router_id.as_deref(), Some("r-1"));
     assert_eq!(config.loadbalancer.enabled, Some(true));
     assert_eq!(
-        config.loadbalancerclass["internet"].floating_network_id.as_deref(),
+        config.loadbalancerclass.get("internet").unwrap().floating_network_id.as_deref(),
         Some("f-2")
     );
 }
@@ -201,7 +201,17 @@ fn the_readme_tells_every_key() {
     use crate::balancer_config::{BalancerClass, BalancerConfig};
     use crate::config::{Global, Networking, RouteConfig};
     let readme = include_str!("../README.md");
-    let keys = [Global::KEYS, Networking::KEYS, RouteConfig::KEYS, BalancerConfig::KEYS, BalancerClass::KEYS].concat();
-    let untold: Vec<_> = keys.iter().filter(|key| !readme.contains(&format!("`{key}`"))).collect();
+    let keys = [
+        Global::KEYS,
+        Networking::KEYS,
+        RouteConfig::KEYS,
+        BalancerConfig::KEYS,
+        BalancerClass::KEYS,
+    ]
+    .concat();
+    let untold: Vec<_> = keys
+        .iter()
+        .filter(|key| !readme.contains(&format!("`{key}`")))
+        .collect();
     assert!(untold.is_empty(), "{untold:?}");
 }

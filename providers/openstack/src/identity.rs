@@ -10,7 +10,6 @@ use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::{Token, Tried};
-use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::config::{Global, given};
@@ -23,12 +22,27 @@ const NAME: &str = "keystone";
 const ASSUMED_LIFETIME: u64 = 1800;
 
 /// What a successful authentication gives.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Session {
     /// `X-Auth-Token`.
     pub token: String,
     /// Where the services are.
     pub catalog: Catalog,
+}
+
+impl Session {
+    /// As it is kept: the token and the catalog, line by line.
+    fn to_text(&self) -> String {
+        [&self.token, "\n", &self.catalog.to_text()].concat()
+    }
+
+    fn from_text(text: &str) -> Self {
+        let (token, catalog) = text.split_once('\n').unwrap_or((text, ""));
+        Self {
+            token: token.into(),
+            catalog: Catalog::from_text(catalog),
+        }
+    }
 }
 
 /// The token is a secret.
@@ -258,7 +272,8 @@ impl Identity {
     /// # Errors
     /// `denied` when Keystone refuses the credentials; else what it said.
     pub fn session(&self) -> Result<Session, Failure> {
-        Token::cached(&self.context.state(), NAME, || self.authenticate()).map(|token| token.value)
+        let token = Token::cached(&self.context.state(), NAME, || self.authenticate())?;
+        Ok(Session::from_text(&token.value))
     }
 
     /// Makes a request with the session, and once again with a new one when its token is refused.
@@ -271,12 +286,12 @@ impl Identity {
             &state,
             NAME,
             || self.authenticate(),
-            |session| Tried::by_status(attempt(session)),
+            |text: &String| Tried::by_status(attempt(&Session::from_text(text))),
         )
     }
 
-    /// A session, and when it ends by our clock.
-    fn authenticate(&self) -> Result<(Session, u64), Failure> {
+    /// A session as it is kept, and when it ends by our clock.
+    fn authenticate(&self) -> Result<(String, u64), Failure> {
         let request = self
             .http
             .post("/auth/tokens")
@@ -293,7 +308,7 @@ impl Identity {
             token: token.into(),
             catalog: Catalog::read(body, &self.interface, self.region.as_deref()),
         };
-        Ok((session, self.context.now() + lifetime(body)))
+        Ok((session.to_text(), self.context.now() + lifetime(body)))
     }
 }
 

@@ -11,7 +11,6 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::url::percent_encode;
-use serde::{Deserialize, Serialize};
 
 use crate::api::{Api, Call, Endpoint};
 use crate::wire::{Fields, Object, Read};
@@ -70,7 +69,7 @@ pub struct Router {
 }
 
 /// What this Neutron can do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extensions {
     /// `extraroute-atomic`: routes can be added and removed.
     pub atomic: bool,
@@ -82,17 +81,18 @@ pub struct Extensions {
 
 /// The extensions, asked for once an hour.
 pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
+    // Kept as text, which the component can read already.
     let ask = || {
         let call = api.get(Endpoint::Network, "/v2.0/extensions").query("fields", "alias");
-        let known = api.list(call, "extensions", |json| json.need("alias"))?;
-        let has = |alias: &str| known.iter().any(|known| known == alias);
-        Ok(Extensions {
-            atomic: has("extraroute-atomic"),
-            address_pairs: has("allowed-address-pairs"),
-            if_match: has("revision-if-match"),
-        })
+        Ok(api.list(call, "extensions", |json| json.need("alias"))?.join(" "))
     };
-    context.state().get_or_make("neutron-extensions", REMEMBERED, WAIT, ask)
+    let known: String = context.state().get_or_make("neutron-extensions", REMEMBERED, WAIT, ask)?;
+    let has = |alias: &str| known.split(' ').any(|known| known == alias);
+    Ok(Extensions {
+        atomic: has("extraroute-atomic"),
+        address_pairs: has("allowed-address-pairs"),
+        if_match: has("revision-if-match"),
+    })
 }
 
 /// `If-Match` for this revision, where Neutron knows it.

@@ -3,7 +3,7 @@
 //! serde's own derive makes a reader for each struct, which would be a tenth of the component; here all sections share one, which asks a section
 //! only where the value of a key belongs.
 
-use std::collections::BTreeMap;
+use cloudwit_guest_sdk::map::Map;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -72,15 +72,15 @@ impl Field for IgnoredAny {
     }
 }
 
-impl<S: Section + Default> Field for BTreeMap<String, S> {
+impl<S: Section + Default> Field for Map<String, S> {
     fn slot(&mut self) -> Slot<'_> {
         Slot::Sections(self)
     }
 }
 
-impl<S: Section + Default> Sections for BTreeMap<String, S> {
+impl<S: Section + Default> Sections for Map<String, S> {
     fn section_of(&mut self, name: String) -> &mut dyn Section {
-        self.entry(name).or_default()
+        self.or_default(name)
     }
 }
 
