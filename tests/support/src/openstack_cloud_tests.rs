@@ -243,3 +243,35 @@ async fn another_region_leads_elsewhere_and_quotas_hold() {
         .unwrap();
     assert_eq!(status, 403, "{said}");
 }
+
+#[tokio::test]
+async fn the_sdk_of_openstack_finds_nothing_strange() {
+    let cloud = OpenStackCloud::shared().await;
+    let project = cloud.project().await.unwrap();
+    let network = project.network("nodes", "10.4.0.0/16").await.unwrap();
+    let router = project.router(&[&network]).await.unwrap();
+    let server = project.server(&network, "node-1").await.unwrap();
+    let public = &cloud.public_network().await.unwrap().id;
+    let python = tokio::task::spawn_blocking(|| xtask::servers::openstack().unwrap().python())
+        .await
+        .unwrap();
+    let walk = tokio::process::Command::new(python)
+        .arg(xtask::workspace::root().join("tests/openstack-cloud/sdk_walk.py"))
+        .args([
+            &cloud.auth_url(),
+            REGION,
+            &project.name,
+            &project.password,
+            public,
+            &server.id,
+            &router,
+        ])
+        .output();
+    let walk = walk.await.unwrap();
+    let said = String::from_utf8_lossy(&walk.stdout);
+    assert!(
+        said.contains("WALKED"),
+        "{said}{}",
+        String::from_utf8_lossy(&walk.stderr)
+    );
+}
