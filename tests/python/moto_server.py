@@ -23,6 +23,7 @@ import boto3  # noqa: E402
 from botocore.config import Config  # noqa: E402
 from botocore.exceptions import BotoCoreError, ClientError  # noqa: E402
 from moto.core.authorization import ActionAuthenticatorMixin  # noqa: E402
+from moto.ec2.models.route_tables import Route  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from moto.sts.responses import TokenResponse  # noqa: E402
 from werkzeug.serving import make_server  # noqa: E402
@@ -149,6 +150,16 @@ def check_the_body_that_was_sent():
     ActionAuthenticatorMixin._authenticate_and_authorize_action = checked
 
 
+def blacken_routes():
+    """In AWS a route turns into a black hole when the instance it leads to ends; in moto all are active for ever."""
+
+    def state(route):
+        gone = route.instance is not None and route.instance.instance_state.name == "terminated"
+        return "blackhole" if gone else "active"
+
+    Route.state = property(state)
+
+
 def allow_web_identity():
     """AWS takes AssumeRoleWithWebIdentity without a signature, since its caller has no key yet; moto stumbles over the missing header."""
     check = TokenResponse._authenticate_and_authorize_normal_action
@@ -163,6 +174,7 @@ def allow_web_identity():
 def main():
     allow_web_identity()
     check_the_body_that_was_sent()
+    blacken_routes()
     front = Front(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, front, threaded=True, request_handler=MotoRequestHandler)
     front.bridge = Bridge(f"http://127.0.0.1:{server.server_port}")

@@ -84,7 +84,10 @@ impl Cloud for Aws {
         let answer = self.moto.call("ec2", "describe_route_tables", asked).await?;
         let routes = answer.pointer("/RouteTables/0").context("the route table is gone")?;
         let mut found = Vec::new();
-        for route in list(routes, "Routes")? {
+        for route in list(routes, "Routes")?
+            .iter()
+            .filter(|route| route["State"] == "active")
+        {
             if let (Some(to), Some(by)) = (route["DestinationCidrBlock"].as_str(), route["InstanceId"].as_str()) {
                 found.push(Route {
                     destination: to.to_owned(),

@@ -435,6 +435,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_route_to_an_instance_that_ended_is_a_black_hole() {
+        let moto = Moto::shared().await;
+        let cluster = moto.cluster("routed").await.unwrap();
+        let machine = cluster.machines(moto, 0, 1).await.unwrap().remove(0);
+        let route = json!({
+            "RouteTableId": cluster.route_table, "DestinationCidrBlock": "10.244.1.0/24", "InstanceId": machine.id,
+        });
+        moto.call("ec2", "create_route", route).await.unwrap();
+        let state = || async {
+            let asked = json!({ "RouteTableIds": [cluster.route_table] });
+            let table = moto.call("ec2", "describe_route_tables", asked).await.unwrap();
+            let routes = table["RouteTables"][0]["Routes"].as_array().unwrap().clone();
+            let mut to_pods = routes
+                .into_iter()
+                .filter(|route| route["DestinationCidrBlock"] == "10.244.1.0/24");
+            to_pods.next().unwrap()["State"].clone()
+        };
+        assert_eq!(state().await, "active");
+        let ended = json!({ "InstanceIds": [machine.id] });
+        moto.call("ec2", "terminate_instances", ended).await.unwrap();
+        assert_eq!(state().await, "blackhole");
+    }
+
+    #[tokio::test]
     async fn what_boto3_refuses_is_an_error_with_its_code() {
         let moto = Moto::shared().await;
         let unknown = json!({ "VpcIds": ["vpc-0"] });
