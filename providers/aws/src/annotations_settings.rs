@@ -102,6 +102,25 @@ impl Settings {
     /// # Errors
     /// `invalid` with everything that is wrong with the Service, not only with its annotations.
     pub fn read(service: &Service, kind: Kind) -> Result<Self, Failure> {
+        let (settings, sound) = Self::read_anyhow(service, kind);
+        sound.map(|()| settings)
+    }
+
+    /// For bringing targets in line: with a default for what is wrong, and whether all is right. A mistake does not keep new Nodes from a load
+    /// balancer that works.
+    ///
+    /// # Errors
+    /// `invalid` when it is wrong which Nodes are meant.
+    pub fn for_targets(service: &Service, kind: Kind) -> Result<(Self, bool), Failure> {
+        let (settings, sound) = Self::read_anyhow(service, kind);
+        let asked = ANNOTATIONS.read(service).is_set("target-node-labels");
+        match sound {
+            Err(failure) if asked && settings.node_labels.is_empty() => Err(failure),
+            sound => Ok((settings, sound.is_ok())),
+        }
+    }
+
+    fn read_anyhow(service: &Service, kind: Kind) -> (Self, Result<(), Failure>) {
         let mut reader = ANNOTATIONS.read(service);
         let read = &mut reader;
         let classic = kind == Kind::Classic;
@@ -145,8 +164,7 @@ impl Settings {
             target_attributes: pairs(read, "target-group-attributes"),
         };
         settings.check(read, service, kind);
-        reader.finish()?;
-        Ok(settings)
+        (settings, reader.finish())
     }
 
     /// Whether this port speaks TLS to clients: there is a certificate, and the port is named or all are.

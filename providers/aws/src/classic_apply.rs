@@ -72,15 +72,13 @@ impl Aws {
         &self,
         service: &Service,
         targets: &[Target],
-        settings: &Settings,
+        seen: &Seen,
     ) -> Result<(), Failure> {
         let name = default_load_balancer_name(&service.uid);
-        let seen = self.find_classic(&name)?.ok_or_else(|| {
-            Failure::not_found(["Service ", &service.name, " has no Classic Load Balancer ", &name].concat())
-        })?;
-        let machines = self.target_instances(targets, settings)?;
+        let (settings, sound) = Settings::for_targets(service, Kind::Classic)?;
+        let machines = self.target_instances(targets, &settings)?;
         let groups = self.security_groups_by_id(&joined(&seen.groups, &machines.groups))?;
-        let mut wanted = self.classic_wanted(service, settings, name, seen.subnets.clone());
+        let mut wanted = self.classic_wanted(service, &settings, name, seen.subnets.clone());
         let own = groups
             .iter()
             .find(|group| group.name == [CLASSIC_PREFIX, &wanted.name].concat());
@@ -94,8 +92,10 @@ impl Aws {
             (_, None, "") => seen.groups.clone(),
             (_, None, global) => vec![global.into()],
         };
-        self.run_all(&update_tls_policy(&wanted, &seen))?;
-        self.classic_instances(&wanted, &seen, &machines, &groups)
+        if sound {
+            self.run_all(&update_tls_policy(&wanted, seen))?;
+        }
+        self.classic_instances(&wanted, seen, &machines, &groups)
     }
 
     fn find_classic(&self, name: &str) -> Result<Option<Seen>, Failure> {

@@ -83,14 +83,18 @@ impl LoadBalancers for Aws {
         targets: &[Target],
         _token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
-        let kind = Kind::of(service);
-        if kind == Some(Kind::Elsewhere) {
-            return Err(elsewhere());
-        }
-        let settings = Settings::read(service, kind.unwrap_or(Kind::Classic))?;
-        match kind {
-            Some(Kind::Network) => self.update_network_targets(service, targets, &settings)?,
-            _ => self.update_classic_targets(service, targets, &settings)?,
+        let name = default_load_balancer_name(&service.uid);
+        // What is there counts, not what it should be: whoever asks for another kind gets an Event from `ensure`, and new Nodes from here.
+        let found = match Kind::of(service) {
+            Some(Kind::Elsewhere) => return Err(elsewhere()),
+            Some(Kind::Network) => self.find_any(&name, Kind::Network, Kind::Classic)?,
+            _ => self.find_any(&name, Kind::Classic, Kind::Network)?,
+        };
+        match found {
+            None => return Err(Failure::not_found(["Service ", &service.name, " has no load balancer ", &name].concat())),
+            Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name)),
+            Some(Found::Classic(seen)) => self.update_classic_targets(service, targets, &seen)?,
+            Some(Found::Network(seen, _)) => self.update_network_targets(service, targets, &seen)?,
         }
         Ok(Vec::new())
     }

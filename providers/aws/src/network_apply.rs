@@ -96,23 +96,18 @@ impl Aws {
         &self,
         service: &Service,
         targets: &[Target],
-        settings: &Settings,
+        seen: &Seen,
     ) -> Result<(), Failure> {
-        let wanted = self.network_wanted(service, settings);
-        let Some((seen, _)) = self.find_network(&wanted.name)? else {
-            let text = [
-                "Service ",
-                &service.name,
-                " has no Network Load Balancer ",
-                &wanted.name,
-            ];
-            return Err(Failure::not_found(text.concat()));
-        };
-        let machines = self.target_instances(targets, settings)?;
-        let (_, known) = self.balancer_subnets(settings)?;
-        self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
+        let (settings, sound) = Settings::for_targets(service, Kind::Network)?;
+        let wanted = self.network_wanted(service, &settings);
+        let machines = self.target_instances(targets, &settings)?;
+        // Rules follow from the annotations, and stay as they are while those make no sense.
+        if sound {
+            let (_, known) = self.balancer_subnets(&settings)?;
+            self.open_nodes(&machines, &node_traffic(self, service, &wanted, seen, &known)?)?;
+        }
         for group in self.target_groups_of(&self.listeners_of(&seen.arn)?)? {
-            if wanted.ports.iter().any(|port| group.can_be(&port.group)) {
+            if !sound || wanted.ports.iter().any(|port| group.can_be(&port.group)) {
                 self.bring_targets(&group, &machines, false)?;
             }
         }

@@ -3,9 +3,9 @@
 //! Both are kept for ten minutes as upstream does, so that the twentieth Service costs no further look at 500 instances. An instance that the
 //! cloud does not know is no target; one that went since then makes its registration fail, which [`Aws::forget_instances`] follows.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
@@ -36,8 +36,8 @@ pub struct Instances {
     pub groups: Vec<String>,
 }
 
-/// What is kept: since when, and the instances of each group; the group is empty where none is needed.
-type Known = (u64, BTreeMap<String, Vec<String>>);
+/// What is kept: since when, and the instances of each group, sorted by group; the group is empty where none is needed.
+type Known = (u64, Vec<(String, Vec<String>)>);
 
 impl Aws {
     /// The instances of these targets that exist.
@@ -69,7 +69,10 @@ impl Aws {
                     known.0 = now;
                 }
                 for (group, id) in self.ask_instances(&unknown)? {
-                    known.1.entry(group).or_default().push(id);
+                    match known.1.binary_search_by(|(one, _)| one.cmp(&group)) {
+                        Ok(at) => known.1[at].1.push(id),
+                        Err(at) => known.1.insert(at, (group, vec![id])),
+                    }
                 }
                 let left = KEPT.saturating_sub(now.saturating_sub(known.0)).max(1);
                 state.put(KEY, &known, Keep::at_most(Duration::from_secs(left)));
@@ -164,7 +167,7 @@ fn node_group(id: &str, groups: &[String], tagged: &[String]) -> Result<String, 
 }
 
 fn missing<'a>(known: &Known, ids: &'a [String]) -> impl Iterator<Item = &'a String> {
-    let mut all: Vec<String> = known.1.values().flatten().cloned().collect();
+    let mut all: Vec<String> = known.1.iter().flat_map(|(_, ids)| ids).cloned().collect();
     sort::sort(&mut all);
     ids.iter().filter(move |id| all.binary_search(id).is_err())
 }

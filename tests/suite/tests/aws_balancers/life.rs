@@ -67,8 +67,19 @@ async fn nodes_come_and_go() {
         let mut expected = vec![stand.machines[0].id.clone(), further[0].id.clone()];
         expected.sort();
         assert_eq!(members(&stand, &service, kind).await, expected);
-        let (done, writes) = stand.writes(stand.provider.update_targets(&service, &now, None)).await;
+        let (done, writes) = stand
+            .writes(stand.provider.update_targets(&service, &now, None))
+            .await;
         assert_eq!((done.map(drop), writes), (Ok(()), Vec::new()));
+
+        // A mistake in an annotation, or another kind, does not keep new Nodes out.
+        let mut mistaken = service.clone();
+        annotate(&mut mistaken, "healthcheck-interval", "often");
+        annotate(&mut mistaken, "type", if kind == "nlb" { "classic" } else { "nlb" });
+        let (rules, first) = (stand.rules(&stand.cluster.security_group).await, [target(&stand.machines[0])]);
+        stand.provider.update_targets(&mistaken, &first, None).await.unwrap();
+        assert_eq!(members(&stand, &service, kind).await, [stand.machines[0].id.clone()]);
+        assert_eq!(stand.rules(&stand.cluster.security_group).await, rules);
 
         // An instance that the cloud does not know is no target, and holds up nobody.
         let mut gone = stand.machines[0].clone();
