@@ -34,7 +34,7 @@ impl Thumbprint {
     /// 20 nor 32 bytes.
     pub fn parse(text: &str) -> Option<Self> {
         let digits: Vec<char> = text.chars().filter(|c| !matches!(c, ':' | '-' | ' ')).collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return None;
         }
         let byte = |pair: &[char]| {
