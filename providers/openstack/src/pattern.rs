@@ -34,7 +34,7 @@ impl Pattern {
     /// What is wrong, or not known here.
     pub fn regex(text: &str) -> Result<Self, &'static str> {
         let (text, lower) = text.strip_prefix("(?i)").map_or((text, false), |rest| (rest, true));
-        let folded = if lower { text.to_lowercase() } else { text.into() };
+        let folded = if lower { text.to_ascii_lowercase() } else { text.into() };
         // `\D` is not `\d`: only what is no escape is folded.
         let letters: Vec<char> = if lower && text.contains('\\') {
             text.chars().collect()
@@ -69,7 +69,7 @@ impl Pattern {
 
     /// Whether the text matches.
     pub fn matches(&self, text: &str) -> bool {
-        let text: Vec<char> = if self.lower { text.to_lowercase() } else { text.into() }
+        let text: Vec<char> = if self.lower { text.to_ascii_lowercase() } else { text.into() }
             .chars()
             .collect();
         let mut matcher = Matcher {
