@@ -44,6 +44,9 @@ pub enum Want {
 /// What there is for one [`Want`]: the machines that fit. More than one is for the caller to judge.
 pub type Found = Result<Vec<Machine>, Failure>;
 
+/// Machines that were read, and where.
+type Read = Vec<(Reference, Result<Machine, Failure>)>;
+
 /// The ids of a machine by which it is found.
 struct Keys {
     reference: Reference,
@@ -241,7 +244,7 @@ impl Inventory<'_> {
     }
 
     /// Reads these machines; those that do not exist are left out.
-    fn read(&self, references: &[Reference]) -> Result<Vec<(Reference, Result<Machine, Failure>)>, Failure> {
+    fn read(&self, references: &[Reference]) -> Result<Read, Failure> {
         if references.is_empty() {
             return Ok(Vec::new());
         }
@@ -258,13 +261,12 @@ impl Inventory<'_> {
     }
 
     /// With all settings of each machine, or only those that count. Answers also whether the server refused the latter.
-    #[expect(clippy::type_complexity, reason = "named nowhere else")]
     fn read_with(
         &self,
         session: &Session,
         references: &[Reference],
         all_settings: bool,
-    ) -> Result<(Vec<(Reference, Result<Machine, Failure>)>, bool), CallError> {
+    ) -> Result<(Read, bool), CallError> {
         let settings = METADATA.map(setting_path);
         let mut paths = PROPERTIES.to_vec();
         if all_settings {

@@ -35,7 +35,7 @@ pub mod tags;
 pub mod uuid;
 pub mod zones;
 
-use config::{Config, joined_lists};
+use config::{Config, simplified};
 use credentials::Credentials;
 use session::Sessions;
 use settings::Settings;
@@ -94,9 +94,9 @@ impl Provider for Vsphere {
         let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
         match first.and_then(|line| line.bytes().next()) {
-            Some(b'[') => gcfg::parse(text).map(config_ini::renamed),
+            Some(b'[') => gcfg::parse(text).map(config_ini::renamed).map(simplified),
             // JSON is YAML.
-            _ => yaml_plain::parse(text).map(joined_lists),
+            _ => yaml_plain::parse(text).map(simplified),
         }
     }
 }

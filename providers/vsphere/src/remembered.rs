@@ -37,8 +37,12 @@ impl Remembered {
     /// Where each was; none where that is not known.
     pub fn references(&self, wants: &[&Want]) -> Vec<Option<Reference>> {
         let all = Table::kept(&self.state, &self.key);
+        let pairs = all.pairs();
         let known = |want: &&Want| match want {
-            Want::Id(uuid) => all.get(uuid.as_str())?.first().map(|value| Reference::new(KIND, value)),
+            Want::Id(uuid) => {
+                let found = pairs.iter().find(|(key, _)| *key == uuid.as_str());
+                found.map(|(_, value)| Reference::new(KIND, value))
+            }
             Want::Name { .. } => None,
         };
         wants.iter().map(known).collect()
@@ -63,7 +67,13 @@ impl Remembered {
     /// Adds machines, or corrects where they are.
     pub fn add<'a>(&self, found: impl Iterator<Item = (&'a Uuid, &'a Reference)>) {
         let mut all = Table::kept(&self.state, &self.key);
-        for (uuid, reference) in found {
+        let pairs = all.pairs();
+        let is_new = |(uuid, reference): &(&Uuid, &Reference)| {
+            let known = pairs.iter().find(|(key, _)| *key == uuid.as_str());
+            known.is_none_or(|(_, value)| *value != reference.value)
+        };
+        let new: Vec<(&Uuid, &Reference)> = found.filter(is_new).collect();
+        for (uuid, reference) in new {
             all.set(uuid.as_str(), &[&reference.value]);
         }
         all.bound(MOST);

@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::addresses::{AddressRules, Family, Side};
-use crate::config::{Config, Entry, Hidden, Words};
+use crate::config::{Config, Entry, words};
 use crate::credentials::Credentials;
 
 /// Attempts of a call whose answer was broken (upstream's `DefaultRoundTripperCount`).
@@ -85,12 +85,12 @@ impl Settings {
                 internal: Side {
                     subnets: cidrs(
                         "nodes.internalNetworkSubnetCidr",
-                        &nodes.internal_network_subnet_cidr,
+                        nodes.internal_network_subnet_cidr.as_ref(),
                         problems,
                     ),
                     excluded: cidrs(
                         "nodes.excludeInternalNetworkSubnetCidr",
-                        &nodes.exclude_internal_network_subnet_cidr,
+                        nodes.exclude_internal_network_subnet_cidr.as_ref(),
                         problems,
                     ),
                     network: text(nodes.internal_vm_network_name.as_ref()),
@@ -98,19 +98,19 @@ impl Settings {
                 external: Side {
                     subnets: cidrs(
                         "nodes.externalNetworkSubnetCidr",
-                        &nodes.external_network_subnet_cidr,
+                        nodes.external_network_subnet_cidr.as_ref(),
                         problems,
                     ),
                     excluded: cidrs(
                         "nodes.excludeExternalNetworkSubnetCidr",
-                        &nodes.exclude_external_network_subnet_cidr,
+                        nodes.exclude_external_network_subnet_cidr.as_ref(),
                         problems,
                     ),
                     network: text(nodes.external_vm_network_name.as_ref()),
                 },
             },
             skip_node_deletion: config.global.skip_node_deletion,
-            node_labels: node_labels(&config.global.node_labels, problems),
+            node_labels: node_labels(config.global.node_labels.as_ref(), problems),
         }
     }
 }
@@ -157,13 +157,12 @@ fn refuse_globals(config: &Config, problems: &mut Problems) {
         problems.add("global.apiBinding", NO_API);
     }
     for (name, entry) in &config.vcenter {
-        let Some(entry) = entry else { continue };
         for (key, written) in [
             ("secretsDirectory", entry.secrets_directory.is_some()),
             ("apiDisable", entry.api_disable.is_some()),
             ("apiBinding", entry.api_binding.is_some()),
             ("skipNodeDeletion", entry.skip_node_deletion),
-            ("nodeLabels", entry.node_labels.parts().next().is_some()),
+            ("nodeLabels", entry.node_labels.is_some()),
         ] {
             if written {
                 problems.add(["vcenter.", name, ".", key].concat(), "this key belongs into global");
@@ -180,7 +179,7 @@ fn vcenters(config: &Config, problems: &mut Problems) -> Vec<VCenterSettings> {
     }
     for (name, entry) in &config.vcenter {
         let at = ["vcenter.", name].concat();
-        vcenters.extend(vcenter(&at, name, entry.as_ref().unwrap_or(&none), global, problems));
+        vcenters.extend(vcenter(&at, name, entry, global, problems));
     }
     if vcenters.is_empty() && problems.is_empty() {
         problems.add(
@@ -218,8 +217,12 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
              authority, into the grant of this host",
         );
     }
-    let attempts = [entry.soap_roundtrip_count, global.soap_roundtrip_count, ATTEMPTS];
-    let attempts = attempts.into_iter().find(|count| *count > 0).unwrap_or(ATTEMPTS);
+    let attempts = [entry.soap_roundtrip_count, global.soap_roundtrip_count];
+    let attempts = attempts
+        .into_iter()
+        .flatten()
+        .find(|count| *count > 0)
+        .unwrap_or(ATTEMPTS);
     if attempts > MOST_ATTEMPTS {
         problems.add(
             key("soapRoundtripCount"),
@@ -231,9 +234,9 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
             .concat(),
         );
     }
-    let first = |own: &Words, all: &Words| -> Vec<String> {
-        let words = if own.parts().next().is_some() { own } else { all };
-        words.parts().map(String::from).collect()
+    let first = |own: &Option<String>, all: &Option<String>| -> Vec<String> {
+        let own = own.as_ref().filter(|own| words(Some(own)).next().is_some());
+        words(own.or(all.as_ref())).map(String::from).collect()
     };
     Some(VCenterSettings {
         name: name.into(),
@@ -249,9 +252,8 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
 
 /// As upstream decides: a Secret that is named wins, else what stands in the text, the vCenter's own first. Without either they are secrets.
 fn credentials(at: &str, server: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Credentials {
-    let hidden = |hidden: Option<&Hidden>| text(hidden.map(|Hidden(text)| text));
     let user = text(entry.user.as_ref()).or_else(|| text(global.user.as_ref()));
-    let password = hidden(entry.password.as_ref()).or_else(|| hidden(global.password.as_ref()));
+    let password = text(entry.password.as_ref()).or_else(|| text(global.password.as_ref()));
     let secret = [&entry.secret_name, &global.secret_name, &global.secrets_directory];
     let secret = secret.into_iter().any(|name| text(name.as_ref()).is_some());
     match (user, password) {
@@ -302,9 +304,9 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
     families
 }
 
-fn cidrs(at: &str, words: &Words, problems: &mut Problems) -> Vec<Cidr> {
+fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<Cidr> {
     let mut cidrs = Vec::new();
-    for word in words.parts() {
+    for word in words(list) {
         match Cidr::parse(word) {
             Ok(cidr) => cidrs.push(cidr),
             Err(_) => problems.add(at, ["\"", word, "\" is no network; write it like 10.0.0.0/8"].concat()),
@@ -326,9 +328,9 @@ fn categories(config: &Config, problems: &mut Problems) -> Option<Categories> {
     None
 }
 
-fn node_labels(words: &Words, problems: &mut Problems) -> Vec<Pair> {
+fn node_labels(list: Option<&String>, problems: &mut Problems) -> Vec<Pair> {
     let mut labels = Vec::new();
-    for word in words.parts() {
+    for word in words(list) {
         match word.split_once('=') {
             Some((key, value)) if !key.is_empty() => labels.push(Pair::new(key, value)),
             _ => problems.add(

@@ -87,6 +87,11 @@ fn one_server_in_global_is_enough_and_ports_brackets_and_defaults_are_understood
             "https://10.0.0.1:443",
             "10.0.0.1.username",
         ),
+        (
+            "global:\nlabels:\nvcenter:\n  vc:\n    port: 443\n    datacenters:\n",
+            "https://vc:443",
+            "vc.username",
+        ),
         ("{\"vcenter\": {\"vc\": null}}", "https://vc:443", "vc.username"),
     ] {
         let settings = of(config);

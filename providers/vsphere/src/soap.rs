@@ -9,6 +9,9 @@ use cloudwit_guest_sdk::xml::{Element, escape};
 /// The oldest version of the API that is still supported by somebody; asked with until the server has told its own.
 pub const FIRST_VERSION: &str = "6.5";
 
+/// The cookie of a session.
+const COOKIE: &str = "vmware_soap_session=";
+
 /// A managed object, such as `VirtualMachine` `vm-12`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reference {
@@ -199,10 +202,13 @@ impl Soap {
                 Ok(_) => Once::Final(Failure::other("this is no answer of vSphere").into()),
             });
         }
-        let cookie = response
-            .header("set-cookie")
-            .and_then(|header| header.split(';').next());
-        let cookie = cookie.map(String::from);
+        let cookies = response
+            .headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        let mut cookies = cookies.filter_map(|(_, value)| value.split(';').next());
+        // Proxies add cookies of their own.
+        let cookie = cookies.find(|cookie| cookie.starts_with(COOKIE)).map(String::from);
         let envelope = response.xml().map_err(Once::Again)?;
         match content(&envelope) {
             Some(content) if content.name == "Fault" => Err(Once::Final(CallError::Fault(read_fault(content)))),

@@ -40,6 +40,13 @@ impl Table {
         })
     }
 
+    /// All keys with their first values.
+    pub fn pairs(&self) -> Vec<(&str, &str)> {
+        let lines = self.text.lines().filter_map(|line| line.split_once('\t'));
+        let first = lines.map(|(key, values)| (key, values.split('\t').next().unwrap_or_default()));
+        first.collect()
+    }
+
     /// Sets the values of a key.
     pub fn set(&mut self, key: &str, values: &[&str]) {
         let special = |text: &str| text.contains(['\t', '\n', '\r']);
@@ -92,6 +99,7 @@ mod tests {
         assert_eq!(table.get("a"), Some(vec!["3"]));
         assert_eq!(table.get("ab"), Some(vec!["2"]));
         assert_eq!((table.get("b"), table.get("c")), (None, Some(vec![])));
+        assert_eq!(table.pairs(), [("ab", "2"), ("a", "3")]);
         table.set("a", &["3"]);
         assert!(!table.changed);
         table.bound(3);

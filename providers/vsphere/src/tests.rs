@@ -32,7 +32,10 @@ fn vcenter() -> Rules {
             "<Login ",
             FakeAnswer::new(
                 200,
-                &[("Set-Cookie", "vmware_soap_session=s1; Path=/; HttpOnly")],
+                &[
+                    ("Set-Cookie", "proxy=p1"),
+                    ("Set-Cookie", "vmware_soap_session=s1; Path=/; HttpOnly"),
+                ],
                 login,
             ),
         ),
@@ -212,7 +215,10 @@ fn only_the_whole_inventory_says_that_a_machine_is_gone() {
     let gone = by_id("00000000-1111-2222-3333-444444444444");
     let host = host(ONE);
     let calls = serve(&host, vcenter());
-    assert_eq!(look(&host, &[gone.clone()]), [Ok(Presence::Absent(Evidence::ById))]);
+    assert_eq!(
+        look(&host, std::slice::from_ref(&gone)),
+        [Ok(Presence::Absent(Evidence::ById))]
+    );
     let last = calls.borrow()[3..].join(" ");
     assert_eq!(
         last,
@@ -244,7 +250,7 @@ fn an_inventory_that_is_empty_or_hides_ids_is_no_evidence() {
         rules.retain(|(mark, _)| *mark != "ContainerView");
         rules.push(("ContainerView", FakeAnswer::xml(200, keys)));
         serve(&host, rules);
-        let answers = look(&host, &[gone.clone()]);
+        let answers = look(&host, std::slice::from_ref(&gone));
         let Err(failure) = &answers[0] else {
             panic!("{answers:?}")
         };

@@ -54,7 +54,7 @@ fn chains_lead_from_the_bottom_up() {
         if text.contains("<RetrieveServiceContent") {
             FakeAnswer::xml(200, content)
         } else if text.contains("<Login ") {
-            FakeAnswer::new(200, &[("set-cookie", "a=b")], view)
+            FakeAnswer::new(200, &[("set-cookie", "vmware_soap_session=b")], view)
         } else if text.contains("<CreateContainerView") {
             FakeAnswer::xml(200, view)
         } else {
