@@ -73,6 +73,17 @@ impl Api {
         collection: &str,
         read: impl Fn(&Json<'_>) -> Read<T>,
     ) -> Result<Vec<T>, Failure> {
+        self.list_with(call, collection, &read)
+    }
+
+    /// Apart from what is read of an item, so that it is in the component once for each type.
+    #[inline(never)]
+    fn list_with<T>(
+        &self,
+        call: Call<'_>,
+        collection: &str,
+        read: &dyn Fn(&Json<'_>) -> Read<T>,
+    ) -> Result<Vec<T>, Failure> {
         let mut items = Vec::new();
         self.pages(call, collection, &mut |item| {
             items.push(read(item)?);
@@ -85,6 +96,7 @@ impl Api {
     ///
     /// # Errors
     /// As [`list`](Self::list).
+    #[inline(never)]
     pub fn pages(
         &self,
         call: Call<'_>,

@@ -42,7 +42,7 @@ impl OpenStack {
                 found.servers.extend(servers::by_name(&self.api, name)?);
             }
         } else {
-            found.servers = servers::all(&self.api, |id, name| wanted.has(id, name))?;
+            found.servers = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
         }
         let missing: Vec<&str> = wanted
             .ids
@@ -62,7 +62,10 @@ impl OpenStack {
                 Ok(None) => found.gone.push(id.into()),
                 Err(failure) => {
                     // Of these the next one would fare no better, and it would cost a request.
-                    if matches!(failure, Failure::RateLimited(_) | Failure::Unavailable(_) | Failure::Denied(_)) {
+                    if matches!(
+                        failure,
+                        Failure::RateLimited(_) | Failure::Unavailable(_) | Failure::Denied(_)
+                    ) {
                         stop = Some(failure.clone());
                     }
                     found.unclear.push((id.into(), failure));

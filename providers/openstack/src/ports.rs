@@ -7,7 +7,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 
 use crate::api::{Api, Call, Endpoint};
-use crate::servers::Place;
+use crate::servers::{self, Place};
 use crate::wire::{Fields, Read};
 
 /// Ports in a page; Neutron may give fewer.
@@ -109,7 +109,7 @@ pub fn trunk_places(api: &Api, ports: &[Port]) -> Result<Vec<(String, Place)>, F
     for ids in networks.chunks(VALUES) {
         let call = named(api.get(Endpoint::Network, "/v2.0/networks"), "id", ids);
         let call = call.query("fields", "id").query("fields", "name");
-        names.extend(api.list(call, "networks", |json| Ok((json.need("id")?, json.need("name")?)))?);
+        names.extend(servers::named(api, call, "networks")?);
     }
     let mut places = Vec::new();
     for parent in ports {
@@ -117,7 +117,7 @@ pub fn trunk_places(api: &Api, ports: &[Port]) -> Result<Vec<(String, Place)>, F
             let Some(subport) = subports.iter().find(|port| port.id == *id) else {
                 continue;
             };
-            let Some((_, network)) = names.iter().find(|(id, _)| *id == subport.network_id) else {
+            let Some((network, _)) = names.iter().find(|(_, id)| *id == subport.network_id) else {
                 continue;
             };
             places.extend(subport.ips.iter().map(|ip| {

@@ -86,7 +86,9 @@ pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
         let call = api.get(Endpoint::Network, "/v2.0/extensions").query("fields", "alias");
         Ok(api.list(call, "extensions", |json| json.need("alias"))?.join(" "))
     };
-    let known: String = context.state().get_or_make("neutron-extensions", REMEMBERED, WAIT, ask)?;
+    let known: String = context
+        .state()
+        .get_or_make("neutron-extensions", REMEMBERED, WAIT, ask)?;
     let has = |alias: &str| known.split(' ').any(|known| known == alias);
     Ok(Extensions {
         atomic: has("extraroute-atomic"),
@@ -153,48 +155,32 @@ impl<'a> RouterCalls<'a> {
         Ok(networks)
     }
 
-    /// Adds routes; those that are there stay.
-    pub fn add(&self, hops: &[Hop]) -> Result<(), Failure> {
+    /// Adds routes, or removes them. Those that are there stay, and those that are not there are removed.
+    #[inline(never)]
+    pub fn change(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
         if self.extensions.atomic {
-            return self.atomic("/add_extraroutes", hops);
+            let action = if add { "/add_extraroutes" } else { "/remove_extraroutes" };
+            let router = Object::new().objects("routes", hops.iter().map(Hop::object));
+            let call = self.api.put(Endpoint::Network, &[&self.path, action].concat());
+            return call.body(Object::new().object("router", router)).send().map(drop);
         }
-        self.replace(|routes| {
-            let new: Vec<Hop> = hops
-                .iter()
-                .filter(|hop| routes.iter().all(|known| !known.is(hop)))
-                .cloned()
-                .collect();
-            routes.extend(new);
-        })
-    }
-
-    /// Removes routes; those that are not there are removed.
-    pub fn remove(&self, hops: &[Hop]) -> Result<(), Failure> {
-        if self.extensions.atomic {
-            return self.atomic("/remove_extraroutes", hops);
-        }
-        self.replace(|routes| routes.retain(|known| hops.iter().all(|hop| !known.is(hop))))
-    }
-
-    fn atomic(&self, action: &str, hops: &[Hop]) -> Result<(), Failure> {
-        let path = [&self.path, action].concat();
-        let router = Object::new().objects("routes", hops.iter().map(Hop::object));
-        let call = self.api.put(Endpoint::Network, &path);
-        call.body(Object::new().object("router", router)).send().map(drop)
+        self.replace(hops, add)
     }
 
     /// Reads the routes, changes them and writes them back, until nobody else was faster.
-    fn replace(&self, change: impl Fn(&mut Vec<Hop>)) -> Result<(), Failure> {
+    fn replace(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
         let _lock = self.context.state().lock(&["router/", self.id].concat(), WAIT);
         let mut outcome = Ok(());
         for _ in 0..ATTEMPTS {
             let router = self.get()?;
-            let mut routes = router.routes.clone();
-            change(&mut routes);
-            if routes == router.routes {
+            let other = |of: &[Hop], hop: &Hop| of.iter().all(|known| !known.is(hop));
+            let kept = router.routes.iter().filter(|hop| add || other(hops, hop));
+            let new = hops.iter().filter(|hop| add && other(&router.routes, hop));
+            let routes: Vec<&Hop> = kept.chain(new).collect();
+            if routes.len() == router.routes.len() {
                 return Ok(());
             }
-            let body = Object::new().objects("routes", routes.iter().map(Hop::object));
+            let body = Object::new().objects("routes", routes.into_iter().map(Hop::object));
             let call = self.api.put(Endpoint::Network, &self.path);
             let call = if_match(call, &self.extensions, router.revision);
             outcome = call.body(Object::new().object("router", body)).send().map(drop);

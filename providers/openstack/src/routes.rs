@@ -178,7 +178,7 @@ impl OpenStack {
 
 /// All changes in one request; where Neutron refuses them together, one by one, to learn which one it means.
 fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
-    let send = |hops: &[Hop]| if add { router.add(hops) } else { router.remove(hops) };
+    let send = |hops: &[Hop]| router.change(hops, add);
     let mut needed: Vec<&mut Change> = changes.iter_mut().filter(|change| change.needed).collect();
     if needed.is_empty() {
         return;
@@ -201,7 +201,7 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
         return;
     }
     let hops = std::slice::from_ref(&change.hop);
-    let undone = if added { router.remove(hops) } else { router.add(hops) };
+    let undone = router.change(hops, !added);
     if let Err(failure) = undone {
         warn!(
             destination = change.hop.destination,

@@ -6,7 +6,7 @@ use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 
-use crate::api::{Api, Endpoint, success};
+use crate::api::{Api, Call, Endpoint, success};
 use crate::wire::{Fields, Read, entries};
 
 /// Servers in a page; Nova may give fewer.
@@ -88,19 +88,18 @@ impl Server {
 }
 
 /// The servers among all of the project that `wanted` says, by id and name.
-pub fn all(api: &Api, wanted: impl Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
     listed(api, None, wanted)
 }
 
 /// The servers of exactly this name.
 pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
     // Some databases compare without regard to case.
-    listed(api, Some(&["^", &literal(name), "$"].concat()), |_, found| {
-        found == name
-    })
+    let pattern = ["^", &literal(name), "$"].concat();
+    listed(api, Some(&pattern), &|_, found| found == name)
 }
 
-fn listed(api: &Api, name: Option<&str>, wanted: impl Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
     let mut call = api.get(Endpoint::Compute, "/servers/detail").query("limit", PAGE);
     if let Some(name) = name {
         call = call.query("name", name);
@@ -140,7 +139,12 @@ pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
 /// Names and ids of all flavors that can be seen: for servers whose flavor's name is no label.
 pub fn flavors(api: &Api) -> Result<Vec<(String, String)>, Failure> {
     let call = api.get(Endpoint::Compute, "/flavors").query("is_public", "None");
-    api.list(call, "flavors", |json| Ok((json.need("name")?, json.need("id")?)))
+    named(api, call, "flavors")
+}
+
+/// Names and ids of all items of a list.
+pub fn named(api: &Api, call: Call<'_>, collection: &str) -> Result<Vec<(String, String)>, Failure> {
+    api.list(call, collection, |json| Ok((json.need("name")?, json.need("id")?)))
 }
 
 /// The text as a regular expression that fits it alone.
