@@ -256,9 +256,7 @@ pub fn read<'a>(
             subnet_id: of_class(|class| &class.subnet_id).or(text_or(&mut reader, "subnet-id", &config.subnet_id)),
             network_id: of_class(|class| &class.network_id).or(text_or(&mut reader, "network-id", &config.network_id)),
         },
-        member_subnet_id: text(&mut reader, "member-subnet-id")
-            .or(of_class(|class| &class.member_subnet_id))
-            .or(given(&config.member_subnet_id)),
+        member_subnet_id: member_subnet(&mut reader, class, config),
         connection_limit: reader
             .integer("connection-limit", -1..=i64::from(i32::MAX))
             .unwrap_or(-1),
@@ -277,6 +275,28 @@ pub fn read<'a>(
     if asked.forwarded_for && asked.proxy_protocol.is_some() {
         reader.mistake("x-forwarded-for and proxy-protocol exclude each other: remove one of these annotations");
     }
+    reader.finish()?;
+    Ok(asked)
+}
+
+/// What members follow from. A mistake elsewhere must not keep new Nodes from a load balancer that works.
+///
+/// # Errors
+/// `invalid` with the mistakes that matter here.
+pub fn read_for_members<'a>(
+    service: &'a Service,
+    config: &'a BalancerConfig,
+    classes: &'a Map<String, BalancerClass>,
+) -> Result<Asked<'a>, Failure> {
+    let mut reader = TABLE.read(service);
+    let class = class(&mut reader, classes);
+    let asked = Asked {
+        member_subnet_id: member_subnet(&mut reader, class, config),
+        checks: checks(&mut reader, config),
+        node_selector: node_selector(&mut reader, config),
+        balancer_id: text(&mut reader, BALANCER_ID),
+        ..Asked::default()
+    };
     reader.finish()?;
     Ok(asked)
 }
@@ -319,6 +339,17 @@ fn class<'a>(reader: &mut Reader<'a>, classes: &'a Map<String, BalancerClass>) -
         return reader.wrong("class", &[allowed, &names].concat());
     }
     found
+}
+
+fn member_subnet<'a>(
+    reader: &mut Reader<'a>,
+    class: Option<&'a BalancerClass>,
+    config: &'a BalancerConfig,
+) -> Option<&'a str> {
+    let of_class = class.and_then(|class| given(&class.member_subnet_id));
+    text(reader, "member-subnet-id")
+        .or(of_class)
+        .or(given(&config.member_subnet_id))
 }
 
 /// Class over annotation over config; the three ways to name subnets are one choice.

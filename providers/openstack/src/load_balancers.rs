@@ -60,7 +60,8 @@ impl LoadBalancers for OpenStack {
         token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
         self.balancers_enabled()?;
-        let task = BalancerTask::new(self, service, self.asked(service)?)?;
+        let (config, classes) = (&self.config.loadbalancer, &self.config.loadbalancerclass);
+        let task = BalancerTask::new(self, service, annotations::read_for_members(service, config, classes)?)?;
         task.update_targets(targets, token.and_then(Wait::read))?;
         Ok(Vec::new())
     }

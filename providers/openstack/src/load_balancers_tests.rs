@@ -1,7 +1,5 @@
 //! Whole calls on recorded answers: which requests they make and what they answer.
 
-use std::time::Duration;
-
 use cloudwit_guest_sdk::serde_json::Value;
 use cloudwit_guest_sdk::testing::FakeAnswer;
 
@@ -318,7 +316,6 @@ fn a_load_balancer_that_waits_for_ever_is_told() {
         matches!(&failure, Failure::Unavailable(text) if text.contains("over five minutes")),
         "{failure:?}"
     );
-    let _ = Duration::ZERO;
 }
 
 #[test]
@@ -330,6 +327,24 @@ fn a_member_that_is_gone_is_taken_out_without_looking_at_anything_else() {
     assert_eq!(stage.provider().update_targets(&service(), &[], None), Ok(vec![]));
     assert_eq!(writes(&stage).len(), 1);
     assert_eq!(stage.sent("PUT", "/members")[0].text(), "{\"members\":[]}");
+}
+
+#[test]
+fn a_mistake_in_an_annotation_does_not_keep_new_nodes_out() {
+    let mut service = service();
+    service.annotations = vec![Pair::new("loadbalancer.openstack.org/lb-method", "RANDOM")];
+    let adopted = stage("");
+    assert_eq!(
+        adopted.provider().update_targets(&service, &targets(), None),
+        Ok(vec![])
+    );
+    service.annotations = vec![Pair::new("loadbalancer.openstack.org/node-selector", "=x")];
+    let failure = adopted
+        .provider()
+        .update_targets(&service, &targets(), None)
+        .unwrap_err();
+    assert!(failure.message().contains("node-selector"), "{failure:?}");
+    assert_eq!(writes(&adopted), [String::new(); 0]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::stage::{LBAAS, PREFIX, Stage, annotation, ingress, word};
+use crate::stage::{LBAAS, Stage, annotation, ingress, word};
 
 /// Makes what upstream makes for the Service, with the account of the project; gives the load balancer's id and the floating IP.
 async fn by_upstream(stage: &Stage, cluster: &str, service: &Service) -> (String, String) {
@@ -162,5 +162,4 @@ async fn a_load_balancer_of_the_clusters_former_name_is_renamed_and_stays() {
     assert_eq!((shown.id(), shown.address()), (id, address));
     stage.delete("web").await;
     stage.clean().await;
-    let _ = PREFIX;
 }

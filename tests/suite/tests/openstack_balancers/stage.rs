@@ -182,11 +182,11 @@ impl Stage {
         let mut members = BTreeMap::new();
         for pool in &pools {
             let id = pool["id"].as_str().unwrap();
-            let answer = project
-                .cloud
-                .get(Cloud::LoadBalancer, &format!("{LBAAS}/pools/{id}/members"))
-                .await
-                .unwrap();
+            // It may have gone since it was listed.
+            let path = format!("{LBAAS}/pools/{id}/members");
+            let Ok(answer) = project.cloud.get(Cloud::LoadBalancer, &path).await else {
+                continue;
+            };
             let of_pool = answer["members"].as_array().unwrap().iter();
             let words = of_pool.map(|member| format!("{} {}", word(&member["name"]), word(&member["address"])));
             let mut words: Vec<String> = words.collect();
