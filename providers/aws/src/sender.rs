@@ -3,6 +3,8 @@
 //! AWS refuses signatures that are more than five minutes off. The host's clock is used until an answer's `Date` shows another time; the
 //! difference is then kept in the state, for all calls.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::form::{CONTENT_TYPE, Form};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
@@ -15,6 +17,10 @@ use crate::signature::{Scope, Signable, authorization};
 
 /// Key of the clock's difference in the state: seconds to add to the host's clock.
 const OFFSET: &str = "clock-offset";
+
+/// How long to wait for an answer: a thousand instances may take AWS long on a bad day, and the host cuts a call off after a minute unless
+/// told otherwise.
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// Differences up to this are no reason to try again: the signature was not refused for them.
 const TOLERANCE: u64 = 60;
@@ -29,7 +35,7 @@ pub struct Sender {
 impl Sender {
     /// With the world outside.
     pub fn new(context: Context) -> Self {
-        let http = context.http();
+        let http = context.http().timeout(PATIENCE);
         Self { context, http }
     }
 

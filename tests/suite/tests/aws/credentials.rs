@@ -1,5 +1,6 @@
 //! Who Cloudwit is in AWS: keys that are right, wrong or allowed too little, and a role whose credentials end in the middle.
 
+use cloudwit_test_support::NodeBuilder;
 use serde_json::json;
 
 use crate::scene::{Scene, refusal};
@@ -35,13 +36,17 @@ async fn every_signature_is_accepted_under_the_policy_that_operators_are_given()
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_wrong_key_nothing_is_lost_and_the_reason_is_told_without_it() {
     let mut scene = Scene::new("wrong").await;
-    let machine = scene.joins("10.244.1.0/24").await;
+    let machine = scene.cluster.machines(scene.moto, 0, 1).await.unwrap().remove(0);
+    let node = NodeBuilder::new(&machine.private_dns)
+        .initialised()
+        .provider_id(&machine.provider_id());
+    node.create(&scene.client).await.unwrap();
     scene
         .ask("terminate_instances", json!({ "InstanceIds": [machine.id] }))
         .await;
     scene.falls_silent(&machine.private_dns).await;
     scene.key.secret_key = "canary-7391-wrong".into();
-    scene.start(&[]);
+    scene.start(&["--controllers=cloud-node-controller,cloud-node-lifecycle-controller"]);
     scene
         .settled("AWS's word is in the log, and it was asked again", || async {
             let asked = scene.count("DescribeInstances").await;
