@@ -11,6 +11,7 @@ import re
 import sys
 import urllib.error
 import urllib.request
+import uuid
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -75,6 +76,8 @@ def main():
     record("token", "POST", f"{KEYSTONE}/v3/auth/tokens", body)
     body["auth"]["identity"]["password"]["user"]["password"] = "wrong"
     record("credentials_refused", "POST", f"{KEYSTONE}/v3/auth/tokens", body)
+    gone = {"methods": ["application_credential"], "application_credential": {"id": uuid.uuid4().hex, "secret": "wrong"}}
+    record("credential_deleted", "POST", f"{KEYSTONE}/v3/auth/tokens", {"auth": {"identity": gone}})
     record("token_refused_by_nova", "GET", f"{NOVA}/v2.1/servers", token="expired")
     record("token_refused_by_neutron", "GET", f"{NEUTRON}/v2.0/ports", token="expired")
 

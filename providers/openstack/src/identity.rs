@@ -296,7 +296,14 @@ impl Identity {
             .http
             .post("/auth/tokens")
             .body("application/json", self.body.as_str());
-        let response = crate::api::success(request.send_any()?).map_err(|failure| failure.context("authenticating"))?;
+        let response = crate::api::success(request.send_any()?).map_err(|failure| {
+            let failure = match failure {
+                // An application credential or a trust that somebody has deleted: it is we who are not found, and nothing that was asked for.
+                Failure::NotFound(text) => Failure::Denied(text),
+                other => other,
+            };
+            failure.context("authenticating")
+        })?;
         let unreadable = |what: &str| Failure::unavailable(["Keystone's answer cannot be read: ", what].concat());
         let token = response
             .header("x-subject-token")

@@ -162,6 +162,16 @@ fn refused_credentials_are_denied_with_keystones_words_and_without_secrets() {
 }
 
 #[test]
+fn a_deleted_application_credential_is_denied_and_not_taken_for_something_that_is_gone() {
+    let stage = Stage::new("").always("POST", "keystone", || answer(file!("credential_deleted")));
+    let failure = stage.provider().api.session().unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Denied(text) if text.contains("404") && text.contains("Could not find Application Credential")),
+        "{failure:?}"
+    );
+}
+
+#[test]
 fn an_answer_of_keystones_that_is_cut_or_lacks_the_token_is_no_token() {
     for (headers, body, word) in [
         (&[][..], "{\"token\": {}}", "X-Subject-Token"),
