@@ -47,9 +47,14 @@ impl Form {
     /// Adds a list as `name.1`, `name.2` and so on, as AWS wants it.
     pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         for (index, value) in values.into_iter().enumerate() {
-            self.push(&[name, ".", &(index + 1).to_string()].concat(), value.as_ref());
+            self.push_numbered(name, index + 1, value.as_ref());
         }
         self
+    }
+
+    #[inline(never)]
+    fn push_numbered(&mut self, name: &str, number: usize, value: &str) {
+        self.push(&[name, ".", &number.to_string()].concat(), value);
     }
 
     /// Adds a field whose value is a secret that the host fills in, percent-encoded.

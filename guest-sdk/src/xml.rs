@@ -54,8 +54,20 @@ impl Element {
     }
 
     /// The children of this name, in their order.
-    pub fn children(&self, name: &str) -> impl Iterator<Item = &Self> {
-        self.children.iter().filter(move |child| child.name == name)
+    pub fn children<'a, 'n>(&'a self, name: &'n str) -> Children<'a, 'n> {
+        Children {
+            rest: self.children.iter(),
+            name,
+        }
+    }
+
+    /// All elements that this way of names leads to, in their order: `all(&["reservationSet", "item", "instancesSet", "item"])`.
+    pub fn all(&self, names: &[&str]) -> std::vec::IntoIter<&Self> {
+        let mut found = vec![self];
+        for name in names {
+            found = found.into_iter().flat_map(|element| element.children(name)).collect();
+        }
+        found.into_iter()
     }
 
     /// All children.
@@ -71,6 +83,23 @@ impl Element {
     /// The text directly in this element, without blanks around it: they are mostly indentation.
     pub fn own_text(&self) -> &str {
         self.text.trim_ascii()
+    }
+}
+
+/// The children of one name.
+#[derive(Debug, Clone)]
+pub struct Children<'a, 'n> {
+    rest: std::slice::Iter<'a, Element>,
+    name: &'n str,
+}
+
+impl<'a> Iterator for Children<'a, '_> {
+    type Item = &'a Element;
+
+    // In each of the dozens of places where children are read it would be as much code as all else there.
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'a Element> {
+        self.rest.by_ref().find(|child| child.name == self.name)
     }
 }
 

@@ -220,3 +220,16 @@ fn an_answer_in_xml_names_its_request_when_it_is_cut() {
     // Cut within a letter of several bytes, as a broken connection does.
     assert!(matches!(get(b"<a>\xe2\x98"), Err(Failure::Unavailable(_))));
 }
+
+#[test]
+fn all_elements_that_a_way_leads_to_are_found() {
+    let element = read("<a><b><c>1</c><c>2</c><d/></b><x><c>3</c></x><b/><b><c>4</c></b></a>");
+    let texts = |names: &[&str]| {
+        element
+            .all(names)
+            .map(|found| found.own_text().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&["b", "c"]), ["1", "2", "4"]);
+    assert_eq!((texts(&["b"]).len(), texts(&[]).len(), texts(&["c"]).len()), (3, 1, 0));
+}

@@ -193,6 +193,16 @@ impl Call<'_> {
         path: &[&str],
         mut read: impl FnMut(&Element) -> Result<T, Failure>,
     ) -> Result<Vec<T>, AwsError> {
+        let mut items = Vec::new();
+        self.each(path, &mut |item| {
+            items.push(read(item)?);
+            Ok(())
+        })?;
+        Ok(items)
+    }
+
+    /// The part of [`pages`](Self::pages) that does not depend on what is read, so that the component has it once.
+    fn each(self, path: &[&str], read: &mut dyn FnMut(&Element) -> Result<(), Failure>) -> Result<(), AwsError> {
         let (token_field, token_name, item) = match self.service {
             Service::Ec2 => ("NextToken", "nextToken", "item"),
             _ => ("Marker", "NextMarker", "member"),
@@ -204,15 +214,15 @@ impl Call<'_> {
                 refusal = Some(error.clone());
                 Failure::from(error)
             })?;
-            let list = answer.at(path);
-            let items: Result<Vec<T>, Failure> = list
-                .into_iter()
-                .flat_map(|list| list.children(item))
-                .map(&mut read)
-                .collect();
-            Ok((items?, answer.text(token_name).map(Into::into)))
+            if let Some(list) = answer.at(path) {
+                list.children(item).try_for_each(&mut *read)?;
+            }
+            Ok((Vec::<()>::new(), answer.text(token_name).map(Into::into)))
         });
-        pages.map_err(|failure| refusal.unwrap_or_else(|| AwsError::from(failure)))
+        match pages {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(refusal.unwrap_or_else(|| AwsError::from(failure))),
+        }
     }
 }
 
