@@ -161,7 +161,33 @@ fn an_id_in_another_case_or_order_of_bytes_is_found_and_stays_as_it_is_written()
             panic!("{id}: {answers:?}")
         };
         assert_eq!(instance.provider_id, ["vsphere://", id].concat());
+        // The search index was enough.
+        let whole = host
+            .requests()
+            .iter()
+            .filter(|request| request.text().contains("type=\"ContainerView\""))
+            .count();
+        assert_eq!(whole, 0, "{id}");
     }
+}
+
+#[test]
+fn two_machines_of_one_name_are_a_failure_of_that_node_only() {
+    let host = host(ONE);
+    let twins = recorded(include_str!("../recorded/found.xml")).replace(
+        "</FindByUuidResponse>",
+        "<returnval type=\"VirtualMachine\">vm-94</returnval></FindByUuidResponse>",
+    );
+    let mut rules = vcenter();
+    rules.insert(0, ("<dnsName>twin</dnsName>", FakeAnswer::xml(200, &twins)));
+    rules.push(("<pathSet>name</pathSet>", answer!("machines.xml")));
+    serve(&host, rules);
+    let answers = look(&host, &[NodeRef::named("twin"), by_id(UUID)]);
+    assert!(
+        matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains("DC0_H0_VM0, DC0_H0_VM1")),
+        "{answers:?}"
+    );
+    assert!(matches!(answers[1], Ok(Presence::Running(_))), "{answers:?}");
 }
 
 #[test]
