@@ -3,6 +3,7 @@
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
 use http::Method;
+use serde_json::Value;
 
 use crate::scene::Scene;
 
@@ -88,4 +89,45 @@ async fn a_token_that_is_revoked_or_ends_in_the_middle_is_replaced() {
         scene.joins(name, range).await;
         scene.initialised(name).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_is_deleted_in_the_middle_is_told_and_takes_no_node_along() {
+    let mut scene = Scene::new().await;
+    let credential = scene.project.application_credential("cloudwit").await.unwrap();
+    let keys = |key: &str| -> String { scene.global.lines().filter(|line| line.starts_with(key)).collect() };
+    scene.global = format!(
+        "[Global]\n{}\n{}\napplication-credential-id = {}\n",
+        keys("auth-url"),
+        keys("region"),
+        credential.id
+    );
+    scene.joins("kept", "10.244.1.0/24").await;
+    scene.start(&[("application-credential-secret", &credential.secret)], &[]);
+    scene.initialised("kept").await;
+    let path = format!(
+        "/v3/users/{}/application_credentials/{}",
+        scene.project.user, credential.id
+    );
+    let deleted = scene.project.ask(Service::Identity, Method::DELETE, &path, Value::Null);
+    assert_eq!(deleted.await.unwrap().0, 204);
+    scene.falls_silent("kept").await;
+    // Keystone does not say 401 then, but 404.
+    let before = logins(&scene);
+    scene
+        .settled("Keystone's words are in the log, and it was asked again", || async {
+            let told = scene.log().contains("Could not find Application Credential");
+            let asked = logins(&scene) - before;
+            if told && asked >= 3 {
+                Ok(())
+            } else {
+                Err(format!("{asked} logins"))
+            }
+        })
+        .await;
+    assert!(
+        scene.node("kept").await.is_some(),
+        "who is not known has not seen that it is gone"
+    );
+    assert!(!scene.log().contains(&credential.secret), "it is in the log");
 }
