@@ -9,7 +9,7 @@ use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
 use crate::api_error::AwsError;
-use crate::instances_machine::{Machine, MachineState, read_reservation};
+use crate::instances_machine::{Machine, MachineState, described};
 
 /// The most ids in one call.
 const MOST_IDS: usize = 1000;
@@ -71,9 +71,9 @@ impl Aws {
         }
         // With ids AWS takes no size of pages; the answer is one page as far as it says, but it may say otherwise.
         let call = self.api.ec2("DescribeInstances").list("InstanceId", ids);
-        let error = match call.pages(&["reservationSet"], read_reservation) {
+        let error = match described(call) {
             Ok(machines) => {
-                take(ids, machines.into_iter().flatten().collect(), answers);
+                take(ids, machines, answers);
                 return Ok(());
             }
             Err(error) => error,

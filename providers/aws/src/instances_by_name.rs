@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
 use crate::instances_by_id::Found;
-use crate::instances_machine::{Machine, read_reservation};
+use crate::instances_machine::{Machine, described};
 
 /// The most values in one filter (EC2: `FilterLimitExceeded`).
 pub(crate) const MOST_VALUES: usize = 200;
@@ -21,14 +21,11 @@ impl Aws {
     pub(crate) fn find_by_names(&self, names: &[&str]) -> Result<Map<String, Found>, Failure> {
         let mut answers = Map::new();
         for page in names.chunks(MOST_VALUES) {
-            let machines = self
-                .api
-                .ec2("DescribeInstances")
-                .filter("private-dns-name", page)
-                .filter("instance-state-name", ALIVE)
-                .field("MaxResults", 1000)
-                .pages(&["reservationSet"], read_reservation)?;
-            let machines: Vec<Machine> = machines.into_iter().flatten().collect();
+            let call = self.api.ec2("DescribeInstances").filter("private-dns-name", page);
+            let call = call
+                .filter("instance-state-name", &ALIVE[..])
+                .field("MaxResults", "1000");
+            let machines = described(call)?;
             for name in page {
                 answers.insert((*name).to_owned(), self.decide(name, &machines));
             }
@@ -37,10 +34,15 @@ impl Aws {
     }
 
     fn decide(&self, name: &str, machines: &[Machine]) -> Found {
-        let (ours, others): (Vec<&Machine>, Vec<&Machine>) = machines
-            .iter()
-            .filter(|machine| machine.private_dns == name)
-            .partition(|machine| self.cluster.marks(&machine.tags));
+        let (mut ours, mut others): (Vec<&Machine>, Vec<&Machine>) = (Vec::new(), Vec::new());
+        for machine in machines.iter().filter(|machine| machine.private_dns == name) {
+            let list = if self.cluster.marks(&machine.tags) {
+                &mut ours
+            } else {
+                &mut others
+            };
+            list.push(machine);
+        }
         match (ours.as_slice(), others.first()) {
             ([only], _) => Found::from((*only).clone()),
             ([], None) => Found::Gone,

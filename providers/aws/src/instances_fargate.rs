@@ -11,6 +11,7 @@ use crate::instances::FARGATE;
 use crate::instances_by_id::Found;
 use crate::instances_by_name::MOST_VALUES;
 use crate::instances_machine::{Machine, MachineState, NetworkInterface};
+use crate::reading::{text, texts};
 
 impl Aws {
     /// What AWS says about each of these ids: `fargate-ip-10-0-0-1.region.compute.internal` or `fargate-10.0.0.1`.
@@ -38,14 +39,16 @@ impl Aws {
         }
         let vpc = self.vpc_id()?;
         for page in asked.chunks(MOST_VALUES) {
-            let interfaces = self
+            let addresses: Vec<&str> = page.iter().map(|(_, address)| address.as_str()).collect();
+            let call = self
                 .api
                 .ec2("DescribeNetworkInterfaces")
-                .filter("attachment.status", ["attached"])
-                .filter("vpc-id", [&vpc])
-                .filter("private-ip-address", page.iter().map(|(_, address)| address))
-                .field("MaxResults", 1000)
-                .pages(&["networkInterfaceSet"], |interface| Ok(Interface::read(interface)))?;
+                .filter("attachment.status", &["attached"][..]);
+            let call = call
+                .filter("vpc-id", &[vpc.as_str()][..])
+                .filter("private-ip-address", &addresses[..]);
+            let call = call.field("MaxResults", "1000");
+            let interfaces = call.pages(&["networkInterfaceSet"], |interface| Ok(Interface::read(interface)))?;
             for (id, address) in page {
                 let with: Vec<&Interface> = interfaces.iter().filter(|interface| interface.has(address)).collect();
                 answers.insert((*id).to_owned(), decide(id, address, &with));
@@ -94,22 +97,15 @@ struct Interface {
 
 impl Interface {
     fn read(element: &Element) -> Self {
-        let text = |name| element.text(name).unwrap_or_default().to_owned();
-        let addresses = element.child("privateIpAddressesSet").into_iter();
-        let addresses = addresses.flat_map(|set| set.children("item"));
         Self {
-            id: text("networkInterfaceId"),
-            zone: text("availabilityZone"),
-            private_dns: text("privateDnsName"),
-            primary: text("privateIpAddress"),
-            addresses: addresses
-                .filter_map(|item| item.text("privateIpAddress"))
-                .map(Into::into)
-                .collect(),
-            ipv6: element
-                .at(&["ipv6AddressesSet", "item"])
-                .and_then(|item| item.text("ipv6Address"))
-                .map(Into::into),
+            id: text(element, "networkInterfaceId"),
+            zone: text(element, "availabilityZone"),
+            private_dns: text(element, "privateDnsName"),
+            primary: text(element, "privateIpAddress"),
+            addresses: texts(element, &["privateIpAddressesSet", "item", "privateIpAddress"]),
+            ipv6: texts(element, &["ipv6AddressesSet", "item", "ipv6Address"])
+                .into_iter()
+                .next(),
         }
     }
 

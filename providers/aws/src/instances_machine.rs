@@ -5,8 +5,11 @@ use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::types::ip_address;
 use cloudwit_guest_sdk::xml::Element;
 
+use crate::api::Call;
+use crate::api_error::AwsError;
 use crate::config::Family;
 use crate::instances::FARGATE;
+use crate::reading::{text, text_at, texts};
 use crate::tags::ec2_tags;
 
 /// Whether an instance runs.
@@ -57,18 +60,24 @@ pub struct NetworkInterface {
     pub ipv6: Option<String>,
 }
 
-/// Reads the instances of one reservation: `reservationSet/item`.
+/// Makes a call of `DescribeInstances`: all instances of all pages.
 ///
 /// # Errors
-/// `other` when one has no id.
-pub fn read_reservation(reservation: &Element) -> Result<Vec<Machine>, Failure> {
-    let instances = reservation.child("instancesSet").into_iter();
-    instances.flat_map(|set| set.children("item")).map(read).collect()
+/// As the call, and `other` when an instance has no id.
+#[inline(never)]
+pub(crate) fn described(call: Call<'_>) -> Result<Vec<Machine>, AwsError> {
+    let mut machines = Vec::new();
+    call.pages(&["reservationSet"], |reservation| {
+        for instance in reservation.all(&["instancesSet", "item"]) {
+            machines.push(read(instance)?);
+        }
+        Ok(())
+    })?;
+    Ok(machines)
 }
 
 fn read(instance: &Element) -> Result<Machine, Failure> {
-    let text = |name| instance.text(name).unwrap_or_default().to_owned();
-    let id = text("instanceId");
+    let id = text(instance, "instanceId");
     if id.is_empty() {
         return Err(Failure::other("AWS described an instance without an id"));
     }
@@ -77,25 +86,22 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
         Some("terminated") => MachineState::Terminated,
         _ => MachineState::Running,
     };
-    let interfaces = instance.child("networkInterfaceSet").into_iter();
-    let mut interfaces: Vec<NetworkInterface> = interfaces
-        .flat_map(|set| set.children("item"))
-        .filter(|interface| interface.text("status") == Some("in-use"))
-        .map(read_interface)
-        .collect();
+    let mut interfaces = Vec::new();
+    for interface in instance.all(&["networkInterfaceSet", "item"]) {
+        if interface.text("status") == Some("in-use") {
+            interfaces.push(read_interface(interface));
+        }
+    }
     // Those that are not attached come last.
     sort::sort_by_key(&mut interfaces, |interface| interface.device_index.unwrap_or(u32::MAX));
     Ok(Machine {
         id,
         state,
-        kind: text("instanceType"),
-        zone: instance
-            .at(&["placement", "availabilityZone"])
-            .map(|zone| zone.own_text().to_owned())
-            .unwrap_or_default(),
-        private_dns: text("privateDnsName"),
-        public_dns: text("dnsName"),
-        public_ip: text("ipAddress"),
+        kind: text(instance, "instanceType"),
+        zone: text_at(instance, &["placement", "availabilityZone"]),
+        private_dns: text(instance, "privateDnsName"),
+        public_dns: text(instance, "dnsName"),
+        public_ip: text(instance, "ipAddress"),
         interfaces,
         tags: ec2_tags(instance),
         // Not there for an instance with several interfaces; AWS then has to be told.
@@ -104,17 +110,12 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
 }
 
 fn read_interface(interface: &Element) -> NetworkInterface {
-    let addresses = |set: &str, name: &str| -> Vec<String> {
-        let items = interface.child(set).into_iter().flat_map(|set| set.children("item"));
-        let texts = items.filter_map(|item| item.text(name)).filter(|text| !text.is_empty());
-        texts.map(Into::into).collect()
-    };
     NetworkInterface {
         device_index: interface
             .at(&["attachment", "deviceIndex"])
             .and_then(|index| index.own_text().parse().ok()),
-        ipv4: addresses("privateIpAddressesSet", "privateIpAddress"),
-        ipv6: addresses("ipv6AddressesSet", "ipv6Address").into_iter().next(),
+        ipv4: texts(interface, &["privateIpAddressesSet", "item", "privateIpAddress"]),
+        ipv6: some(&text_at(interface, &["ipv6AddressesSet", "item", "ipv6Address"])),
     }
 }
 

@@ -40,6 +40,7 @@ pub mod network_apply;
 pub mod network_balancer;
 pub mod network_plan;
 pub mod network_ports;
+mod reading;
 pub mod routes;
 pub mod routes_plan;
 pub mod security_groups;

@@ -100,8 +100,8 @@ impl Aws {
         let key = self.cluster.key();
         let call = self.api.ec2("DescribeRouteTables");
         let call = match configured.as_str() {
-            "" => call.filter("tag-key", self.cluster.keys()),
-            id => call.filter("route-table-id", [id]),
+            "" => call.filter("tag-key", &self.cluster.keys()[..]),
+            id => call.filter("route-table-id", &[id][..]),
         };
         let mut tables = call.pages(&["routeTableSet"], |table| Ok(Table::read(table)))?;
         if configured.is_empty() {

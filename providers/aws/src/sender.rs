@@ -97,7 +97,8 @@ impl Sender {
     }
 
     fn offset(&self) -> i64 {
-        self.context.state().get(OFFSET).map_or(0, |stored| stored.value)
+        let kept = self.context.state().get::<String>(OFFSET);
+        kept.and_then(|kept| kept.value.parse().ok()).unwrap_or_default()
     }
 
     /// Learns the time from a refusal. Whether it is another than the one that was signed with, so that trying again makes sense.
@@ -112,7 +113,9 @@ impl Sender {
             seconds = offset,
             "the clock here differs from AWS's, requests are signed with AWS's time; put the clock right"
         );
-        self.context.state().put(OFFSET, &offset, Keep::WHILE_LOADED);
+        self.context
+            .state()
+            .put(OFFSET, &offset.to_string(), Keep::WHILE_LOADED);
         true
     }
 }

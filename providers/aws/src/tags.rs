@@ -7,6 +7,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::config::Config;
+use crate::reading::text;
 
 /// The legacy tag's key.
 const LEGACY: &str = "KubernetesCluster";
@@ -72,11 +73,8 @@ impl ClusterTag {
 
 /// The tags of an element of EC2: `tagSet/item(key, value)`.
 pub fn ec2_tags(element: &Element) -> Vec<Pair> {
-    let read = |tag: &Element| Some(Pair::new(tag.text("key")?, tag.text("value").unwrap_or_default()));
-    element
-        .child("tagSet")
-        .map(|set| set.children("item").filter_map(read).collect())
-        .unwrap_or_default()
+    let tag = |tag: &Element| Pair::new(text(tag, "key"), text(tag, "value"));
+    element.all(&["tagSet", "item"]).map(tag).collect()
 }
 
 /// The value of a tag.

@@ -10,11 +10,11 @@ use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
-use serde::{Deserialize, Serialize};
 
 use crate::Aws;
 use crate::api_error::AwsError;
 use crate::instances_machine::Machine;
+use crate::reading::{text, texts};
 
 /// The types that surely have layers (upstream's `defaultSupportedTopologyInstanceTypePattern`); [`is_required`] is the same in code.
 pub const REQUIRED_TYPES: &str = r"^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?(\.[0-9a-z]*)$";
@@ -35,18 +35,25 @@ const PAUSE: Duration = Duration::from_secs(10 * 60);
 const UNSUPPORTED: &str = "topology-unsupported";
 const PAUSED: &str = "topology-paused";
 
-/// What is known not to be supported.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Unsupported {
-    region: bool,
-    types: Vec<String>,
-    ids: Vec<String>,
-}
+/// What is known not to be supported: types, ids, and [`REGION`].
+struct Unsupported(Vec<String>);
+
+/// Stands for the whole region.
+const REGION: &str = "*";
 
 impl Unsupported {
+    fn has(&self, what: &str) -> bool {
+        self.0.iter().any(|known| known == what)
+    }
+
+    fn add(&mut self, what: &str) {
+        if !self.has(what) {
+            self.0.push(what.to_owned());
+        }
+    }
+
     fn covers(&self, machine: &Machine) -> bool {
-        self.region || self.types.contains(&machine.kind) || self.ids.contains(&machine.id)
+        self.has(REGION) || self.has(&machine.kind) || self.has(&machine.id)
     }
 }
 
@@ -57,7 +64,8 @@ impl Aws {
     /// The labels of these machines; those that have none are left out.
     pub(crate) fn topology<'a>(&self, machines: &[&'a Machine]) -> Answers<'a> {
         let state = self.context.state();
-        let mut unsupported: Unsupported = state.get(UNSUPPORTED).map(|stored| stored.value).unwrap_or_default();
+        let kept = state.get::<Vec<String>>(UNSUPPORTED).map(|stored| stored.value);
+        let mut unsupported = Unsupported(kept.unwrap_or_default());
         let mut answers = Answers::new();
         let (mut required, mut others): (Vec<&'a Machine>, Vec<&'a Machine>) = (Vec::new(), Vec::new());
         for &machine in machines {
@@ -75,17 +83,17 @@ impl Aws {
             };
             list.push(machine);
         }
-        if state.get::<bool>(PAUSED).is_some() {
+        if state.get::<String>(PAUSED).is_some() {
             others.clear();
         }
-        let before = (unsupported.region, unsupported.types.len(), unsupported.ids.len());
+        let before = unsupported.0.len();
         for page in required.chunks(MOST_IDS).chain(others.chunks(MOST_IDS)) {
             if !self.ask_for_topology(page, &mut unsupported, &mut answers) {
                 break;
             }
         }
-        if before != (unsupported.region, unsupported.types.len(), unsupported.ids.len()) {
-            state.put(UNSUPPORTED, &unsupported, Keep::at_most(DAY));
+        if before != unsupported.0.len() {
+            state.put(UNSUPPORTED, &unsupported.0, Keep::at_most(DAY));
         }
         answers
     }
@@ -104,7 +112,7 @@ impl Aws {
             .filter(|machine| !unsupported.covers(machine))
             .collect();
         if page.is_empty() {
-            return !unsupported.region;
+            return !unsupported.has(REGION);
         }
         let call = self.api.ec2("DescribeInstanceTopology");
         let call = call.list("InstanceId", page.iter().map(|machine| &machine.id));
@@ -122,9 +130,8 @@ impl Aws {
                     answers.insert(&machine.id, Ok(labels(layers)));
                 }
                 // It may be about to end; its type has layers all the same.
-                None if is_required(&machine.kind) => unsupported.ids.push(machine.id.clone()),
-                None if !unsupported.types.contains(&machine.kind) => unsupported.types.push(machine.kind.clone()),
-                None => {}
+                None if is_required(&machine.kind) => unsupported.add(&machine.id),
+                None => unsupported.add(&machine.kind),
             }
         }
         true
@@ -142,7 +149,7 @@ impl Aws {
                 code = error.code,
                 "no labels of the network's layers; asked again in a day"
             );
-            unsupported.region = true;
+            unsupported.add(REGION);
             return false;
         }
         let failure = Failure::from(error);
@@ -153,20 +160,13 @@ impl Aws {
             return true;
         }
         info!("no labels of the network's layers for now: {}", failure.message());
-        self.context.state().put(PAUSED, &true, Keep::at_most(PAUSE));
+        self.context.state().put(PAUSED, "", Keep::at_most(PAUSE));
         false
     }
 }
 
 fn read(item: &Element) -> (String, Vec<String>) {
-    let nodes = item
-        .child("networkNodeSet")
-        .into_iter()
-        .flat_map(|set| set.children("item"));
-    let layers = nodes
-        .map(|node| node.own_text().to_owned())
-        .filter(|node| !node.is_empty());
-    (item.text("instanceId").unwrap_or_default().to_owned(), layers.collect())
+    (text(item, "instanceId"), texts(item, &["networkNodeSet", "item"]))
 }
 
 fn labels(layers: &[String]) -> Vec<Pair> {

@@ -7,6 +7,7 @@ use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 
 use crate::Aws;
+use crate::reading::texts;
 
 /// How long the answer is believed. A cluster does not move to another VPC.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,28 +29,26 @@ impl Aws {
     }
 
     fn vpc_of_instances(&self) -> Result<String, Failure> {
-        let ids = self
+        let call = self
             .api
             .ec2("DescribeVpcs")
-            .filter("tag-key", [self.cluster.key()])
-            .pages(&["vpcSet"], |vpc| Ok(vpc.text("vpcId").unwrap_or_default().to_owned()))?;
-        let mut found: Vec<String> = ids.into_iter().filter(|id| !id.is_empty()).collect();
+            .filter("tag-key", &[self.cluster.key()][..]);
+        let mut found: Vec<String> = Vec::new();
+        call.pages(&["vpcSet"], |vpc| {
+            found.append(&mut texts(vpc, &["vpcId"]));
+            Ok(())
+        })?;
         if found.is_empty() {
-            let of_instances = self
+            let call = self
                 .api
                 .ec2("DescribeInstances")
-                .filter("tag-key", [self.cluster.key()])
-                .filter("instance-state-name", ["pending", "running"])
-                .field("MaxResults", 1000)
+                .filter("tag-key", &[self.cluster.key()][..]);
+            let call = call.filter("instance-state-name", &["pending", "running"][..]);
+            call.field("MaxResults", "1000")
                 .pages(&["reservationSet"], |reservation| {
-                    let instances = reservation.child("instancesSet");
-                    let first = instances.and_then(|set| set.child("item"));
-                    Ok(first
-                        .and_then(|instance| instance.text("vpcId"))
-                        .unwrap_or_default()
-                        .to_owned())
+                    found.append(&mut texts(reservation, &["instancesSet", "item", "vpcId"]));
+                    Ok(())
                 })?;
-            found = of_instances.into_iter().filter(|id| !id.is_empty()).collect();
         }
         sort::sort(&mut found);
         found.dedup();

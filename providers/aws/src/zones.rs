@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
-use serde::{Deserialize, Serialize};
 
 use crate::Aws;
+use crate::reading::text;
 
 /// How long the table is believed; a zone that is not in it is asked for at once.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,8 +19,8 @@ const WAIT: Duration = Duration::from_secs(20);
 
 const TABLE: &str = "zones";
 
-/// A zone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A zone of the region.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
     /// Name in this account: `us-east-1a`.
     pub name: String,
@@ -37,42 +37,54 @@ impl Aws {
     /// What AWS says.
     pub(crate) fn zones(&self, needed: &[&str]) -> Result<Vec<Zone>, Failure> {
         let state = self.context.state();
-        let known = |zones: &[Zone]| {
-            let missing = needed.iter().find(|name| !zones.iter().any(|zone| zone.name == **name));
-            missing.is_none_or(|name| state.get::<bool>(&missing_key(name)).is_some())
-        };
-        let kept = || {
-            state
-                .get::<Vec<Zone>>(TABLE)
-                .map(|stored| stored.value)
-                .filter(|zones| known(zones))
-        };
-        if let Some(zones) = kept() {
+        if let Some(zones) = self.kept_zones(needed) {
             return Ok(zones);
         }
         let _lock = state.lock(TABLE, WAIT);
-        if let Some(zones) = kept() {
+        if let Some(zones) = self.kept_zones(needed) {
             return Ok(zones);
         }
-        let zones = self
-            .api
-            .ec2("DescribeAvailabilityZones")
-            .pages(&["availabilityZoneInfo"], |zone| {
-                let text = |name| zone.text(name).unwrap_or_default().to_owned();
-                Ok(Zone {
-                    name: text("zoneName"),
-                    id: text("zoneId"),
-                    kind: text("zoneType"),
-                })
-            })?;
-        state.put(TABLE, &zones, Keep::at_most(KEPT));
+        let mut table: Vec<String> = Vec::new();
+        let call = self.api.ec2("DescribeAvailabilityZones");
+        call.pages(&["availabilityZoneInfo"], |zone| {
+            for name in ["zoneName", "zoneId", "zoneType"] {
+                table.push(text(zone, name));
+            }
+            Ok(())
+        })?;
+        state.put(TABLE, &table, Keep::at_most(KEPT));
+        let zones = read(&table);
         for name in needed {
             if !zones.iter().any(|zone| zone.name == **name) {
-                state.put(&missing_key(name), &true, Keep::at_most(MISSING_KEPT));
+                state.put(&missing_key(name), "", Keep::at_most(MISSING_KEPT));
             }
         }
         Ok(zones)
     }
+
+    /// What is kept, unless a needed zone is missing that AWS has not been asked for lately.
+    fn kept_zones(&self, needed: &[&str]) -> Option<Vec<Zone>> {
+        let state = self.context.state();
+        let zones = read(&state.get::<Vec<String>>(TABLE)?.value);
+        for name in needed {
+            let known = zones.iter().any(|zone| zone.name == **name);
+            if !known && state.get::<String>(&missing_key(name)).is_none() {
+                return None;
+            }
+        }
+        Some(zones)
+    }
+}
+
+/// Zones as they are kept: name, id and kind one after the other.
+fn read(table: &[String]) -> Vec<Zone> {
+    let (zones, _) = table.as_chunks::<3>();
+    let zone = |[name, id, kind]: &[String; 3]| Zone {
+        name: name.clone(),
+        id: id.clone(),
+        kind: kind.clone(),
+    };
+    zones.iter().map(zone).collect()
 }
 
 fn missing_key(name: &str) -> String {
