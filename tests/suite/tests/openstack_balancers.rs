@@ -8,6 +8,7 @@
 //! | `shared` | two Services on one load balancer |
 //! | `adoption` | what upstream's provider left behind stays as it is; renamed clusters |
 //! | `bad_days` | ERROR, deleted outside, quotas, throttling, cut answers, wrong annotations |
+//! | `edits` | others who edit the same port |
 //! | `crashes` | killed in the middle of making and deleting |
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -19,6 +20,8 @@ mod adoption;
 mod bad_days;
 #[path = "openstack_balancers/crashes.rs"]
 mod crashes;
+#[path = "openstack_balancers/edits.rs"]
+mod edits;
 #[path = "openstack_balancers/life.rs"]
 mod life;
 #[path = "common/openstack_scene.rs"]

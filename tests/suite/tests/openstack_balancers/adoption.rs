@@ -90,20 +90,14 @@ async fn looked_at(stage: &Stage, before: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_upstream_left_is_kept_without_a_write_and_deleted_with_the_service() {
-    let mut stage = Stage::stopped("create-monitor = true\n").await;
+    let mut stage = Stage::new("create-monitor = true\n").await;
+    stage.kill();
     let service = stage.create(ServiceBuilder::new("web")).await;
     let (id, address) = by_upstream(&stage, "lab", &service).await;
     let before = stage.calls().await;
     stage.start();
-    for number in [1, 2] {
-        stage.scene.initialised(&format!("node-{number}")).await;
-    }
-    stage
-        .shows("both Nodes are members", |shown| {
-            shown.members.values().all(|members| members.len() == 2)
-        })
-        .await;
     looked_at(&stage, before.neutron.len()).await;
+    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
     let kept = stage.service("web").await;
     assert_eq!(
         (annotation(&kept, "load-balancer-id"), kept.uid()),
@@ -111,28 +105,8 @@ async fn what_upstream_left_is_kept_without_a_write_and_deleted_with_the_service
     );
     assert_eq!(ingress(&kept)[0].ip, Some(address));
     assert_eq!(stage.shown().await.id(), id);
-    // Before its Nodes are initialised they are no targets, so members may go and come; nothing else is written.
-    let writes = stage.writes(&before).await;
-    assert!(
-        writes
-            .iter()
-            .all(|call| call.starts_with("PUT") && call.contains("/members ")),
-        "{writes:#?}"
-    );
     stage.delete("web").await;
     stage.clean().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn with_initialised_nodes_nothing_at_all_is_written() {
-    let mut stage = Stage::new("create-monitor = true\n").await;
-    stage.kill();
-    let service = stage.create(ServiceBuilder::new("web")).await;
-    by_upstream(&stage, "lab", &service).await;
-    let before = stage.calls().await;
-    stage.start();
-    looked_at(&stage, before.neutron.len()).await;
-    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

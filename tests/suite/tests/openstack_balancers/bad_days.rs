@@ -101,20 +101,22 @@ async fn what_is_wrong_is_told_once_for_all_and_nothing_is_made() {
     stage.create(service).await;
     stage.told("web", "connection-limit is \"many\"").await;
     stage.told("web", "proxy-protocol is \"v9\"").await;
-    stage.annotate("web", "connection-limit", json!(null)).await;
-    stage.annotate("web", "proxy-protocol", json!(null)).await;
-    stage.annotate("web", "keep-floating-ip", json!("true")).await;
+    // Each next mistake comes with the patch that takes the one before away.
+    let becomes = async |old: &[&str], key: &str, value: &str| {
+        let mut annotations = json!({ format!("{PREFIX}{key}"): value });
+        for old in old {
+            annotations[format!("{PREFIX}{old}")] = json!(null);
+        }
+        stage
+            .patch("web", json!({ "metadata": { "annotations": annotations } }))
+            .await;
+    };
+    becomes(&["connection-limit", "proxy-protocol"], "keep-floating-ip", "true").await;
     stage
         .told("web", "did you mean loadbalancer.openstack.org/keep-floatingip?")
         .await;
-    stage.annotate("web", "keep-floating-ip", json!(null)).await;
-    stage
-        .annotate(
-            "web",
-            "default-tls-container-ref",
-            json!("https://barbican.test/v1/containers/c-1"),
-        )
-        .await;
+    let certificate = "https://barbican.test/v1/containers/c-1";
+    becomes(&["keep-floating-ip"], "default-tls-container-ref", certificate).await;
     stage.told("web", "key-manager").await;
     let calls = stage.calls().await;
     let writes = calls

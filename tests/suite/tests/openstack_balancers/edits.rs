@@ -1,0 +1,105 @@
+//! Somebody else edits the port of a server at the same time.
+
+use cloudwit_test_support::ServiceBuilder;
+use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::openstack_cloud::Service as Cloud;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, word};
+
+async fn groups(stage: &Stage, path: &str) -> Vec<Value> {
+    let port = stage.scene.project.cloud.get(Cloud::Network, path).await.unwrap();
+    port["port"]["security_groups"].as_array().unwrap().clone()
+}
+
+/// A person puts a group of their own on the port.
+async fn a_person_adds_a_group(stage: &Stage, path: &str) -> Value {
+    let project = &stage.scene.project;
+    let group = json!({ "security_group": { "name": "a-persons", "project_id": project.id } });
+    let made = project
+        .cloud
+        .post(Cloud::Network, "/v2.0/security-groups", group)
+        .await
+        .unwrap();
+    let id = made["security_group"]["id"].clone();
+    let mut all = groups(stage, path).await;
+    all.push(id.clone());
+    project
+        .cloud
+        .put(Cloud::Network, path, json!({ "port": { "security_groups": all } }))
+        .await
+        .unwrap();
+    id
+}
+
+async fn ours(stage: &Stage) -> Value {
+    let groups = stage.groups().await;
+    assert_eq!(groups.len(), 1);
+    groups[0]["id"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_edit_of_a_port_does_not_undo_what_a_person_did_meanwhile() {
+    let mut stage = Stage::new("manage-security-groups = true\n").await;
+    let path = format!("/v2.0/ports/{}", stage.servers[0].port);
+    let stop = stage
+        .scene
+        .gate(Cloud::Network)
+        .stop_at(Point::before(Method::PUT, &path));
+    stage.create(ServiceBuilder::new("web")).await;
+    stop.reached().await;
+    stage.kill();
+    let theirs = a_person_adds_a_group(&stage, &path).await;
+    // It was written for the port as it had been, and says so; Neutron decides.
+    assert_eq!(stage.scene.gate(Cloud::Network).deliver(&stop).await, [412]);
+    assert!(groups(&stage, &path).await.contains(&theirs));
+    stage.start();
+    stage.exposed("web").await;
+    let both = [theirs.clone(), ours(&stage).await];
+    stage
+        .scene
+        .settled("the port has both groups", || async {
+            let found = groups(&stage, &path).await;
+            if both.iter().all(|group| found.contains(group)) {
+                Ok(())
+            } else {
+                Err(format!("{found:?}"))
+            }
+        })
+        .await;
+    stage.delete("web").await;
+    stage.clean().await;
+    assert!(
+        groups(&stage, &path).await.contains(&theirs),
+        "the person's group stays"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_comes_second_is_made_again_without_a_word() {
+    let stage = Stage::new("manage-security-groups = true\n").await;
+    let path = format!("/v2.0/ports/{}", stage.servers[0].port);
+    let refusal = r#"{"NeutronError": {"type": "RevisionNumberConstraintFailed", "message": "Constrained to 4, but current revision is 5", "detail": ""}}"#;
+    let fault = Fault::status(StatusCode::PRECONDITION_FAILED).body("application/json", refusal);
+    let fault = stage
+        .scene
+        .gate(Cloud::Network)
+        .fail(Point::before(Method::PUT, &path), fault.times(1));
+    let service = stage.create(ServiceBuilder::new("web")).await;
+    stage.exposed("web").await;
+    assert_eq!(fault.met(), 1);
+    let ours = ours(&stage).await;
+    assert!(groups(&stage, &path).await.contains(&ours));
+    let events = stage.events(&service).await;
+    assert!(events.iter().all(|event| !event.contains("Failed")), "{events:?}");
+    stage.delete("web").await;
+    stage.clean().await;
+    assert!(
+        !groups(&stage, &path)
+            .await
+            .iter()
+            .any(|group| word(group) == word(&ours))
+    );
+}
