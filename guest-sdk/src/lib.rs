@@ -81,6 +81,7 @@ mod xml_reader;
 #[cfg(feature = "yaml")]
 pub mod yaml;
 pub mod yaml_plain;
+mod yaml_scalar;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;

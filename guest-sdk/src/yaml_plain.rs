@@ -1,5 +1,5 @@
 //! YAML as configurations have it: maps, lists, texts in all their quotes. In some seven kilobytes of a component, where all of YAML (`yaml.rs`)
-//! takes over a hundred.
+//! takes over a hundred. Here are lists and maps; `yaml_scalar.rs` has what stands in them.
 //!
 //! What is read means what it means in YAML 1.2, and JSON is read too. What is not known is refused in words and never taken for something else: anchors,
 //! aliases, tags, merge keys, keys that are no texts, several documents, and texts that go on in the next line without `|`, `>` or a list's bracket.
@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;
+use crate::yaml_scalar::{is_colon, plain_end, plain_value, text_value};
 
 /// Lists and maps deeper than this are refused, as they would exhaust the stack.
 const MAX_DEPTH: usize = 50;
@@ -39,14 +40,14 @@ pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
 }
 
 /// Where the reader is: at the beginning of something, or of what is to be skipped before it.
-struct Reader<'a> {
-    lines: Vec<&'a str>,
-    line: usize,
-    column: usize,
+pub(crate) struct Reader<'a> {
+    pub(crate) lines: Vec<&'a str>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
 
 /// The error says what is wrong at the reader's place.
-type Read<T> = Result<T, &'static str>;
+pub(crate) type Read<T> = Result<T, &'static str>;
 
 type Entries = Vec<(Cow<'static, str>, Json<'static>)>;
 
@@ -54,8 +55,8 @@ const TAB: &str = "tabs cannot indent; use blanks";
 const MORE: &str = "this goes on from the line before; write such a text in one line, or with | or > before it";
 const DEEP: &str = "lists and maps are nested too deep";
 const TWICE: &str = "this key is there twice";
-const NO_KEY: &str = "a key has to be a text";
-const OPEN: &str = "this quote or bracket is not closed";
+pub(crate) const NO_KEY: &str = "a key has to be a text";
+pub(crate) const OPEN: &str = "this quote or bracket is not closed";
 
 impl Reader<'_> {
     fn document(&mut self) -> Read<Json<'static>> {
@@ -76,12 +77,12 @@ impl Reader<'_> {
     }
 
     /// What is left of the line.
-    fn rest(&self) -> &str {
+    pub(crate) fn rest(&self) -> &str {
         let line = self.lines.get(self.line).copied().unwrap_or_default();
         line.get(self.column..).unwrap_or_default()
     }
 
-    fn next_line(&mut self) {
+    pub(crate) fn next_line(&mut self) {
         self.line += 1;
         self.column = 0;
     }
@@ -109,7 +110,7 @@ impl Reader<'_> {
     }
 
     /// The end of the line, but for blanks and a comment.
-    fn end_of_line(&mut self) -> Read<()> {
+    pub(crate) fn end_of_line(&mut self) -> Read<()> {
         let start = self.column;
         self.skip_blanks();
         let comment = self.rest().starts_with('#') && self.column > start;
@@ -259,113 +260,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A text in quotes or without; and whether it was without.
-    fn scalar(&mut self, in_flow: bool) -> Read<(String, bool)> {
-        match self.rest().chars().next() {
-            Some('"' | '\'') => return self.quoted().map(|text| (text, false)),
-            Some('&' | '*') => {
-                return Err("anchors and aliases (& and *) are not known; write the value out, or put it in quotes");
-            }
-            Some('!') => return Err("tags like !!str have no meaning here; leave them out"),
-            Some('%' | '@' | '`') => return Err("a text that begins so has to be in quotes"),
-            Some('?') if matches!(self.rest().get(1..2), None | Some(" ")) => return Err(NO_KEY),
-            _ => {}
-        }
-        let end = plain_end(self.rest(), in_flow).unwrap_or(self.rest().len());
-        let text = self.rest().get(..end).unwrap_or_default().trim_end().to_owned();
-        self.column += text.len();
-        Ok((text, true))
-    }
-
-    /// A text in quotes, which ends in the same line.
-    fn quoted(&mut self) -> Read<String> {
-        let rest = self.rest();
-        let quote = rest.chars().next().unwrap_or('"');
-        let mut text = String::new();
-        let mut letters = rest.char_indices().skip(1).peekable();
-        while let Some((at, letter)) = letters.next() {
-            if letter == quote {
-                if quote == '\'' && letters.next_if(|(_, next)| *next == '\'').is_some() {
-                    text.push('\'');
-                    continue;
-                }
-                self.column += at + 1;
-                return Ok(text);
-            }
-            if letter != '\\' || quote == '\'' {
-                text.push(letter);
-                continue;
-            }
-            let (_, escape) = letters.next().ok_or(OPEN)?;
-            let digits = match escape {
-                'x' => 2,
-                'u' => 4,
-                'U' => 8,
-                _ => 0,
-            };
-            if digits == 0 {
-                text.push(escaped(escape).ok_or("there is no such escape behind a backslash; write \\\\ for one")?);
-                continue;
-            }
-            let mut code = 0;
-            for _ in 0..digits {
-                let digit = letters.next().and_then(|(_, digit)| digit.to_digit(16));
-                code = code * 16 + digit.ok_or("hexadecimal digits are expected")?;
-            }
-            text.push(char::from_u32(code).ok_or("there is no such character")?);
-        }
-        Err(OPEN)
-    }
-
-    /// A text over several lines: `|` keeps their ends, `>` makes blanks of them.
-    fn block(&mut self, least: usize) -> Read<Json<'static>> {
-        let folded = self.rest().starts_with('>');
-        self.column += 1;
-        let mut keep_end = None;
-        while let Some(mark @ ('+' | '-')) = self.rest().chars().next() {
-            keep_end = Some(mark == '+');
-            self.column += 1;
-        }
-        if self.rest().starts_with(|c: char| c.is_ascii_digit()) {
-            return Err("indentation in numbers is not known; indent the first line of the text by blanks alone");
-        }
-        self.end_of_line()?;
-        let mut text = String::new();
-        let (mut indent, mut empty, mut began) = (None, 0, false);
-        while let Some(line) = self.lines.get(self.line) {
-            let blanks = line.len() - line.trim_start_matches(' ').len();
-            let rest = line.get(indent.unwrap_or(blanks)..).unwrap_or_default();
-            if line.trim_ascii().is_empty() && line.len() <= indent.unwrap_or(usize::MAX) {
-                empty += 1;
-            } else {
-                if blanks < indent.unwrap_or(least) {
-                    break;
-                }
-                indent.get_or_insert(blanks);
-                if folded && rest.starts_with([' ', '\t']) {
-                    return Err("indentation within a text after > is not known; write | in its place");
-                }
-                // One end of a line becomes a blank, each further one stays.
-                match (began, folded, empty) {
-                    (true, true, 0) => text.push(' '),
-                    (true, true, ends) => text.extend(std::iter::repeat_n('\n', ends)),
-                    (true, false, ends) => text.extend(std::iter::repeat_n('\n', ends + 1)),
-                    (false, _, ends) => text.extend(std::iter::repeat_n('\n', ends)),
-                }
-                text.push_str(rest);
-                (empty, began) = (0, true);
-            }
-            self.next_line();
-        }
-        match keep_end {
-            Some(false) => {}
-            Some(true) => text.extend(std::iter::repeat_n('\n', empty + usize::from(began))),
-            None if began => text.push('\n'),
-            None => {}
-        }
-        Ok(text_value(text))
-    }
-
     /// A list or map in brackets, over as many lines as it likes.
     fn flow(&mut self, depth: usize) -> Read<Json<'static>> {
         if depth > MAX_DEPTH {
@@ -430,66 +324,6 @@ impl Reader<'_> {
 /// Whether a dash of a list is here.
 fn is_item(rest: &str) -> bool {
     rest == "-" || rest.starts_with("- ")
-}
-
-/// Whether the colon behind a key is here.
-fn is_colon(rest: &str) -> bool {
-    rest == ":" || rest.starts_with(": ") || rest.starts_with(":\t")
-}
-
-/// What lists and maps in brackets are made of.
-fn is_bracket(letter: &str) -> bool {
-    matches!(letter, "," | "[" | "]" | "{" | "}")
-}
-
-/// Where a text without quotes ends: before `: `, a comment or, in brackets, what they are made of. None at the end of the line.
-fn plain_end(rest: &str, in_flow: bool) -> Option<usize> {
-    let mut before = ' ';
-    for (at, letter) in rest.char_indices() {
-        let after = rest.get(at..).unwrap_or_default();
-        let colon = is_colon(after) || (in_flow && letter == ':' && after.get(1..2).is_some_and(is_bracket));
-        let ends = colon
-            || (letter == '#' && matches!(before, ' ' | '\t'))
-            || (in_flow && after.get(..1).is_some_and(is_bracket));
-        if ends {
-            return Some(at);
-        }
-        before = letter;
-    }
-    None
-}
-
-fn escaped(letter: char) -> Option<char> {
-    Some(match letter {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        '0' => '\0',
-        'a' => '\u{7}',
-        'b' => '\u{8}',
-        'e' => '\u{1b}',
-        'f' => '\u{c}',
-        'v' => '\u{b}',
-        ' ' | '"' | '/' | '\\' => letter,
-        _ => return None,
-    })
-}
-
-fn text_value(text: String) -> Json<'static> {
-    Json::Text(Cow::Owned(text))
-}
-
-/// What a text without quotes is (YAML 1.2 core schema, numbers as JSON writes them).
-pub(crate) fn plain_value(text: &str) -> Json<'static> {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Json::Null,
-        "true" | "True" | "TRUE" => Json::Bool(true),
-        "false" | "False" | "FALSE" => Json::Bool(false),
-        _ => match Json::parse(text) {
-            Ok(Json::Number(_)) => Json::Number(Cow::Owned(text.into())),
-            _ => Json::Text(Cow::Owned(text.into())),
-        },
-    }
 }
 
 #[cfg(test)]
