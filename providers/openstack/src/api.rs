@@ -197,7 +197,7 @@ impl Call<'_> {
     /// # Errors
     /// That; `denied` also when the credentials are refused or the endpoint is not granted.
     #[inline(never)]
-    pub fn send(self) -> Result<Response, Failure> {
+    pub fn send(&self) -> Result<Response, Failure> {
         success(self.send_any()?)
     }
 
@@ -206,7 +206,7 @@ impl Call<'_> {
     /// # Errors
     /// As [`send`](Self::send), but never `not-found`.
     #[inline(never)]
-    pub fn send_optional(self) -> Result<Option<Response>, Failure> {
+    pub fn send_optional(&self) -> Result<Option<Response>, Failure> {
         let response = self.send_any()?;
         if response.status == 404 {
             Ok(None)
@@ -220,43 +220,60 @@ impl Call<'_> {
     /// # Errors
     /// That; when there is no token, no endpoint or no answer.
     #[inline(never)]
-    pub fn send_any(self) -> Result<Response, Failure> {
-        self.api.send(&self)
+    pub fn send_any(&self) -> Result<Response, Failure> {
+        self.api.send(self)
     }
 
     /// Sends it and reads the answer.
     ///
     /// # Errors
     /// As [`send`](Self::send); `unavailable` when the answer is cut or not what was expected.
-    pub fn read<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-        let response = self.clone().send()?;
-        self.parse(&response, read)
+    pub fn read<T>(&self, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
+        let mut value = None;
+        self.read_with(false, &mut |json| {
+            value = Some(read(json)?);
+            Ok(())
+        })?;
+        value.ok_or_else(unread)
     }
 
     /// Sends it and reads the answer; 404 is none.
     ///
     /// # Errors
     /// As [`read`](Self::read), but never `not-found`.
-    pub fn read_optional<T>(self, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<Option<T>, Failure> {
-        let response = self.clone().send_optional()?;
-        response.map(|response| self.parse(&response, read)).transpose()
+    pub fn read_optional<T>(&self, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<Option<T>, Failure> {
+        let mut value = None;
+        self.read_with(true, &mut |json| {
+            value = Some(read(json)?);
+            Ok(())
+        })?;
+        Ok(value)
     }
 
-    /// Reads an answer to this call. One that is cut in the middle says nothing about the cloud, so it is as good as none.
+    /// Reads an answer to this call.
     ///
     /// # Errors
     /// `unavailable`, with the place.
-    pub fn parse<T>(&self, response: &Response, read: impl FnOnce(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-        let mut read = Some(read);
+    pub fn parse<T>(&self, response: &Response, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
         let mut value = None;
         self.parse_with(response, &mut |json| {
-            value = read.take().map(|read| read(json)).transpose()?;
+            value = Some(read(json)?);
             Ok(())
         })?;
-        value.ok_or_else(|| Failure::other("the answer was not read"))
+        value.ok_or_else(unread)
     }
 
-    /// Apart from what is read of it, so that it is in the component once.
+    /// Apart from what is read, so that it is in the component once.
+    #[inline(never)]
+    fn read_with(&self, optional: bool, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
+        let response = self.send_any()?;
+        if optional && response.status == 404 {
+            return Ok(());
+        }
+        self.parse_with(&success(response)?, read)
+    }
+
+    /// An answer that is cut in the middle says nothing about the cloud, so it is as good as none.
     #[inline(never)]
     fn parse_with(&self, response: &Response, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
         let text = response.text();
@@ -266,6 +283,10 @@ impl Call<'_> {
             Failure::unavailable([&call, ": the answer cannot be read: ", &wrong].concat())
         })
     }
+}
+
+fn unread() -> Failure {
+    Failure::other("the answer was not read")
 }
 
 /// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. An exhausted

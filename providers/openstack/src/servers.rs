@@ -121,7 +121,7 @@ fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) ->
 pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
     let path = ["/servers/", &percent_encode(id)].concat();
     let call = api.get(Endpoint::Compute, &path);
-    let response = call.clone().send_any()?;
+    let response = call.send_any()?;
     if response.status == 404 {
         let said = Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some());
         return if said {
