@@ -14,7 +14,6 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::Token;
 use cloudwit_guest_sdk::xml::Element;
-use serde::{Deserialize, Serialize};
 
 use crate::api_error::AwsError;
 use crate::config::{Config, account_of};
@@ -24,8 +23,11 @@ use crate::endpoints::{Endpoint, Service};
 use crate::sender::Sender;
 use crate::signature::{HeldSecret, SigningKey};
 
-/// Credentials that AWS gave for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Credentials that AWS gave for a while, as they are kept: id of the key, the key, and the token that goes with every request.
+pub type Given = Vec<String>;
+
+/// The same in their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Temporary {
     /// Id of the key.
     pub access_key_id: String,
@@ -35,13 +37,24 @@ pub struct Temporary {
     pub session_token: HeldSecret,
 }
 
+impl Temporary {
+    fn of(given: &Given) -> Self {
+        let part = |index: usize| given.get(index).cloned().unwrap_or_default();
+        Self {
+            access_key_id: part(0),
+            secret_access_key: HeldSecret(part(1)),
+            session_token: HeldSecret(part(2)),
+        }
+    }
+}
+
 /// What a request is signed with.
 #[derive(Debug)]
 pub enum Credential {
     /// The operator's keys; the token of temporary ones.
     Static(Option<HeldSecret>),
-    /// From the state, where it can be forgotten.
-    Temporary(Token<Temporary>),
+    /// From the state, where the token can be forgotten.
+    Temporary(Temporary, Token<Given>),
 }
 
 impl Credential {
@@ -49,7 +62,7 @@ impl Credential {
     pub fn access_key_id(&self) -> String {
         match self {
             Self::Static(_) => Secret::new(ACCESS_KEY_ID).to_string(),
-            Self::Temporary(token) => token.value.access_key_id.clone(),
+            Self::Temporary(given, _) => given.access_key_id.clone(),
         }
     }
 
@@ -57,7 +70,7 @@ impl Credential {
     pub fn session_token(&self) -> Option<&str> {
         match self {
             Self::Static(token) => token.as_ref().map(|token| token.0.as_str()),
-            Self::Temporary(token) => Some(&token.value.session_token.0),
+            Self::Temporary(given, _) => Some(&given.session_token.0),
         }
     }
 
@@ -68,7 +81,7 @@ impl Credential {
     pub fn signing_key(&self, context: &Context) -> Result<SigningKey<'_>, Failure> {
         match self {
             Self::Static(_) => context.keys().open(SECRET_ACCESS_KEY).map(SigningKey::Host),
-            Self::Temporary(token) => Ok(SigningKey::Held(&token.value.secret_access_key)),
+            Self::Temporary(given, _) => Ok(SigningKey::Held(&given.secret_access_key)),
         }
     }
 }
@@ -110,15 +123,14 @@ impl Credentials {
         if self.role.is_empty() {
             return self.base(sender);
         }
-        let obtain = || self.take_role(sender);
-        Token::cached(&sender.context.state(), "role", obtain).map(Credential::Temporary)
+        kept(sender, "role", &|| self.take_role(sender))
     }
 
     /// Forgets credentials that AWS refused, so that the next ones are new. False when there are none but these.
     pub fn forget(&self, sender: &Sender, refused: &Credential) -> bool {
         match refused {
             Credential::Static(_) => false,
-            Credential::Temporary(token) => {
+            Credential::Temporary(_, token) => {
                 token.forget(&sender.context.state());
                 true
             }
@@ -126,7 +138,6 @@ impl Credentials {
     }
 
     fn base(&self, sender: &Sender) -> Result<Credential, Failure> {
-        let state = sender.context.state();
         match self.source {
             Source::Static if !self.session_token => Ok(Credential::Static(None)),
             Source::Static => {
@@ -135,18 +146,15 @@ impl Credentials {
                     .map_err(|_| Failure::invalid(["the secret ", SESSION_TOKEN, " is no text"].concat()))?;
                 Ok(Credential::Static(Some(HeldSecret(token.trim().into()))))
             }
-            Source::WebIdentity => {
-                Token::cached(&state, "web-identity", || self.exchange_token(sender)).map(Credential::Temporary)
-            }
-            Source::InstanceProfile => Token::cached(&state, "instance-profile", || {
+            Source::WebIdentity => kept(sender, "web-identity", &|| self.exchange_token(sender)),
+            Source::InstanceProfile => kept(sender, "instance-profile", &|| {
                 from_instance_profile(sender, &self.metadata)
-            })
-            .map(Credential::Temporary),
+            }),
         }
     }
 
     /// `AssumeRoleWithWebIdentity`: not signed, the token is what counts. It never enters the component.
-    fn exchange_token(&self, sender: &Sender) -> Result<(Temporary, u64), Failure> {
+    fn exchange_token(&self, sender: &Sender) -> Result<(Given, u64), Failure> {
         let form = sts_form("AssumeRoleWithWebIdentity")
             .field("RoleArn", &self.web_role)
             .field("RoleSessionName", &self.session_name)
@@ -155,7 +163,7 @@ impl Credentials {
     }
 
     /// `AssumeRole`, signed with what the source gives; once again when that was over.
-    fn take_role(&self, sender: &Sender) -> Result<(Temporary, u64), Failure> {
+    fn take_role(&self, sender: &Sender) -> Result<(Given, u64), Failure> {
         let form = sts_form("AssumeRole")
             .field("RoleArn", &self.role)
             .field("RoleSessionName", &self.session_name);
@@ -182,7 +190,7 @@ impl Credentials {
         form: &Form,
         headers: &[(&'static str, &str)],
         credential: Option<&Credential>,
-    ) -> Result<(Temporary, u64), Failure> {
+    ) -> Result<(Given, u64), Failure> {
         let answered = sender
             .send(&self.sts, form, headers, credential)
             .map_err(AwsError::from)
@@ -215,14 +223,20 @@ fn sts_form(action: &str) -> Form {
         .field("Version", Service::Sts.version())
 }
 
-fn read_credentials(given: &Element) -> Option<(Temporary, u64)> {
+fn read_credentials(given: &Element) -> Option<(Given, u64)> {
     let text = |name| given.text(name).filter(|text| !text.is_empty());
-    let temporary = Temporary {
-        access_key_id: text("AccessKeyId")?.into(),
-        secret_access_key: HeldSecret(text("SecretAccessKey")?.into()),
-        session_token: HeldSecret(text("SessionToken")?.into()),
-    };
-    Some((temporary, parse_rfc3339(text("Expiration")?)?))
+    let parts = [text("AccessKeyId")?, text("SecretAccessKey")?, text("SessionToken")?];
+    Some((parts.map(String::from).into(), parse_rfc3339(text("Expiration")?)?))
+}
+
+/// Temporary credentials of this name, from the state while they last.
+fn kept(
+    sender: &Sender,
+    name: &str,
+    obtain: &dyn Fn() -> Result<(Given, u64), Failure>,
+) -> Result<Credential, Failure> {
+    let token = Token::cached(&sender.context.state(), name, obtain)?;
+    Ok(Credential::Temporary(Temporary::of(&token.value), token))
 }
 
 #[cfg(test)]

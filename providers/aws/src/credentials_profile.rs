@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
-use serde::Deserialize;
 
-use crate::credentials::Temporary;
+use crate::credentials::Given;
 use crate::sender::Sender;
-use crate::signature::HeldSecret;
 
 /// How long to wait: the service is on the machine itself. It does not answer at all when the answer may travel one hop only and
 /// Cloudwit runs in a Pod with a network of its own.
@@ -21,23 +20,11 @@ const SESSION: &str = "21600";
 
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-#[derive(Default)]
-struct Answer {
-    code: String,
-    message: String,
-    access_key_id: String,
-    secret_access_key: String,
-    token: String,
-    expiration: String,
-}
-
 /// The credentials of the instance's role, and when they end.
 ///
 /// # Errors
 /// `not-found` when the instance has no role, `denied` when the metadata service gives nothing, `unavailable` when it does not answer.
-pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Temporary, u64), Failure> {
+pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, u64), Failure> {
     let http = sender.context.http().base(metadata).timeout(PATIENCE);
     let session = http
         .put("/latest/api/token")
@@ -58,34 +45,34 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Tempora
         ));
     };
     let response = http.get(&[ROLES, role].concat()).send()?;
-    let answer: Answer = response.json()?;
-    if !matches!(answer.code.as_str(), "" | "Success") {
+    let text = response.text();
+    // Without the mistake: it may quote a key.
+    let answer = Json::parse(&text).map_err(|_| not_whole(role))?;
+    let field = |name| answer.get(name).and_then(Json::as_text).unwrap_or_default();
+    if !matches!(field("Code"), "" | "Success") {
         let text = [
             "the metadata service gives no credentials for the role ",
             role,
             ": ",
-            &answer.code,
+            field("Code"),
             " ",
-            &answer.message,
         ];
-        return Err(Failure::denied(text.concat().trim_end()));
+        return Err(Failure::denied([&text.concat(), field("Message")].concat().trim_end()));
     }
-    let whole = [&answer.access_key_id, &answer.secret_access_key, &answer.token];
-    let expires = parse_rfc3339(&answer.expiration).filter(|_| whole.iter().all(|part| !part.is_empty()));
-    let Some(expires) = expires else {
-        return Err(Failure::other(
-            [
-                "the metadata service's credentials for the role ",
-                role,
-                " are not whole",
-            ]
-            .concat(),
-        ));
-    };
-    let temporary = Temporary {
-        access_key_id: answer.access_key_id,
-        secret_access_key: HeldSecret(answer.secret_access_key),
-        session_token: HeldSecret(answer.token),
-    };
-    Ok((temporary, expires))
+    let given = [field("AccessKeyId"), field("SecretAccessKey"), field("Token")];
+    match parse_rfc3339(field("Expiration")) {
+        Some(expires) if given.iter().all(|part| !part.is_empty()) => Ok((given.map(String::from).into(), expires)),
+        _ => Err(not_whole(role)),
+    }
+}
+
+fn not_whole(role: &str) -> Failure {
+    Failure::Other(
+        [
+            "the metadata service's credentials for the role ",
+            role,
+            " are not whole",
+        ]
+        .concat(),
+    )
 }

@@ -30,7 +30,7 @@ pub enum SigningKey<'a> {
 }
 
 /// A secret text that does not show itself.
-#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HeldSecret(pub String);
 
 impl std::fmt::Debug for HeldSecret {
