@@ -9,6 +9,7 @@ use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
 use crate::classic_balancer::{Attributes, Seen, Wanted, health_check, listeners};
 use crate::classic_plan::{create, instances, just_created, update, update_tls_policy};
+use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, check_scheme};
 use crate::security_groups::{CLASSIC_PREFIX, Group};
 use crate::security_groups_own::OwnGroup;
@@ -47,18 +48,18 @@ impl Aws {
         wanted.groups = self.classic_groups(service, settings, &wanted, &mut groups)?;
         let seen = match seen {
             Some(mut seen) => {
-                let answer = self
-                    .api
-                    .elb("DescribeLoadBalancerAttributes")
-                    .field("LoadBalancerName", &wanted.name)
-                    .send()?;
+                let answer = self.ask(
+                    Api::Elb,
+                    "DescribeLoadBalancerAttributes",
+                    &[("LoadBalancerName", &wanted.name)],
+                )?;
                 seen.attributes = Attributes::read(&answer);
                 seen
             }
             None => {
-                let step = create(&wanted);
-                let answer = self.api.call(step.service, step.action).form(&step.form).send()?;
-                just_created(&wanted, answer.text("DNSName").unwrap_or_default().into())
+                let answer = self.attempt(&create(&wanted))?;
+                let name = answer.as_ref().and_then(|answer| answer.text("DNSName"));
+                just_created(&wanted, name.unwrap_or_default().into())
             }
         };
         self.run_all(&update(&wanted, &seen))?;
@@ -193,7 +194,7 @@ impl Aws {
         }
         let (register, deregister) = instances(&wanted.name, &machines.ids, &seen.instances);
         if let Some(step) = register
-            && let Err(error) = self.api.call(step.service, step.action).form(&step.form).send()
+            && let Err(error) = self.attempt(&step)
         {
             if error.is(NO_INSTANCE) {
                 self.forget_instances();

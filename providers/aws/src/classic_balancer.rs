@@ -201,14 +201,8 @@ impl Attributes {
 pub fn read(answer: &Element) -> Option<Seen> {
     let one = answer.at(&["LoadBalancerDescriptions", "member"])?;
     let members = |name: &str| one.child(name).map(texts).unwrap_or_default();
-    let listeners = one
-        .child("ListenerDescriptions")
-        .into_iter()
-        .flat_map(|all| all.children("member"));
-    let backends = one
-        .child("BackendServerDescriptions")
-        .into_iter()
-        .flat_map(|all| all.children("member"));
+    let listeners = one.all(&["ListenerDescriptions", "member"]);
+    let backends = one.all(&["BackendServerDescriptions", "member"]);
     Some(Seen {
         dns_name: one.text("DNSName").unwrap_or_default().into(),
         internal: one.text("Scheme") == Some("internal"),

@@ -19,6 +19,7 @@ pub mod annotations;
 pub mod annotations_settings;
 pub mod api;
 pub mod api_error;
+pub mod asking;
 #[cfg(test)]
 mod balancer_stage;
 pub mod classic_apply;

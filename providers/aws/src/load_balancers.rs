@@ -15,12 +15,17 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::Aws;
 use crate::annotations::{ANNOTATIONS, Kind};
 use crate::annotations_settings::Settings;
+use crate::asking::unless;
 use crate::config::Config;
+use crate::endpoints::Service as Api;
 use crate::tags::ClusterTag;
 use crate::{classic_balancer, network_balancer};
 
 /// Tag with `<namespace>/<name>` of the Service (`clouds/aws.md`).
 pub const SERVICE_TAG: &str = "kubernetes.io/service-name";
+
+/// Names a classic load balancer in requests that take several.
+const CLASSIC_NAME: &str = "LoadBalancerNames.member.1";
 
 /// kube-proxy's health check (kubernetes/cloud-provider-aws, `defaultKubeProxyHealthCheckPort` and `…Path`).
 const KUBE_PROXY_HEALTH: (u16, &str) = (10256, "/healthz");
@@ -91,7 +96,11 @@ impl LoadBalancers for Aws {
             _ => self.find_any(&name, Kind::Classic, Kind::Network)?,
         };
         match found {
-            None => return Err(Failure::not_found(["Service ", &service.name, " has no load balancer ", &name].concat())),
+            None => {
+                return Err(Failure::not_found(
+                    ["Service ", &service.name, " has no load balancer ", &name].concat(),
+                ));
+            }
             Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name)),
             Some(Found::Classic(seen)) => self.update_classic_targets(service, targets, &seen)?,
             Some(Found::Network(seen, _)) => self.update_network_targets(service, targets, &seen)?,
@@ -120,48 +129,36 @@ impl Aws {
 
     /// The load balancer of this name and kind with its tags, whoever's it is.
     pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, Failure> {
-        match kind {
-            Kind::Classic => {
-                let call = self.api.elb("DescribeLoadBalancers").list("LoadBalancerNames", [name]);
-                let answer = call.send_unless(&["LoadBalancerNotFound"])?;
-                let Some(mut seen) = answer.as_ref().and_then(classic_balancer::read) else {
-                    return Ok(None);
-                };
-                let tags = self
-                    .api
-                    .elb("DescribeTags")
-                    .list("LoadBalancerNames", [name])
-                    .send_unless(&["LoadBalancerNotFound"])?;
-                let Some(tags) = tags else { return Ok(None) };
-                seen.tags = network_balancer::read_tags(&tags)
-                    .pop()
-                    .map(|(_, tags)| tags)
-                    .unwrap_or_default();
-                Ok(Some(Found::Classic(Box::new(seen))))
-            }
-            _ => {
-                let call = self.api.elb_v2("DescribeLoadBalancers").list("Names", [name]);
-                let answer = call.send_unless(&["LoadBalancerNotFound"])?;
-                let Some(seen) = answer.as_ref().and_then(network_balancer::read) else {
-                    return Ok(None);
-                };
-                let tags = self
-                    .network_tags([&seen.arn])?
-                    .pop()
-                    .map(|(_, tags)| tags)
-                    .unwrap_or_default();
-                Ok(Some(Found::Network(Box::new(seen), tags)))
-            }
+        let (api, key) = match kind {
+            Kind::Classic => (Api::Elb, CLASSIC_NAME),
+            _ => (Api::ElbV2, "Names.member.1"),
+        };
+        let answer = self.ask(api, "DescribeLoadBalancers", &[(key, name)]);
+        let Some(answer) = unless(answer, "LoadBalancerNotFound")? else {
+            return Ok(None);
+        };
+        if kind != Kind::Classic {
+            let Some(seen) = network_balancer::read(&answer) else {
+                return Ok(None);
+            };
+            let tags = self.network_tags(&seen.arn)?;
+            return Ok(Some(Found::Network(Box::new(seen), tags)));
         }
+        let Some(mut seen) = classic_balancer::read(&answer) else {
+            return Ok(None);
+        };
+        let tags = self.ask(api, "DescribeTags", &[(key, name)]);
+        let Some(tags) = unless(tags, "LoadBalancerNotFound")? else {
+            return Ok(None);
+        };
+        seen.tags = network_balancer::read_tags(&tags);
+        Ok(Some(Found::Classic(Box::new(seen))))
     }
 
-    /// The tags of these load balancers, target groups and listeners, by their ids.
-    pub(crate) fn network_tags<T: AsRef<str>>(
-        &self,
-        arns: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<(String, Vec<Pair>)>, Failure> {
-        let call = self.api.elb_v2("DescribeTags").list("ResourceArns", arns);
-        Ok(network_balancer::read_tags(&call.send()?))
+    /// The tags of a network load balancer, target group or listener.
+    pub(crate) fn network_tags(&self, arn: &str) -> Result<Vec<Pair>, Failure> {
+        let answer = self.ask(Api::ElbV2, "DescribeTags", &[("ResourceArns.member.1", arn)])?;
+        Ok(network_balancer::read_tags(&answer))
     }
 
     /// Finds the Service's load balancer of this kind, and refuses one that is not ours. When there is none, none of the other kind

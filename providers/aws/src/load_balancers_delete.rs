@@ -10,16 +10,18 @@ use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 
+use cloudwit_guest_sdk::xml::Element;
+
 use crate::Aws;
 use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
-use crate::classic_balancer::texts;
+use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, SERVICE_TAG};
 use crate::network_apply::RULES_LOCK;
 use crate::security_groups::{CLASSIC_PREFIX, Group};
 use crate::security_groups_plan::{NodeTraffic, node_rules_classic, node_rules_network};
 use crate::tags::{CLUSTER_PREFIX, tag};
-use crate::target_groups::{self, GroupSeen, prefix, security_group_name};
+use crate::target_groups::{self, prefix, security_group_name};
 use crate::{classic_plan, network_plan};
 
 /// When to look again while the cloud holds on to something.
@@ -27,9 +29,6 @@ const RELEASE_POLL: Duration = Duration::from_secs(5);
 
 /// How long a call waits for another one that changes the rules of the same Nodes.
 const RULES_WAIT: Duration = Duration::from_secs(20);
-
-/// Most things whose tags are shown at once (`DescribeTags`).
-const TAGS: usize = 20;
 
 impl Aws {
     /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say, none when nobody can tell.
@@ -58,19 +57,14 @@ impl Aws {
             [CLASSIC_PREFIX, &name].concat(),
             security_group_name(self.context.keys(), &self.context.cluster().name, service),
         ];
-        let mut own = self.security_groups("group-name", &names, Some(&vpc))?;
+        let mut own = self.security_groups("group-name", &[&names[0], &names[1]], Some(&vpc))?;
         own.retain(|group| self.is_own_group(group, service));
         for group in &own {
             self.distrust(&group.id)?;
         }
         let [classic, network] = found;
         if let Some(Found::Classic(seen)) = classic {
-            self.distrust_unused(
-                &name,
-                seen.groups
-                    .iter()
-                    .filter(|id| !own.iter().any(|group| group.id == **id)),
-            )?;
+            self.distrust_unused(&name, &seen.groups, &own)?;
             self.run(&classic_plan::delete(&name))?;
         }
         match network {
@@ -120,7 +114,7 @@ impl Aws {
             shared_health_port: self.config.shared_health_check().map(|(port, _)| port),
         };
         let plan = || -> Result<Vec<_>, Failure> {
-            let mut groups = self.security_groups("tag-key", &[self.cluster.key()], Some(vpc))?;
+            let mut groups = self.security_groups("tag-key", &[&self.cluster.key()], Some(vpc))?;
             let known: Vec<&String> = groups.iter().map(|group| &group.id).collect();
             let further: Vec<String> = machines
                 .groups
@@ -145,35 +139,25 @@ impl Aws {
     fn delete_target_groups(&self, service: &Service, name: &str, attached: &[String]) -> Result<(), Failure> {
         let prefix = prefix(service);
         let of = [&service.namespace, "/", &service.name].concat();
-        let all = self.api.elb_v2("DescribeTargetGroups").field("PageSize", 400);
-        let all = all.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?;
-        let named = all
-            .into_iter()
-            .flatten()
-            .filter(|group| group.name.starts_with(&prefix));
-        // One that also serves somebody else's load balancer stays: the cloud would not let it go.
-        let only_ours = |group: &GroupSeen| group.balancers.iter().all(|balancer| balancer.contains(name));
-        let ours = named.filter(only_ours);
-        let arns: Vec<String> = ours.map(|group| group.arn).collect();
+        let page = [("PageSize", "400")];
+        let all = self.ask_all(Api::ElbV2, "DescribeTargetGroups", &page, &["TargetGroups"])?;
         let mut held = false;
-        for part in arns.chunks(TAGS) {
-            for (arn, tags) in self.network_tags(part)? {
-                let made_for_it = self.cluster.may_delete(&tags) && tag(&tags, SERVICE_TAG) == Some(&of);
-                // Old versions of upstream gave their target groups no tags.
-                let untagged = attached.contains(&arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
-                if !made_for_it && !untagged {
-                    continue;
-                }
-                let step = target_groups::delete(&arn);
-                match self
-                    .api
-                    .call(step.service, step.action)
-                    .form(&step.form)
-                    .send_unless(step.done_by)
-                {
-                    Err(error) if error.is(&["ResourceInUse"]) => held = true,
-                    result => drop(result?),
-                }
+        for group in all.iter().filter_map(target_groups::read) {
+            // One that also serves somebody else's load balancer stays: the cloud would not let it go.
+            let only_ours = group.balancers.iter().all(|balancer| balancer.contains(name));
+            if !group.name.starts_with(&prefix) || !only_ours {
+                continue;
+            }
+            let tags = self.network_tags(&group.arn)?;
+            let made_for_it = self.cluster.may_delete(&tags) && tag(&tags, SERVICE_TAG) == Some(&of);
+            // Old versions of upstream gave their target groups no tags.
+            let untagged = attached.contains(&group.arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
+            if !made_for_it && !untagged {
+                continue;
+            }
+            match self.attempt(&target_groups::delete(&group.arn)) {
+                Err(error) if error.is(&["ResourceInUse"]) => held = true,
+                result => drop(result?),
             }
         }
         match held {
@@ -187,25 +171,25 @@ impl Aws {
     }
 
     /// Groups that are not this load balancer's own lose the Nodes' trust when no other classic load balancer is in them.
-    fn distrust_unused<'a>(&self, name: &str, groups: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
-        let groups: Vec<&String> = groups.collect();
-        if groups.is_empty() || self.config.global.disable_security_group_ingress {
+    fn distrust_unused(&self, name: &str, groups: &[String], own: &[Group]) -> Result<(), Failure> {
+        let foreign = |id: &&String| !own.iter().any(|group| group.id == **id);
+        if self.config.global.disable_security_group_ingress || !groups.iter().any(|id| foreign(&id)) {
             return Ok(());
         }
-        let others = self.api.elb("DescribeLoadBalancers").field("PageSize", 400);
-        let others = others.pages(&["LoadBalancerDescriptions"], |item| {
-            let groups = item.child("SecurityGroups").map(texts).unwrap_or_default();
-            Ok(if item.text("LoadBalancerName") == Some(name) {
-                Vec::new()
-            } else {
-                groups
-            })
-        })?;
-        let used: Vec<String> = others.into_iter().flatten().collect();
-        for group in groups.into_iter().filter(|group| !used.contains(group)) {
-            let mut trusting = self.security_groups("ip-permission.group-id", &[group], None)?;
+        let page = [("PageSize", "400")];
+        let mut others = self.ask_all(Api::Elb, "DescribeLoadBalancers", &page, &["LoadBalancerDescriptions"])?;
+        others.retain(|one| one.text("LoadBalancerName") != Some(name));
+        for id in groups.iter().filter(foreign) {
+            let used = |one: &Element| {
+                one.all(&["SecurityGroups", "member"])
+                    .any(|group| group.own_text() == id)
+            };
+            if others.iter().any(used) {
+                continue;
+            }
+            let mut trusting = self.security_groups("ip-permission.group-id", &[id], None)?;
             trusting.retain(|one| self.cluster.marks(&one.tags));
-            self.run_all(&node_rules_classic(&trusting, &[], group))?;
+            self.run_all(&node_rules_classic(&trusting, &[], id))?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use cloudwit_guest_sdk::sort;
 use crate::Aws;
 use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
+use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, check_scheme};
 use crate::network_balancer::{Seen, Wanted, read, read_attributes};
 use crate::network_plan::{create, listeners, update};
@@ -55,11 +56,11 @@ impl Aws {
                 true,
             ),
         };
-        let attributes = self
-            .api
-            .elb_v2("DescribeLoadBalancerAttributes")
-            .field("LoadBalancerArn", &seen.arn)
-            .send()?;
+        let attributes = self.ask(
+            Api::ElbV2,
+            "DescribeLoadBalancerAttributes",
+            &[("LoadBalancerArn", &seen.arn)],
+        )?;
         self.run_all(&update(
             &wanted,
             &seen,
@@ -173,8 +174,11 @@ impl Aws {
             &settings.private_addresses,
             groups.unwrap_or_default(),
         );
-        let answer = self.api.call(step.service, step.action).form(&step.form).send()?;
-        read(&answer).ok_or_else(|| Failure::unavailable("CreateLoadBalancer: the answer shows no load balancer"))
+        let answer = self.attempt(&step)?;
+        answer
+            .as_ref()
+            .and_then(read)
+            .ok_or_else(|| Failure::unavailable("CreateLoadBalancer: the answer shows no load balancer"))
     }
 
     /// The security groups it should have; none where nothing is said: groups are not managed, or it was made without and can get none.

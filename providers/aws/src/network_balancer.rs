@@ -126,10 +126,7 @@ impl Seen {
 pub fn read(answer: &Element) -> Option<Seen> {
     let one = answer.at(&["LoadBalancers", "member"])?;
     let text = |name: &str| one.text(name).unwrap_or_default().to_owned();
-    let zones = one
-        .child("AvailabilityZones")
-        .into_iter()
-        .flat_map(|all| all.children("member"));
+    let zones = one.all(&["AvailabilityZones", "member"]);
     Some(Seen {
         arn: one.text("LoadBalancerArn")?.into(),
         dns_name: text("DNSName"),
@@ -184,28 +181,16 @@ pub fn read_listener(item: &Element) -> Option<Listener> {
 
 /// Reads the pairs of `DescribeLoadBalancerAttributes` and `DescribeTargetGroupAttributes`.
 pub fn read_attributes(answer: &Element) -> Vec<Pair> {
-    let list = answer.child("Attributes");
-    list.into_iter()
-        .flat_map(|list| list.children("member"))
-        .map(read_pair)
-        .collect()
+    pairs(answer, &["Attributes", "member"])
 }
 
-/// Reads `DescribeTags` of either version of Elastic Load Balancing: the tags of each thing, by its name or id.
-pub fn read_tags(answer: &Element) -> Vec<(String, Vec<Pair>)> {
-    let list = answer.child("TagDescriptions");
-    let one = |item: &Element| {
-        let id = item
-            .text("ResourceArn")
-            .or(item.text("LoadBalancerName"))
-            .unwrap_or_default();
-        let tags = item.child("Tags").into_iter().flat_map(|tags| tags.children("member"));
-        (id.to_owned(), tags.map(read_pair).collect())
-    };
-    list.into_iter()
-        .flat_map(|list| list.children("member"))
-        .map(one)
-        .collect()
+/// Reads `DescribeTags` of either version of Elastic Load Balancing, about one thing.
+pub fn read_tags(answer: &Element) -> Vec<Pair> {
+    pairs(answer, &["TagDescriptions", "member", "Tags", "member"])
+}
+
+fn pairs(answer: &Element, path: &[&str]) -> Vec<Pair> {
+    answer.all(path).map(read_pair).collect()
 }
 
 fn read_pair(item: &Element) -> Pair {

@@ -6,6 +6,8 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
+use crate::asking::members;
+use crate::endpoints::Service as Api;
 use crate::network_balancer::{Listener, Wanted, read_attributes, read_listener};
 use crate::network_plan::target_attributes;
 use crate::target_groups::{self, GroupSeen, GroupWanted};
@@ -23,9 +25,13 @@ struct Ready {
 impl Aws {
     /// The load balancer's listeners.
     pub(crate) fn listeners_of(&self, balancer: &str) -> Result<Vec<Listener>, Failure> {
-        let call = self.api.elb_v2("DescribeListeners").field("LoadBalancerArn", balancer);
-        let listeners = call.pages(&["Listeners"], |item| Ok(read_listener(item)))?;
-        Ok(listeners.into_iter().flatten().collect())
+        let items = self.ask_all(
+            Api::ElbV2,
+            "DescribeListeners",
+            &[("LoadBalancerArn", balancer)],
+            &["Listeners"],
+        )?;
+        Ok(items.iter().filter_map(read_listener).collect())
     }
 
     /// The target groups that these listeners lead to.
@@ -39,12 +45,10 @@ impl Aws {
         arns.dedup();
         let mut groups = Vec::new();
         for part in arns.chunks(ARNS) {
-            let call = self.api.elb_v2("DescribeTargetGroups").list("TargetGroupArns", part);
-            groups.extend(
-                call.pages(&["TargetGroups"], |item| Ok(target_groups::read(item)))?
-                    .into_iter()
-                    .flatten(),
-            );
+            let numbered = members("TargetGroupArns", part);
+            let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, arn)| (name.as_str(), *arn)).collect();
+            let items = self.ask_all(Api::ElbV2, "DescribeTargetGroups", &fields, &["TargetGroups"])?;
+            groups.extend(items.iter().filter_map(target_groups::read));
         }
         Ok(groups)
     }
@@ -78,11 +82,8 @@ impl Aws {
             }
             self.bring_targets(&ready.group, machines, ready.fresh)?;
             if !wanted.target_attributes.is_empty() {
-                let call = self
-                    .api
-                    .elb_v2("DescribeTargetGroupAttributes")
-                    .field("TargetGroupArn", &ready.group.arn);
-                let attributes = read_attributes(&call.send()?);
+                let of = [("TargetGroupArn", ready.group.arn.as_str())];
+                let attributes = read_attributes(&self.ask(Api::ElbV2, "DescribeTargetGroupAttributes", &of)?);
                 self.run_all(target_attributes(&ready.group.arn, &wanted.target_attributes, &attributes).as_slice())?;
             }
             arns.push(ready.group.arn);
@@ -93,28 +94,16 @@ impl Aws {
     /// Makes a target group, or takes the one that was made before a crash.
     fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, Failure> {
         let step = target_groups::create(wanted, vpc, tags);
-        let made = self
-            .api
-            .call(step.service, step.action)
-            .form(&step.form)
-            .send_unless(&["DuplicateTargetGroupName"])?;
+        let made = self.attempt(&step)?;
         let fresh = made.is_some();
         let answer = match made {
             Some(answer) => answer,
-            None => self
-                .api
-                .elb_v2("DescribeTargetGroups")
-                .list("Names", [&wanted.name])
-                .send()?,
+            None => self.ask(Api::ElbV2, "DescribeTargetGroups", &[("Names.member.1", &wanted.name)])?,
         };
         let group = answer.at(&["TargetGroups", "member"]).and_then(target_groups::read);
         let group = group.ok_or_else(|| Failure::unavailable(["AWS shows no target group ", &wanted.name].concat()))?;
         if !fresh {
-            let tags = self
-                .network_tags([&group.arn])?
-                .pop()
-                .map(|(_, tags)| tags)
-                .unwrap_or_default();
+            let tags = self.network_tags(&group.arn)?;
             if !self.cluster.marks(&tags) || !group.can_be(wanted) {
                 return Err(Failure::invalid(
                     [
@@ -138,12 +127,7 @@ impl Aws {
             self.targets_of(&group.arn)?
         };
         for step in target_groups::targets(&group.arn, group.port, &machines.ids, &seen) {
-            if let Err(error) = self
-                .api
-                .call(step.service, step.action)
-                .form(&step.form)
-                .send_unless(step.done_by)
-            {
+            if let Err(error) = self.attempt(&step) {
                 if error.is(&["InvalidTarget"]) {
                     self.forget_instances();
                     return Err(Failure::conflict(error.message));
@@ -156,27 +140,22 @@ impl Aws {
 
     /// Instance and port of each target of a group.
     pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, Failure> {
-        let answer = self
-            .api
-            .elb_v2("DescribeTargetHealth")
-            .field("TargetGroupArn", group)
-            .send()?;
+        let answer = self.ask(Api::ElbV2, "DescribeTargetHealth", &[("TargetGroupArn", group)])?;
         Ok(target_groups::read_targets(&answer))
     }
 
     /// Deletes those target groups of ours that no listener leads to any more. One that cannot go yet goes with the load balancer.
     pub(crate) fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), Failure> {
-        let left: Vec<&GroupSeen> = attached.iter().filter(|group| !needed.contains(&group.arn)).collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        for (arn, tags) in self.network_tags(left.iter().map(|group| &group.arn))? {
-            if self.cluster.may_delete(&tags) {
-                let step = target_groups::delete(&arn);
-                self.api
-                    .call(step.service, step.action)
-                    .form(&step.form)
-                    .send_unless(&["TargetGroupNotFound", "ResourceInUse"])?;
+        for group in attached.iter().filter(|group| !needed.contains(&group.arn)) {
+            if self.cluster.may_delete(&self.network_tags(&group.arn)?) {
+                let deleted = self.attempt(&target_groups::delete(&group.arn));
+                deleted.map(drop).or_else(|error| {
+                    if error.is(&["ResourceInUse"]) {
+                        Ok(())
+                    } else {
+                        Err(error)
+                    }
+                })?;
             }
         }
         Ok(())

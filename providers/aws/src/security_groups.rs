@@ -123,10 +123,7 @@ pub fn read_group(item: &Element) -> Group {
         id: item.text("groupId").unwrap_or_default().into(),
         name: item.text("groupName").unwrap_or_default().into(),
         tags: ec2_tags(item),
-        rules: item
-            .child("ipPermissions")
-            .map(|permissions| permissions.children("item").flat_map(read_rules).collect())
-            .unwrap_or_default(),
+        rules: item.all(&["ipPermissions", "item"]).flat_map(read_rules).collect(),
     }
 }
 
@@ -143,7 +140,7 @@ fn read_rules(permission: &Element) -> Vec<Rule> {
         ("prefixListIds", "prefixListId", Source::PrefixList),
     ];
     for (set, key, source) in sources {
-        for item in permission.child(set).into_iter().flat_map(|set| set.children("item")) {
+        for item in permission.all(&[set, "item"]) {
             if let Some(value) = item.text(key) {
                 rules.push(Rule {
                     protocol: protocol.into(),

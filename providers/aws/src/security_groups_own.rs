@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
+use crate::endpoints::Service as Api;
 use crate::security_groups::{Group, Rule, create, read_group, tag_fields};
 use crate::security_groups_plan::exact;
 use crate::steps::{Step, missing_tags};
@@ -12,9 +13,6 @@ use crate::tags::CLUSTER_PREFIX;
 
 /// When to look again while the cloud holds on to something.
 const RELEASE_POLL: Duration = Duration::from_secs(5);
-
-/// Most values of a filter.
-const VALUES: usize = 200;
 
 /// What a load balancer's own group should be.
 pub struct OwnGroup<'a> {
@@ -30,26 +28,20 @@ pub struct OwnGroup<'a> {
 
 impl Aws {
     /// The groups with these ids; those that do not exist are left out.
-    pub(crate) fn security_groups_by_id<T: AsRef<str>>(&self, ids: &[T]) -> Result<Vec<Group>, Failure> {
-        let mut groups = Vec::new();
-        for part in ids.chunks(VALUES) {
-            groups.extend(self.security_groups("group-id", part, None)?);
-        }
-        Ok(groups)
+    pub(crate) fn security_groups_by_id(&self, ids: &[String]) -> Result<Vec<Group>, Failure> {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.security_groups("group-id", &ids, None)
     }
 
     /// The groups that fit a filter, in this VPC if one is named.
-    pub(crate) fn security_groups<T: AsRef<str>>(
+    pub(crate) fn security_groups(
         &self,
         filter: &str,
-        values: &[T],
+        values: &[&str],
         vpc: Option<&str>,
     ) -> Result<Vec<Group>, Failure> {
-        let mut call = self.api.ec2("DescribeSecurityGroups").filter(filter, values);
-        if let Some(vpc) = vpc {
-            call = call.filter("vpc-id", [vpc]);
-        }
-        Ok(call.pages(&["securityGroupInfo"], |item| Ok(read_group(item)))?)
+        let items = self.ask_filtered("DescribeSecurityGroups", filter, values, vpc, "securityGroupInfo")?;
+        Ok(items.iter().map(read_group).collect())
     }
 
     /// The load balancer's own group as it should be. `seen` are groups that were looked up already; it is mostly among them.
@@ -83,11 +75,8 @@ impl Aws {
             return Ok(group);
         }
         let form = create(&vpc, wanted.name, wanted.description, wanted.tags);
-        let made = self
-            .api
-            .ec2("CreateSecurityGroup")
-            .form(&form)
-            .send_unless(&["InvalidGroup.Duplicate"])?;
+        let step = Step::ec2("CreateSecurityGroup", form).done_by(&["InvalidGroup.Duplicate"]);
+        let made = self.attempt(&step)?;
         match made {
             Some(answer) => Ok(Group {
                 id: answer.text("groupId").unwrap_or_default().into(),
@@ -130,8 +119,7 @@ impl Aws {
     pub(crate) fn delete_groups(&self, groups: &[Group]) -> Result<(), Failure> {
         let mut held = Vec::new();
         for group in groups {
-            let call = self.api.ec2("DeleteSecurityGroup").field("GroupId", &group.id);
-            match call.send() {
+            match self.ask(Api::Ec2, "DeleteSecurityGroup", &[("GroupId", &group.id)]) {
                 Err(error) if error.is(&["DependencyViolation", "InvalidGroup.InUse", "ResourceInUse"]) => {
                     held.push(group.id.as_str())
                 }
@@ -152,16 +140,5 @@ impl Aws {
                 .concat(),
             )),
         }
-    }
-
-    /// Sends one request of a plan.
-    pub(crate) fn run(&self, step: &Step) -> Result<(), Failure> {
-        let call = self.api.call(step.service, step.action).form(&step.form);
-        call.send_unless(step.done_by).map(drop).map_err(Into::into)
-    }
-
-    /// Sends the requests of a plan, in order; the first failure ends it.
-    pub(crate) fn run_all(&self, steps: &[Step]) -> Result<(), Failure> {
-        steps.iter().try_for_each(|step| self.run(step))
     }
 }

@@ -10,6 +10,7 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::annotations_settings::Settings;
+use crate::endpoints::Service as Api;
 use crate::subnets_plan::{Subnet, Traits, discover, named};
 use crate::tags::{CLUSTER_PREFIX, ec2_tags, tag};
 
@@ -78,29 +79,25 @@ impl Aws {
 
     fn ask_subnets(&self) -> Result<Vec<Row>, Failure> {
         let vpc = self.vpc_id()?;
-        let tables = self
-            .api
-            .ec2("DescribeRouteTables")
-            .filter("vpc-id", [&vpc])
-            .pages(&["routeTableSet"], |item| Ok(read_table(item)))?;
-        let zones = self
-            .api
-            .ec2("DescribeAvailabilityZones")
-            .pages(&["availabilityZoneInfo"], |item| {
-                // Older answers have no type: then there were no other zones.
-                let whole = item.text("zoneType").is_none_or(|kind| kind == "availability-zone");
-                Ok(item.text("zoneName").filter(|_| whole).unwrap_or_default().to_owned())
-            })?;
-        let read = |item: &Element| Ok(self.read_subnet(item, &tables, &zones));
-        let rows = self
-            .api
-            .ec2("DescribeSubnets")
-            .filter("vpc-id", [&vpc])
-            .pages(&["subnetSet"], read)?;
-        Ok(rows)
+        let of_vpc = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", vpc.as_str())];
+        let tables = self.ask_all(Api::Ec2, "DescribeRouteTables", &of_vpc, &["routeTableSet"])?;
+        let tables: Vec<RouteTable> = tables.iter().map(read_table).collect();
+        let zones = self.ask_all(Api::Ec2, "DescribeAvailabilityZones", &[], &["availabilityZoneInfo"])?;
+        // Older answers have no type: then there were no other zones.
+        let whole = |zone: &&Element| zone.text("zoneType").is_none_or(|kind| kind == "availability-zone");
+        let zones: Vec<&str> = zones
+            .iter()
+            .filter(whole)
+            .filter_map(|zone| zone.text("zoneName"))
+            .collect();
+        let subnets = self.ask_all(Api::Ec2, "DescribeSubnets", &of_vpc, &["subnetSet"])?;
+        Ok(subnets
+            .iter()
+            .map(|item| self.read_subnet(item, &tables, &zones))
+            .collect())
     }
 
-    fn read_subnet(&self, item: &Element, tables: &[RouteTable], zones: &[String]) -> Row {
+    fn read_subnet(&self, item: &Element, tables: &[RouteTable], zones: &[&str]) -> Row {
         let text = |name: &str| item.text(name).unwrap_or_default().to_owned();
         let (id, zone, tags) = (text("subnetId"), text("availabilityZone"), ec2_tags(item));
         let table = tables
@@ -110,7 +107,7 @@ impl Aws {
         let mut traits = 0;
         let mut set = |bit, on| traits |= if on { bit } else { 0 };
         set(Traits::PUBLIC, table.is_some_and(|table| table.public));
-        set(Traits::WHOLE_ZONE, zones.contains(&zone));
+        set(Traits::WHOLE_ZONE, zones.contains(&zone.as_str()));
         for (key, bit) in ROLES {
             set(bit, tag(&tags, key).is_some());
         }
@@ -126,12 +123,14 @@ impl Aws {
 }
 
 fn read_table(item: &Element) -> RouteTable {
-    let items = |set: &str| item.child(set).into_iter().flat_map(|set| set.children("item"));
+    let associations = || item.all(&["associationSet", "item"]);
     RouteTable {
-        main: items("associationSet").any(|one| one.text("main") == Some("true")),
-        subnets: items("associationSet")
+        main: associations().any(|one| one.text("main") == Some("true")),
+        subnets: associations()
             .filter_map(|one| one.text("subnetId").map(Into::into))
             .collect(),
-        public: items("routeSet").any(|route| route.text("gatewayId").is_some_and(|id| id.starts_with("igw"))),
+        public: item
+            .all(&["routeSet", "item"])
+            .any(|route| route.text("gatewayId").is_some_and(|id| id.starts_with("igw"))),
     }
 }

@@ -189,7 +189,7 @@ pub fn create(wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Step {
         .field("HealthCheckProtocol", &wanted.health.protocol)
         .field("HealthCheckIntervalSeconds", wanted.health.interval);
     let form = health_fields(form, &wanted.health);
-    Step::network("CreateTargetGroup", tag_fields(form, "Tags.member.", tags))
+    Step::network("CreateTargetGroup", tag_fields(form, "Tags.member.", tags)).done_by(&["DuplicateTargetGroupName"])
 }
 
 /// Changes what can be changed of its health checks.
@@ -275,18 +275,16 @@ pub fn read(item: &Element) -> Option<GroupSeen> {
 
 /// Reads `DescribeTargetHealth`: instance and port of each target, without those that are leaving.
 pub fn read_targets(answer: &Element) -> Vec<(String, u16)> {
-    let list = answer.child("TargetHealthDescriptions");
-    list.into_iter()
-        .flat_map(|list| list.children("member"))
-        .filter(|item| {
-            let reason = item.child("TargetHealth").and_then(|health| health.text("Reason"));
-            reason != Some("Target.DeregistrationInProgress")
-        })
-        .filter_map(|item| {
-            let target = item.child("Target")?;
-            Some((target.text("Id")?.into(), target.text("Port")?.parse().ok()?))
-        })
-        .collect()
+    let mut targets = Vec::new();
+    for item in answer.all(&["TargetHealthDescriptions", "member"]) {
+        let leaving = item.child("TargetHealth").and_then(|health| health.text("Reason"));
+        let target = item
+            .child("Target")
+            .filter(|_| leaving != Some("Target.DeregistrationInProgress"));
+        let place = target.and_then(|target| Some((target.text("Id")?.into(), target.text("Port")?.parse().ok()?)));
+        targets.extend(place);
+    }
+    targets
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
@@ -13,6 +12,8 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::annotations_settings::Settings;
+use crate::endpoints::Service as Api;
+use crate::security_groups::Group;
 
 /// How long they are believed (kubernetes/cloud-provider-aws, `defaultEC2InstanceCacheMaxAge`).
 const KEPT: u64 = 10 * 60;
@@ -23,9 +24,8 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Their place in the state.
 const KEY: &str = "balancer-instances";
 
-/// Most ids in one request, and most values of a filter.
+/// Most ids in one request.
 const IDS: usize = 1000;
-const VALUES: usize = 200;
 
 /// Instances, and the groups that have to let traffic in to reach them. Both sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Aws {
         if missing(&known, ids).next().is_some() {
             let _lock = state.lock(KEY, WAIT);
             known = stored().unwrap_or_default();
-            let unknown: Vec<&String> = missing(&known, ids).collect();
+            let unknown: Vec<&str> = missing(&known, ids).map(String::as_str).collect();
             if !unknown.is_empty() {
                 let now = self.context.now();
                 if known.1.is_empty() {
@@ -98,50 +98,49 @@ impl Aws {
     }
 
     /// Group and id of each of these that exists.
-    fn ask_instances(&self, ids: &[&String]) -> Result<Vec<(String, String)>, Failure> {
+    fn ask_instances(&self, ids: &[&str]) -> Result<Vec<(String, String)>, Failure> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for page in ids.chunks(IDS) {
-            let call = self.api.ec2("DescribeInstances").list("InstanceId", page);
-            match call.pages(&["reservationSet"], |item| Ok(read_reservation(item))) {
-                Ok(reservations) => found.extend(reservations.into_iter().flatten()),
+            let numbered =
+                |(index, id): (usize, &&'_ str)| (["InstanceId.", &(index + 1).to_string()].concat(), (*id).to_owned());
+            let numbered: Vec<(String, String)> = page.iter().enumerate().map(numbered).collect();
+            let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, id)| (name.as_str(), id.as_str())).collect();
+            let reservations = match self.ask_all(Api::Ec2, "DescribeInstances", &fields, &["reservationSet"]) {
                 // One that does not exist fails the whole call; a filter only leaves it out.
                 Err(error) if error.code.starts_with("InvalidInstanceID") => {
-                    for part in page.chunks(VALUES) {
-                        let call = self.api.ec2("DescribeInstances").filter("instance-id", part);
-                        let reservations = call.pages(&["reservationSet"], |item| Ok(read_reservation(item)))?;
-                        found.extend(reservations.into_iter().flatten());
-                    }
+                    self.ask_filtered("DescribeInstances", "instance-id", page, None, "reservationSet")?
                 }
-                Err(error) => return Err(error.into()),
+                answered => answered?,
+            };
+            for reservation in &reservations {
+                read_reservation(reservation, &mut found);
             }
         }
         if self.config.global.disable_security_group_ingress {
             return Ok(found.into_iter().map(|(id, _)| (String::new(), id)).collect());
         }
-        let mut groups: Vec<&String> = found.iter().flat_map(|(_, groups)| groups).collect();
+        let mut groups: Vec<String> = Vec::new();
+        for (_, members) in &found {
+            groups.extend_from_slice(members);
+        }
         sort::sort(&mut groups);
         groups.dedup();
-        let tagged = self.tagged_groups(&groups)?;
-        found
-            .iter()
-            .map(|(id, groups)| Ok((node_group(id, groups, &tagged)?, id.clone())))
-            .collect()
-    }
-
-    /// Those of the groups that carry the cluster's tag.
-    fn tagged_groups(&self, ids: &[&String]) -> Result<Vec<String>, Failure> {
-        let groups = self.security_groups_by_id(ids)?;
-        Ok(groups
-            .into_iter()
-            .filter(|group| self.cluster.marks(&group.tags))
-            .map(|group| group.id)
-            .collect())
+        let mut tagged = self.security_groups_by_id(&groups)?;
+        tagged.retain(|group| self.cluster.marks(&group.tags));
+        let mut machines = Vec::new();
+        for (id, groups) in found {
+            machines.push((node_group(&id, &groups, &tagged)?, id));
+        }
+        Ok(machines)
     }
 }
 
 /// The group of an instance that has to let traffic in: the only one with the cluster's tag, else the only one. Empty when it has none.
-fn node_group(id: &str, groups: &[String], tagged: &[String]) -> Result<String, Failure> {
-    let marked: Vec<&String> = groups.iter().filter(|group| tagged.contains(group)).collect();
+fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, Failure> {
+    let marked: Vec<&String> = groups
+        .iter()
+        .filter(|id| tagged.iter().any(|group| group.id == **id))
+        .collect();
     match (marked.as_slice(), groups) {
         ([one], _) => Ok((*one).clone()),
         ([], [one]) => Ok(one.clone()),
@@ -173,23 +172,20 @@ fn missing<'a>(known: &Known, ids: &'a [String]) -> impl Iterator<Item = &'a Str
 }
 
 /// Id and groups of the instances of a reservation that have not ended.
-fn read_reservation(item: &Element) -> Vec<(String, Vec<String>)> {
-    let instances = item
-        .child("instancesSet")
-        .into_iter()
-        .flat_map(|set| set.children("item"));
-    let alive = |one: &&Element| {
+fn read_reservation(item: &Element, found: &mut Vec<(String, Vec<String>)>) {
+    for one in item.all(&["instancesSet", "item"]) {
         let state = one.child("instanceState").and_then(|state| state.text("name"));
-        !matches!(state, Some("terminated" | "shutting-down"))
-    };
-    let groups = |one: &Element| {
-        let set = one.child("groupSet").into_iter().flat_map(|set| set.children("item"));
-        set.filter_map(|group| group.text("groupId").map(Into::into)).collect()
-    };
-    instances
-        .filter(alive)
-        .filter_map(|one| Some((one.text("instanceId")?.into(), groups(one))))
-        .collect()
+        let Some(id) = one
+            .text("instanceId")
+            .filter(|_| !matches!(state, Some("terminated" | "shutting-down")))
+        else {
+            continue;
+        };
+        let groups = one
+            .all(&["groupSet", "item"])
+            .filter_map(|group| group.text("groupId").map(Into::into));
+        found.push((id.into(), groups.collect()));
+    }
 }
 
 /// The ids in provider ids, sorted. A Node without one comes with a later call; what is no instance (Fargate) cannot be a target.

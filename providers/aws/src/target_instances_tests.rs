@@ -6,9 +6,24 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
+fn group(id: &str) -> Group {
+    Group {
+        id: id.into(),
+        name: String::new(),
+        tags: Vec::new(),
+        rules: Vec::new(),
+    }
+}
+
 #[test]
 fn the_only_group_or_the_only_one_with_the_clusters_tag_lets_traffic_in() {
-    let of = |groups: &[&str], tagged: &[&str]| node_group("i-1", &texts(groups), &texts(tagged));
+    let of = |groups: &[&str], tagged: &[&str]| {
+        node_group(
+            "i-1",
+            &texts(groups),
+            &tagged.iter().map(|id| group(id)).collect::<Vec<_>>(),
+        )
+    };
     assert_eq!(of(&["sg-a"], &[]).unwrap(), "sg-a");
     assert_eq!(of(&["sg-a", "sg-b"], &["sg-b"]).unwrap(), "sg-b");
     assert_eq!(of(&[], &[]).unwrap(), "");
