@@ -246,32 +246,24 @@ pub fn read<'a>(
 ) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
+    let mut asked = for_members(&mut reader, class, config);
     let of_class = |value: fn(&BalancerClass) -> &Option<String>| class.and_then(|class| given(value(class)));
-    let asked = Asked {
-        internal: reader.boolean(INTERNAL).unwrap_or(config.internal_lb),
-        floating: floating(&mut reader, class, config),
-        keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
-        vip: VipSource {
-            port_id: text(&mut reader, "port-id"),
-            subnet_id: of_class(|class| &class.subnet_id).or(text_or(&mut reader, "subnet-id", &config.subnet_id)),
-            network_id: of_class(|class| &class.network_id).or(text_or(&mut reader, "network-id", &config.network_id)),
-        },
-        member_subnet_id: member_subnet(&mut reader, class, config),
-        connection_limit: reader
-            .integer("connection-limit", -1..=i64::from(i32::MAX))
-            .unwrap_or(-1),
-        proxy_protocol: proxy_protocol(&mut reader, config),
-        forwarded_for: reader.boolean("x-forwarded-for").unwrap_or_default(),
-        method: method(&mut reader, config),
-        timeouts: TIMEOUT_KEYS.map(|key| reader.integer(key, 0..=YEAR).unwrap_or_default()),
-        checks: checks(&mut reader, config),
-        flavor_id: text_or(&mut reader, "flavor-id", &config.flavor_id),
-        availability_zone: text_or(&mut reader, "availability-zone", &config.availability_zone),
-        tls_container: tls_container(&mut reader, config),
-        hostname: text(&mut reader, "hostname"),
-        node_selector: node_selector(&mut reader, config),
-        balancer_id: text(&mut reader, BALANCER_ID),
-    };
+    asked.internal = reader.boolean(INTERNAL).unwrap_or(config.internal_lb);
+    asked.floating = floating(&mut reader, class, config);
+    asked.keep_floating_ip = reader.boolean("keep-floatingip").unwrap_or_default();
+    asked.vip.port_id = text(&mut reader, "port-id");
+    asked.vip.subnet_id = of_class(|class| &class.subnet_id).or(text_or(&mut reader, "subnet-id", &config.subnet_id));
+    asked.vip.network_id =
+        of_class(|class| &class.network_id).or(text_or(&mut reader, "network-id", &config.network_id));
+    let limit = reader.integer("connection-limit", -1..=i64::from(i32::MAX));
+    asked.connection_limit = limit.unwrap_or(-1);
+    asked.proxy_protocol = proxy_protocol(&mut reader, config);
+    asked.forwarded_for = reader.boolean("x-forwarded-for").unwrap_or_default();
+    asked.method = method(&mut reader, config);
+    asked.timeouts = TIMEOUT_KEYS.map(|key| reader.integer(key, 0..=YEAR).unwrap_or_default());
+    asked.flavor_id = text_or(&mut reader, "flavor-id", &config.flavor_id);
+    asked.availability_zone = text_or(&mut reader, "availability-zone", &config.availability_zone);
+    asked.tls_container = tls_container(&mut reader, config);
     if asked.forwarded_for && asked.proxy_protocol.is_some() {
         reader.mistake("x-forwarded-for and proxy-protocol exclude each other: remove one of these annotations");
     }
@@ -290,29 +282,34 @@ pub fn read_for_members<'a>(
 ) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
-    let asked = Asked {
-        member_subnet_id: member_subnet(&mut reader, class, config),
-        checks: checks(&mut reader, config),
-        node_selector: node_selector(&mut reader, config),
-        balancer_id: text(&mut reader, BALANCER_ID),
-        ..Asked::default()
-    };
+    let asked = for_members(&mut reader, class, config);
     reader.finish()?;
     Ok(asked)
 }
 
 /// What is needed to find and delete, mistakes or not.
-pub fn read_leniently(service: &Service) -> Asked<'_> {
+pub fn read_leniently<'a>(service: &'a Service, config: &'a BalancerConfig) -> Asked<'a> {
     let mut reader = TABLE.read(service);
-    let asked = Asked {
-        keep_floating_ip: reader.boolean("keep-floatingip").unwrap_or_default(),
-        balancer_id: text(&mut reader, BALANCER_ID),
-        hostname: text(&mut reader, "hostname"),
-        ..Asked::default()
-    };
+    let mut asked = for_members(&mut reader, None, config);
+    asked.keep_floating_ip = reader.boolean("keep-floatingip").unwrap_or_default();
     // Whoever reads leniently does not want to hear of mistakes.
     drop(reader.finish());
     asked
+}
+
+#[inline(never)]
+fn for_members<'a>(reader: &mut Reader<'a>, class: Option<&'a BalancerClass>, config: &'a BalancerConfig) -> Asked<'a> {
+    let of_class = class.and_then(|class| given(&class.member_subnet_id));
+    Asked {
+        member_subnet_id: text(reader, "member-subnet-id")
+            .or(of_class)
+            .or(given(&config.member_subnet_id)),
+        checks: checks(reader, config),
+        node_selector: node_selector(reader, config),
+        balancer_id: text(reader, BALANCER_ID),
+        hostname: text(reader, "hostname"),
+        ..Asked::default()
+    }
 }
 
 #[inline(never)]
@@ -339,17 +336,6 @@ fn class<'a>(reader: &mut Reader<'a>, classes: &'a Map<String, BalancerClass>) -
         return reader.wrong("class", &[allowed, &names].concat());
     }
     found
-}
-
-fn member_subnet<'a>(
-    reader: &mut Reader<'a>,
-    class: Option<&'a BalancerClass>,
-    config: &'a BalancerConfig,
-) -> Option<&'a str> {
-    let of_class = class.and_then(|class| given(&class.member_subnet_id));
-    text(reader, "member-subnet-id")
-        .or(of_class)
-        .or(given(&config.member_subnet_id))
 }
 
 /// Class over annotation over config; the three ways to name subnets are one choice.

@@ -230,7 +230,8 @@ fn a_wrong_annotation_does_not_keep_a_load_balancer_from_being_found() {
         ("keep-floatingip", "maybe"),
         ("connection-limit", "x"),
     ]);
-    let asked = read_leniently(&service);
+    let config = BalancerConfig::default();
+    let asked = read_leniently(&service, &config);
     assert_eq!((asked.balancer_id, asked.keep_floating_ip), (Some("lb-1"), false));
 }
 

@@ -25,11 +25,16 @@ pub struct Plan<'a> {
     pub serial: bool,
     /// Whether Octavia has tags.
     pub tags: bool,
+    /// Everything, or only the members of what is there.
+    pub whole: bool,
 }
 
 impl Plan<'_> {
     /// The next change; none when all is right.
     pub fn next(&self, balancer: &LoadBalancer, tree: &Tree) -> Option<Change> {
+        if !self.whole {
+            return self.next_members(tree);
+        }
         // Before anything else is made, so that whoever deletes the load balancer sees that it is shared.
         if self.tags && !balancer.tags.iter().any(|tag| *tag == self.claim.name) && self.claim.former.is_none() {
             return self.tag(balancer);
@@ -43,7 +48,7 @@ impl Plan<'_> {
     }
 
     /// Only the members of ports that are there; none when all are right.
-    pub fn next_members(&self, tree: &Tree) -> Option<Change> {
+    fn next_members(&self, tree: &Tree) -> Option<Change> {
         self.wanted.ports.iter().find_map(|port| {
             let listener = self.listener(tree, port)?;
             self.members(tree.pool_of(listener)?, port)

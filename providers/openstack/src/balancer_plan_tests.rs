@@ -107,6 +107,7 @@ impl Case<'_> {
             claim,
             serial: self.serial,
             tags: true,
+            whole: true,
         };
         let (listener, pool) = (
             &tree.listeners.first()?.id,

@@ -22,8 +22,8 @@ use crate::balancer_wanted::{Inputs, Wanted};
 use crate::config::given;
 use crate::floating_ips::recorded_address;
 use crate::members::selected;
-use crate::octavia::{LoadBalancer, Phase, Tree};
-use crate::sharing::{self, Claim};
+use crate::octavia::{LoadBalancer, Phase};
+use crate::sharing;
 
 impl LoadBalancers for OpenStack {
     fn name(cluster: &ClusterInfo, service: &Service) -> String {
@@ -32,9 +32,7 @@ impl LoadBalancers for OpenStack {
 
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
         self.balancers_enabled()?;
-        let asked = self
-            .asked(service)
-            .unwrap_or_else(|_| annotations::read_leniently(service));
+        let asked = self.asked(service).unwrap_or_else(|_| self.asked_leniently(service));
         let task = BalancerTask::new(self, service, asked)?;
         let Some(balancer) = task.find(None)? else {
             return Ok(None);
@@ -62,13 +60,13 @@ impl LoadBalancers for OpenStack {
         self.balancers_enabled()?;
         let (config, classes) = (&self.config.loadbalancer, &self.config.loadbalancerclass);
         let task = BalancerTask::new(self, service, annotations::read_for_members(service, config, classes)?)?;
-        task.update_targets(targets, token.and_then(Wait::read))?;
+        task.bring_about(targets, token.and_then(Wait::read), false)?;
         Ok(Vec::new())
     }
 
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
         self.balancers_enabled()?;
-        let asked = annotations::read_leniently(service);
+        let asked = self.asked_leniently(service);
         let task = BalancerTask::new(self, service, asked)?;
         task.delete(token.and_then(Wait::read))
     }
@@ -77,6 +75,10 @@ impl LoadBalancers for OpenStack {
 impl OpenStack {
     fn asked<'a>(&'a self, service: &'a Service) -> Result<Asked<'a>, Failure> {
         annotations::read(service, &self.config.loadbalancer, &self.config.loadbalancerclass)
+    }
+
+    fn asked_leniently<'a>(&'a self, service: &'a Service) -> Asked<'a> {
+        annotations::read_leniently(service, &self.config.loadbalancer)
     }
 
     fn balancers_enabled(&self) -> Result<(), Failure> {
@@ -94,55 +96,89 @@ impl BalancerTask<'_> {
     fn ensure(&self, targets: &[Target], wait: Option<Wait>) -> Result<Balancer, Failure> {
         // By hand the load balancer may have been changed for another one meanwhile.
         let wait = wait.filter(|wait| self.asked.balancer_id.is_none_or(|id| id == wait.balancer));
+        let (balancer, address) = self.bring_about(targets, wait, true)?;
+        let mut annotations = Vec::new();
+        for (key, value) in [(BALANCER_ID, &balancer.id), (BALANCER_ADDRESS, &address)] {
+            let key = TABLE.key(key);
+            if self.service.annotation(&key) != Some(value) {
+                annotations.push(AnnotationChange::set(key, value));
+            }
+        }
+        Ok(Balancer {
+            ingress: vec![self.ingress(&address)],
+            annotations,
+        })
+    }
+
+    /// Goes as far as it can: with everything, or only with the members of a load balancer that is there. Gives its address where everything
+    /// was brought about.
+    fn bring_about(
+        &self,
+        targets: &[Target],
+        wait: Option<Wait>,
+        whole: bool,
+    ) -> Result<(LoadBalancer, String), Failure> {
+        let none = || Failure::not_found(["Service ", &self.service.name, " has no load balancer"].concat());
         let targets = self.members_of(targets)?;
         let Some(balancer) = self.find(wait.as_ref())? else {
-            return Err(self.create(&targets));
+            return Err(if whole { self.create(&targets) } else { none() });
         };
         let claim = self.claim(&balancer);
+        if !whole && !claim.owner && !claim.holds(&balancer.tags) {
+            return Err(none());
+        }
         match balancer.phase() {
             Phase::Active => {}
-            Phase::Error => return Err(self.broken(&balancer, &claim)),
+            Phase::Error if whole => return Err(self.broken(&balancer, &claim)),
+            Phase::Error => return Err(in_error(&balancer)),
             _ => return Err(waiting_on(&balancer, wait)),
         }
-        sharing::check(
-            &claim,
-            &balancer,
-            self.asked.internal,
-            self.features.tags,
-            self.most_sharers(),
-        )?;
-        TABLE.warn_unknown(self.service, &self.context);
+        if whole {
+            let most = self.config.max_shared_lb.unwrap_or(2);
+            sharing::check(&claim, &balancer, self.asked.internal, self.features.tags, most)?;
+            TABLE.warn_unknown(self.service, &self.context);
+        }
         let _lock = self.lock(&balancer)?;
         let vip_subnet = balancer.vip_subnet_id.clone();
         let wanted = self.wanted(&targets, Some(&vip_subnet))?;
-        let balancer = self.converge(balancer, &claim, &wanted, wait.as_ref())?;
-        let address = self.ensure_address(&balancer, &claim)?;
-        self.ensure_security_group(&wanted, &targets, self.member_subnet(&balancer))?;
-        Ok(Balancer {
-            ingress: vec![self.ingress(&address)],
-            annotations: [(BALANCER_ID, &balancer.id), (BALANCER_ADDRESS, &address)]
-                .into_iter()
-                .map(|(key, value)| (TABLE.key(key), value))
-                .filter(|(key, value)| self.service.annotation(key) != Some(value))
-                .map(|(key, value)| AnnotationChange::set(key, value))
-                .collect(),
-        })
+        let plan = Plan {
+            wanted: &wanted,
+            claim: &claim,
+            serial: self.config.provider_requires_serial_api_calls,
+            tags: self.features.tags,
+            whole,
+        };
+        let balancer = self.converge(balancer, &plan, wait.as_ref())?;
+        let mut address = String::new();
+        if whole {
+            address = self.ensure_address(&balancer, &claim)?;
+        }
+        if whole || self.config.manage_security_groups {
+            let subnet = self.asked.member_subnet_id.unwrap_or(&vip_subnet);
+            self.ensure_security_group(&wanted, &targets, subnet)?;
+        }
+        Ok((balancer, address))
     }
 
     /// Makes one change after the other until the load balancer is right or Octavia needs time.
     fn converge(
         &self,
         mut balancer: LoadBalancer,
-        claim: &Claim,
-        wanted: &Wanted<'_>,
+        plan: &Plan<'_>,
         wait: Option<&Wait>,
     ) -> Result<LoadBalancer, Failure> {
-        let plan = self.plan(claim, wanted);
         loop {
             let mut tree = self.octavia.tree(&balancer.id)?;
-            let ports: Vec<_> = wanted.ports.iter().map(|port| (port.protocol, port.port)).collect();
-            sharing::check_ports(claim, &ports, &tree.listeners)?;
-            self.fill(&plan, &mut tree)?;
+            let pools = plan.pools(&tree);
+            if plan.whole {
+                sharing::check_ports(plan.claim, &plan.wanted.ports, &tree.listeners)?;
+            } else if pools.len() < plan.wanted.ports.len() {
+                let text = ["a listener of load balancer ", &balancer.id, " is gone"];
+                return Err(Failure::not_found(text.concat()));
+            }
+            for pool in tree.pools.iter_mut().filter(|pool| pools.contains(&pool.id)) {
+                self.octavia.fill(pool)?;
+            }
             if plan.next(&balancer, &tree).is_none() {
                 return Ok(balancer);
             }
@@ -154,41 +190,6 @@ impl BalancerTask<'_> {
             };
             balancer = self.step(change, &balancer, wait)?;
         }
-    }
-
-    fn update_targets(&self, targets: &[Target], wait: Option<Wait>) -> Result<(), Failure> {
-        let targets = self.members_of(targets)?;
-        let none = || Failure::not_found(["Service ", &self.service.name, " has no load balancer"].concat());
-        let mut balancer = self.find(wait.as_ref())?.ok_or_else(none)?;
-        let claim = self.claim(&balancer);
-        if !claim.owner && !claim.holds(&balancer.tags) {
-            return Err(none());
-        }
-        match balancer.phase() {
-            Phase::Active => {}
-            Phase::Error => return Err(in_error(&balancer)),
-            _ => return Err(waiting_on(&balancer, wait)),
-        }
-        let vip_subnet = balancer.vip_subnet_id.clone();
-        let wanted = self.wanted(&targets, Some(&vip_subnet))?;
-        let plan = self.plan(&claim, &wanted);
-        loop {
-            let mut tree = self.octavia.tree(&balancer.id)?;
-            if plan.pools(&tree).len() < wanted.ports.len() {
-                return Err(Failure::not_found(
-                    ["a listener of load balancer ", &balancer.id, " is gone"].concat(),
-                ));
-            }
-            self.fill(&plan, &mut tree)?;
-            let Some(change) = plan.next_members(&tree) else {
-                break;
-            };
-            balancer = self.step(change, &balancer, wait.as_ref())?;
-        }
-        if self.config.manage_security_groups {
-            self.ensure_security_group(&wanted, &targets, self.member_subnet(&balancer))?;
-        }
-        Ok(())
     }
 
     /// The load balancer as the Service wants it.
@@ -208,27 +209,6 @@ impl BalancerTask<'_> {
         })
     }
 
-    fn member_subnet<'b>(&'b self, balancer: &'b LoadBalancer) -> &'b str {
-        self.asked.member_subnet_id.unwrap_or(&balancer.vip_subnet_id)
-    }
-
-    fn plan<'p>(&self, claim: &'p Claim, wanted: &'p Wanted<'p>) -> Plan<'p> {
-        Plan {
-            wanted,
-            claim,
-            serial: self.config.provider_requires_serial_api_calls,
-            tags: self.features.tags,
-        }
-    }
-
-    fn fill(&self, plan: &Plan<'_>, tree: &mut Tree) -> Result<(), Failure> {
-        let wanted = plan.pools(tree);
-        tree.pools
-            .iter_mut()
-            .filter(|pool| wanted.contains(&pool.id))
-            .try_for_each(|pool| self.octavia.fill(pool))
-    }
-
     fn again(&self, balancer: &LoadBalancer) -> Result<LoadBalancer, Failure> {
         let now = self.octavia.load_balancer(&balancer.id)?;
         let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
@@ -244,10 +224,6 @@ impl BalancerTask<'_> {
             return Ok(targets.to_vec());
         }
         Ok(selected(targets, &self.context.nodes()?, &self.asked.node_selector))
-    }
-
-    fn most_sharers(&self) -> u32 {
-        self.config.max_shared_lb.unwrap_or(2)
     }
 
     fn ingress(&self, address: &str) -> Ingress {

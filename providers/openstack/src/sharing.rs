@@ -4,6 +4,7 @@
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::balancer_names::{PREFIX, is_former};
+use crate::balancer_wanted::WantedPort;
 use crate::octavia::{Listener, LoadBalancer};
 
 /// What a Service is to a load balancer.
@@ -117,13 +118,13 @@ pub fn check(claim: &Claim, balancer: &LoadBalancer, internal: bool, tags: bool,
 ///
 /// # Errors
 /// `invalid`, naming ports and owners.
-pub fn check_ports(claim: &Claim, wanted: &[(&'static str, i64)], listeners: &[Listener]) -> Result<(), Failure> {
+pub fn check_ports(claim: &Claim, wanted: &[WantedPort<'_>], listeners: &[Listener]) -> Result<(), Failure> {
     let mut taken = Vec::new();
     for listener in listeners.iter().filter(|listener| !claim.holds(&listener.tags)) {
-        let hit = |(protocol, port): &&(&str, i64)| {
-            *port == listener.port && transport(protocol) == transport(&listener.protocol)
+        let hit = |port: &WantedPort<'_>| {
+            port.port == listener.port && transport(port.protocol) == transport(&listener.protocol)
         };
-        if wanted.iter().any(|port| hit(&port)) {
+        if wanted.iter().any(hit) {
             let owner = listener
                 .tags
                 .iter()

@@ -129,7 +129,11 @@ fn ports_of_others_are_told_all_at_once() {
         listener(82, "TCP", &[NAME]),
     ];
     let sharer = claim(&balancer(OTHER, &[OTHER]), false);
-    let wanted = [("TCP", 80), ("TCP", 81), ("TCP", 53), ("TCP", 82)];
+    let wanted = [80, 81, 53, 82].map(|port| WantedPort {
+        protocol: "TCP",
+        port,
+        ..WantedPort::default()
+    });
     let failure = check_ports(&sharer, &wanted, &listeners).unwrap_err();
     assert_eq!(
         failure.message(),
