@@ -16,12 +16,14 @@ impl Object {
     }
 
     /// A text.
+    #[inline(never)]
     pub fn text(self, key: &str, value: &str) -> Self {
         let value = quoted(value);
         self.raw(key, &value)
     }
 
     /// A text, if there is one.
+    #[inline(never)]
     pub fn text_opt(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(key, value),
@@ -30,27 +32,32 @@ impl Object {
     }
 
     /// A whole number.
+    #[inline(never)]
     pub fn number(self, key: &str, value: i64) -> Self {
         self.raw(key, &value.to_string())
     }
 
     /// `true` or `false`.
+    #[inline(never)]
     pub fn flag(self, key: &str, value: bool) -> Self {
         self.raw(key, if value { "true" } else { "false" })
     }
 
     /// `null`.
+    #[inline(never)]
     pub fn null(self, key: &str) -> Self {
         self.raw(key, "null")
     }
 
     /// An object within.
+    #[inline(never)]
     pub fn object(self, key: &str, value: Object) -> Self {
         let value = value.into_text();
         self.raw(key, &value)
     }
 
     /// A list of objects.
+    #[inline(never)]
     pub fn objects(self, key: &str, values: impl IntoIterator<Item = Object>) -> Self {
         let values: Vec<String> = values.into_iter().map(Object::into_text).collect();
         self.list(key, &values)
@@ -63,21 +70,25 @@ impl Object {
     }
 
     /// A secret that the host fills in on the way out.
+    #[inline(never)]
     pub fn secret(self, key: &str, name: &str) -> Self {
         let value = ["\"", Secret::new(name).json().placeholder(), "\""].concat();
         self.raw(key, &value)
     }
 
     /// The text of the object.
+    #[inline(never)]
     pub fn into_text(self) -> String {
         ["{", &self.0, "}"].concat()
     }
 
+    #[inline(never)]
     fn list(self, key: &str, values: &[String]) -> Self {
         let value = ["[", &values.join(","), "]"].concat();
         self.raw(key, &value)
     }
 
+    #[inline(never)]
     fn raw(mut self, key: &str, value: &str) -> Self {
         if !self.0.is_empty() {
             self.0.push(',');
@@ -90,6 +101,7 @@ impl Object {
 }
 
 /// A text as JSON. The second of two braces is escaped, so that the host sees no placeholder in it.
+#[inline(never)]
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -118,26 +130,31 @@ pub trait Fields {
     fn field(&self, key: &str) -> Option<&Json<'_>>;
 
     /// A text that may be missing.
+    #[inline(never)]
     fn text(&self, key: &str) -> Option<&str> {
         self.field(key)?.as_text()
     }
 
     /// A text that has to be there.
+    #[inline(never)]
     fn need(&self, key: &str) -> Read<String> {
         self.text(key).map(String::from).ok_or_else(|| missing(key))
     }
 
     /// A text that is empty when it is missing.
+    #[inline(never)]
     fn text_or_empty(&self, key: &str) -> String {
         self.text(key).unwrap_or_default().into()
     }
 
     /// Whether it is `true`.
+    #[inline(never)]
     fn flag(&self, key: &str) -> bool {
         matches!(self.field(key), Some(Json::Bool(true)))
     }
 
     /// A whole number.
+    #[inline(never)]
     fn number(&self, key: &str) -> Option<i64> {
         match self.field(key)? {
             Json::Number(text) => text.parse().ok(),
@@ -146,6 +163,7 @@ pub trait Fields {
     }
 
     /// The items of a list; none when it is missing.
+    #[inline(never)]
     fn items(&self, key: &str) -> &[Json<'_>] {
         match self.field(key) {
             Some(Json::List(items)) => items,
@@ -154,6 +172,7 @@ pub trait Fields {
     }
 
     /// The texts of a list.
+    #[inline(never)]
     fn texts(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
@@ -162,6 +181,7 @@ pub trait Fields {
     }
 
     /// The ids of a list of objects: `[{"id": "..."}]`.
+    #[inline(never)]
     fn ids(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
@@ -170,6 +190,7 @@ pub trait Fields {
     }
 
     /// An object, or a list, that has to be there.
+    #[inline(never)]
     fn need_field(&self, key: &str) -> Read<&Json<'_>> {
         self.field(key).ok_or_else(|| missing(key))
     }
@@ -189,6 +210,7 @@ pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(std::borrow::Cow<'a, str>, J
     }
 }
 
+#[inline(never)]
 fn missing(key: &str) -> String {
     ["it has no \"", key, "\""].concat()
 }
