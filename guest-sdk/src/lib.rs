@@ -72,6 +72,8 @@ pub mod state;
 pub mod testing;
 #[cfg(not(target_family = "wasm"))]
 mod testing_requests;
+#[cfg(not(target_family = "wasm"))]
+mod testing_sent;
 pub mod time;
 pub mod token;
 pub mod types;

@@ -34,7 +34,8 @@ use crate::testing_requests::Requests;
 use crate::types::*;
 use crate::{Context, Provider, register};
 
-pub use crate::testing_requests::{Expectation, FakeAnswer, SentRequest, recorded};
+pub use crate::testing_requests::{Expectation, FakeAnswer, recorded};
+pub use crate::testing_sent::SentRequest;
 
 /// A line that was logged.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::http::{Answer, Request, TransportError, TransportErrorKind};
 use crate::testing::{FakeHost, world};
+use crate::testing_sent::SentRequest;
 
 /// All requests of the current thread: those expected and those made.
 pub(crate) struct Requests {
@@ -83,75 +84,6 @@ impl FakeHost {
     /// The requests so far.
     pub fn requests(&self) -> Vec<SentRequest> {
         world(|world| world.requests.sent.clone())
-    }
-}
-
-/// A request that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentRequest {
-    /// Method.
-    pub method: String,
-    /// Whole URL with its query.
-    pub url: String,
-    /// Headers as written.
-    pub headers: Vec<(String, String)>,
-    /// Body.
-    pub body: Vec<u8>,
-}
-
-impl SentRequest {
-    /// The first header of this name, in whatever case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-
-    /// The body as text.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// The body as a form.
-    pub fn form(&self) -> Vec<(String, String)> {
-        pairs(&self.text())
-    }
-
-    /// A field of the body as a form.
-    pub fn field(&self, name: &str) -> Option<String> {
-        self.form()
-            .into_iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
-    }
-
-    /// A parameter of the query.
-    pub fn query(&self, name: &str) -> Option<String> {
-        let (_, query) = self.url.split_once('?')?;
-        pairs(query)
-            .into_iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
-    }
-
-    /// The body as JSON.
-    ///
-    /// # Panics
-    /// When it is none.
-    pub fn json(&self) -> Value {
-        match serde_json::from_slice(&self.body) {
-            Ok(value) => value,
-            Err(error) => panic!("{self}\nis no JSON: {error}"),
-        }
-    }
-}
-
-impl std::fmt::Display for SentRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "  {} {}", self.method, self.url)?;
-        if !self.body.is_empty() {
-            write!(f, "\n  with {}", self.text())?;
-        }
-        Ok(())
     }
 }
 
@@ -398,40 +330,6 @@ fn owned(fields: &[(&str, &str)]) -> Vec<(String, String)> {
         .iter()
         .map(|(name, value)| ((*name).into(), (*value).into()))
         .collect()
-}
-
-/// Takes a form or query apart.
-fn pairs(text: &str) -> Vec<(String, String)> {
-    let entries = text.split('&').filter(|entry| !entry.is_empty());
-    let pair = |entry: &str| {
-        let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
-        (decoded(name), decoded(value))
-    };
-    entries.map(pair).collect()
-}
-
-/// Percent-decoded; what is no code stays as it is.
-fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = text
-            .get(at + 1..at + 3)
-            .filter(|_| *byte == b'%')
-            .and_then(crate::hex::decode);
-        match (code, byte) {
-            (Some(code), _) => {
-                out.extend(code);
-                at += 3;
-                continue;
-            }
-            (None, b'+') => out.push(b' '),
-            (None, other) => out.push(*other),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]
