@@ -104,4 +104,6 @@ impl Provider for Vsphere {
 register_provider!(Vsphere: Instances);
 
 #[cfg(test)]
+mod many_tests;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Logging in: once for many calls, again when the session is over, never with a wrong password over and over; and how certificates are trusted.
 
 use cloudwit_test_support::vcsim::{PASSWORD, USERNAME};
+use kube::ResourceExt;
 
 use crate::scene::{Scene, provider_id};
 
@@ -39,12 +40,18 @@ async fn a_wrong_password_is_said_and_not_tried_until_the_account_is_locked() {
     scene.joins("/DC0/vm/DC0_H0_VM0", "node-1", "10.0.0.1").await;
     scene.start(&[]);
     scene
-        .settled("the log says so", || async {
-            let log = scene.log();
-            if log.contains("vCenter a: Login: InvalidLogin") || log.contains("InvalidLogin") {
+        .settled("log and Node say so", || async {
+            let node = scene.node("node-1").await.unwrap();
+            let waits = node
+                .annotations()
+                .get("cloudwit.dev/waiting-for-cloud")
+                .cloned()
+                .unwrap_or_default();
+            let said = "vCenter a: InvalidLogin";
+            if scene.log().contains(said) && waits.contains(said) {
                 Ok(())
             } else {
-                Err("not yet".into())
+                Err(format!("the Node says {waits:?}"))
             }
         })
         .await;
@@ -62,7 +69,7 @@ async fn upstreams_ini_with_the_password_in_it_and_a_thumbprint_work_as_they_are
     let mut scene = Scene::new().await;
     let machine = scene.joins("/DC1/vm/DC1_H0_VM0", "node-1", "10.0.0.1").await;
     scene.joins("/DC0/vm/DC0_H0_VM0", "node-2", "10.0.0.2").await;
-    let sha256 = ring_digest(scene.vcenter().vcsim.certificate());
+    let sha256 = thumbprint(scene.vcenter().vcsim.certificate());
     scene.trust = Some(format!("thumbprints: ['{sha256}']"));
     let password = PASSWORD.replace('\\', "\\\\").replace('"', "\\\"");
     let config = format!(
@@ -80,8 +87,8 @@ async fn upstreams_ini_with_the_password_in_it_and_a_thumbprint_work_as_they_are
     assert_eq!(provider_id(&other), None, "its machine is in another datacenter");
 }
 
-fn ring_digest(certificate: &[u8]) -> String {
-    let digest = xtask_digest(certificate);
+fn thumbprint(certificate: &[u8]) -> String {
+    let digest = sha256(certificate);
     digest
         .chunks(2)
         .map(|pair| std::str::from_utf8(pair).unwrap().to_uppercase())
@@ -90,7 +97,7 @@ fn ring_digest(certificate: &[u8]) -> String {
 }
 
 /// SHA-256 in hexadecimal digits, by the system's own program.
-fn xtask_digest(bytes: &[u8]) -> Vec<u8> {
+fn sha256(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     let mut program = std::process::Command::new("sha256sum")
         .stdin(std::process::Stdio::piped())
