@@ -449,11 +449,9 @@ fn tls_container<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Opt
 
 /// `containers/<id>` or `secrets/<id>` at the end of a reference to Barbican.
 pub fn barbican_path(reference: &str) -> Option<&str> {
-    ["containers/", "secrets/"].iter().find_map(|kind| {
-        let at = reference.rfind(kind)?;
-        let id = &reference[at + kind.len()..];
-        (!id.is_empty() && !id.contains('/')).then(|| &reference[at..])
-    })
+    let (rest, id) = reference.rsplit_once('/')?;
+    let (start, kind) = rest.rsplit_once('/')?;
+    (matches!(kind, "containers" | "secrets") && !id.is_empty()).then(|| &reference[start.len() + 1..])
 }
 
 fn node_selector<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Vec<(&'a str, &'a str)> {

@@ -42,7 +42,7 @@ pub fn address(node: &NodeRef, family: Option<IpFamily>) -> Option<&str> {
 /// The server's id in the provider id of a Node, with or without region.
 pub fn server_id(node: &NodeRef) -> Option<&str> {
     let rest = node.provider_id.as_deref()?.strip_prefix(crate::PROVIDER_ID_PREFIX)?;
-    rest.rsplit('/').next().filter(|id| !id.is_empty())
+    Some(rest.rsplit_once('/').map_or(rest, |(_, id)| id)).filter(|id| !id.is_empty())
 }
 
 /// The targets whose Nodes have all these labels; an empty value stands for any.
