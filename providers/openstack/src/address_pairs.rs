@@ -45,7 +45,7 @@ pub struct GuardedPort {
 
 impl GuardedPort {
     fn read(json: &Json<'_>) -> Read<Self> {
-        let pairs = json.items("allowed_address_pairs").iter().map(|pair| {
+        let pairs = json.each("allowed_address_pairs", |pair| {
             Ok(Pair {
                 ip: pair.need("ip_address")?,
                 mac: pair.text("mac_address").map(String::from),
@@ -60,7 +60,7 @@ impl GuardedPort {
                 .collect(),
             // Without the extension `port-security` every port is guarded.
             guarded: json.field("port_security_enabled").is_none() || json.flag("port_security_enabled"),
-            pairs: pairs.collect::<Read<_>>()?,
+            pairs: pairs?,
             revision: json.number("revision_number"),
         })
     }

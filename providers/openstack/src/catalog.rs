@@ -103,25 +103,27 @@ impl Catalog {
 }
 
 fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Option<&str>) -> Result<String, String> {
-    let of_type = services
-        .iter()
-        .filter(|service| service.text("type") == Some(endpoint.service_type()));
-    let places: Vec<(&str, &str, &str)> = of_type
-        .flat_map(|service| service.items("endpoints"))
-        .filter_map(|place| {
-            let region = place.text("region_id").or(place.text("region")).unwrap_or_default();
-            Some((place.text("interface")?, region, place.text("url")?))
-        })
-        .collect();
-    let fitting: Vec<&(&str, &str, &str)> = places
-        .iter()
-        .filter(|(has, of, _)| *has == interface && region.is_none_or(|region| region == *of))
-        .collect();
+    let (mut places, mut fitting) = (Vec::new(), Vec::new());
+    for service in services {
+        if service.text("type") != Some(endpoint.service_type()) {
+            continue;
+        }
+        for place in service.items("endpoints") {
+            let of = place.text("region_id").or(place.text("region")).unwrap_or_default();
+            let (Some(has), Some(url)) = (place.text("interface"), place.text("url")) else {
+                continue;
+            };
+            places.push((has, of));
+            if has == interface && region.is_none_or(|region| region == of) {
+                fitting.push((of, url));
+            }
+        }
+    }
     match fitting.as_slice() {
-        [first, rest @ ..] if rest.iter().all(|other| other.1 == first.1) => Ok(endpoint.base(first.2)),
+        [first, rest @ ..] if rest.iter().all(|other| other.0 == first.0) => Ok(endpoint.base(first.1)),
         [] => Err(missing(endpoint, interface, region, &places)),
         many => {
-            let regions: Vec<&str> = many.iter().map(|place| place.1).collect();
+            let regions: Vec<&str> = many.iter().map(|place| place.0).collect();
             Err([
                 "the cloud has several regions (",
                 &regions.join(", "),
@@ -132,10 +134,10 @@ fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Opti
     }
 }
 
-fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[(&str, &str, &str)]) -> String {
+fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[(&str, &str)]) -> String {
     let there: Vec<String> = places
         .iter()
-        .map(|(interface, region, _)| [interface, " in ", region].concat())
+        .map(|(interface, region)| [interface, " in ", region].concat())
         .collect();
     let there = if there.is_empty() {
         "no endpoint of this type".into()

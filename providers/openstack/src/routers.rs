@@ -133,7 +133,7 @@ impl<'a> RouterCalls<'a> {
         self.api.get(Endpoint::Network, &self.path).read(|json| {
             let router = json.need_field("router")?;
             Ok(Router {
-                routes: router.items("routes").iter().map(Hop::read).collect::<Read<_>>()?,
+                routes: router.each("routes", Hop::read)?,
                 revision: router.number("revision_number"),
             })
         })

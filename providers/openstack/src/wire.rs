@@ -59,14 +59,22 @@ impl Object {
     /// A list of objects.
     #[inline(never)]
     pub fn objects(self, key: &str, values: impl IntoIterator<Item = Object>) -> Self {
-        let values: Vec<String> = values.into_iter().map(Object::into_text).collect();
-        self.list(key, &values)
+        let mut list = String::from("[");
+        for value in values {
+            item(&mut list, &value.into_text());
+        }
+        list.push(']');
+        self.raw(key, &list)
     }
 
     /// A list of texts.
     pub fn texts<'a>(self, key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
-        let values: Vec<String> = values.into_iter().map(quoted).collect();
-        self.list(key, &values)
+        let mut list = String::from("[");
+        for value in values {
+            item(&mut list, &quoted(value));
+        }
+        list.push(']');
+        self.raw(key, &list)
     }
 
     /// A secret that the host fills in on the way out.
@@ -83,12 +91,6 @@ impl Object {
     }
 
     #[inline(never)]
-    fn list(self, key: &str, values: &[String]) -> Self {
-        let value = ["[", &values.join(","), "]"].concat();
-        self.raw(key, &value)
-    }
-
-    #[inline(never)]
     fn raw(mut self, key: &str, value: &str) -> Self {
         if !self.0.is_empty() {
             self.0.push(',');
@@ -98,6 +100,15 @@ impl Object {
         }
         self
     }
+}
+
+/// One more item of a list.
+#[inline(never)]
+fn item(list: &mut String, value: &str) {
+    if list.len() > 1 {
+        list.push(',');
+    }
+    list.push_str(value);
 }
 
 /// A text as JSON. The second of two braces is escaped, so that the host sees no placeholder in it.
@@ -187,6 +198,16 @@ pub trait Fields {
             .iter()
             .filter_map(|item| item.text("id").map(String::from))
             .collect()
+    }
+
+    /// What is read of each item of a list.
+    fn each<T>(&self, key: &str, read: impl Fn(&Json<'_>) -> Read<T>) -> Read<Vec<T>> {
+        let items = self.items(key);
+        let mut all = Vec::with_capacity(items.len());
+        for item in items {
+            all.push(read(item)?);
+        }
+        Ok(all)
     }
 
     /// An object, or a list, that has to be there.
