@@ -29,9 +29,6 @@ const ROLES: [(&str, u8); 2] = [
     ("kubernetes.io/role/internal-elb", Traits::FOR_INTERNAL),
 ];
 
-/// What is kept: id, zone, range, name, traits.
-type Row = (String, String, String, String, u8);
-
 /// A route table, as far as it decides whether a subnet is public.
 struct RouteTable {
     main: bool,
@@ -63,21 +60,25 @@ impl Aws {
     }
 
     fn subnets(&self) -> Result<Vec<Subnet>, Failure> {
-        let rows: Vec<Row> = self
-            .context
-            .state()
-            .get_or_make(KEY, Keep::at_most(KEPT), WAIT, || self.ask_subnets())?;
-        let subnet = |(id, zone, cidr, name, traits)| Subnet {
-            id,
-            zone,
-            cidr,
-            name,
-            traits: Traits(traits),
+        let state = self.context.state();
+        let kept: String = state.get_or_make(KEY, Keep::at_most(KEPT), WAIT, || self.ask_subnets())?;
+        let subnet = |line: &str| {
+            let mut parts = line.split('\t');
+            let mut next = || parts.next().unwrap_or_default();
+            let (id, zone, cidr, traits) = (next().into(), next().into(), next().into(), next().parse());
+            Subnet {
+                id,
+                zone,
+                cidr,
+                name: next().into(),
+                traits: Traits(traits.unwrap_or_default()),
+            }
         };
-        Ok(rows.into_iter().map(subnet).collect())
+        Ok(kept.lines().map(subnet).collect())
     }
 
-    fn ask_subnets(&self) -> Result<Vec<Row>, Failure> {
+    /// A line for each subnet: id, zone, range, traits and name.
+    fn ask_subnets(&self) -> Result<String, Failure> {
         let vpc = self.vpc_id()?;
         let of_vpc = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", vpc.as_str())];
         let tables = self.ask_all(Api::Ec2, "DescribeRouteTables", &of_vpc, &["routeTableSet"])?;
@@ -91,13 +92,14 @@ impl Aws {
             .filter_map(|zone| zone.text("zoneName"))
             .collect();
         let subnets = self.ask_all(Api::Ec2, "DescribeSubnets", &of_vpc, &["subnetSet"])?;
-        Ok(subnets
-            .iter()
-            .map(|item| self.read_subnet(item, &tables, &zones))
-            .collect())
+        let mut lines = String::new();
+        for item in &subnets {
+            lines.push_str(&self.read_subnet(item, &tables, &zones));
+        }
+        Ok(lines)
     }
 
-    fn read_subnet(&self, item: &Element, tables: &[RouteTable], zones: &[&str]) -> Row {
+    fn read_subnet(&self, item: &Element, tables: &[RouteTable], zones: &[&str]) -> String {
         let text = |name: &str| item.text(name).unwrap_or_default().to_owned();
         let (id, zone, tags) = (text("subnetId"), text("availabilityZone"), ec2_tags(item));
         let table = tables
@@ -117,8 +119,20 @@ impl Aws {
             Traits::FOREIGN,
             !ours && tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX)),
         );
-        let name = tag(&tags, "Name").unwrap_or_default().to_owned();
-        (id, zone, text("cidrBlock"), name, traits)
+        let name = tag(&tags, "Name").unwrap_or_default().replace(['\t', '\n'], " ");
+        [
+            &id,
+            "\t",
+            &zone,
+            "\t",
+            &text("cidrBlock"),
+            "\t",
+            &traits.to_string(),
+            "\t",
+            &name,
+            "\n",
+        ]
+        .concat()
     }
 }
 

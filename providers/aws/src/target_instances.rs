@@ -36,9 +36,6 @@ pub struct Instances {
     pub groups: Vec<String>,
 }
 
-/// What is kept: since when, and the instances of each group, sorted by group; the group is empty where none is needed.
-type Known = (u64, Vec<(String, Vec<String>)>);
-
 impl Aws {
     /// The instances of these targets that exist.
     pub(crate) fn target_instances(&self, targets: &[Target], settings: &Settings) -> Result<Instances, Failure> {
@@ -57,38 +54,37 @@ impl Aws {
     /// These instances (sorted), as far as they exist, with their groups.
     pub(crate) fn known_instances(&self, ids: &[String]) -> Result<Instances, Failure> {
         let state = self.context.state();
-        let stored = || state.get::<Known>(KEY).map(|stored| stored.value);
-        let mut known = stored().unwrap_or_default();
-        if missing(&known, ids).next().is_some() {
+        let stored = || state.get::<String>(KEY).map(|stored| stored.value).unwrap_or_default();
+        let mut kept = stored();
+        if !unknown(&kept, ids).is_empty() {
             let _lock = state.lock(KEY, WAIT);
-            known = stored().unwrap_or_default();
-            let unknown: Vec<&str> = missing(&known, ids).map(String::as_str).collect();
-            if !unknown.is_empty() {
+            kept = stored();
+            let asked = unknown(&kept, ids);
+            if !asked.is_empty() {
                 let now = self.context.now();
-                if known.1.is_empty() {
-                    known.0 = now;
+                if kept.is_empty() {
+                    kept = [&now.to_string(), "\n"].concat();
                 }
-                for (group, id) in self.ask_instances(&unknown)? {
-                    match known.1.binary_search_by(|(one, _)| one.cmp(&group)) {
-                        Ok(at) => known.1[at].1.push(id),
-                        Err(at) => known.1.insert(at, (group, vec![id])),
-                    }
+                let since = kept.lines().next().and_then(|since| since.parse().ok()).unwrap_or(now);
+                for (group, id) in self.ask_instances(&asked)? {
+                    kept.push_str(&[&group, " ", &id, "\n"].concat());
                 }
-                let left = KEPT.saturating_sub(now.saturating_sub(known.0)).max(1);
-                state.put(KEY, &known, Keep::at_most(Duration::from_secs(left)));
+                let left = KEPT.saturating_sub(now.saturating_sub(since)).max(1);
+                state.put(KEY, &kept, Keep::at_most(Duration::from_secs(left)));
             }
         }
         let mut found = Instances::default();
-        for (group, members) in &known.1 {
-            let before = found.ids.len();
-            found
-                .ids
-                .extend(members.iter().filter(|id| ids.binary_search(id).is_ok()).cloned());
-            if found.ids.len() > before && !group.is_empty() {
-                found.groups.push(group.clone());
+        for (id, group) in known(&kept) {
+            if ids.binary_search_by(|one| one.as_str().cmp(id)).is_err() {
+                continue;
+            }
+            found.ids.push(id.into());
+            if !group.is_empty() && !found.groups.iter().any(|one| one == group) {
+                found.groups.push(group.into());
             }
         }
         sort::sort(&mut found.ids);
+        sort::sort(&mut found.groups);
         Ok(found)
     }
 
@@ -165,10 +161,25 @@ fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, F
     }
 }
 
-fn missing<'a>(known: &Known, ids: &'a [String]) -> impl Iterator<Item = &'a String> {
-    let mut all: Vec<String> = known.1.iter().flat_map(|(_, ids)| ids).cloned().collect();
-    sort::sort(&mut all);
-    ids.iter().filter(move |id| all.binary_search(id).is_err())
+/// What is kept, as id and group: since when on the first line, then a line for each instance with its group, which is empty where none is
+/// needed.
+fn known(kept: &str) -> Vec<(&str, &str)> {
+    let mut known = Vec::new();
+    for line in kept.lines().skip(1) {
+        if let Some((group, id)) = line.split_once(' ') {
+            known.push((id, group));
+        }
+    }
+    known
+}
+
+fn unknown<'a>(kept: &str, ids: &'a [String]) -> Vec<&'a str> {
+    let mut there: Vec<&str> = known(kept).into_iter().map(|(id, _)| id).collect();
+    sort::sort(&mut there);
+    ids.iter()
+        .map(String::as_str)
+        .filter(|id| there.binary_search(id).is_err())
+        .collect()
 }
 
 /// Id and groups of the instances of a reservation that have not ended.

@@ -67,16 +67,17 @@ async fn nodes_come_and_go() {
         let mut expected = vec![stand.machines[0].id.clone(), further[0].id.clone()];
         expected.sort();
         assert_eq!(members(&stand, &service, kind).await, expected);
-        let (done, writes) = stand
-            .writes(stand.provider.update_targets(&service, &now, None))
-            .await;
+        let (done, writes) = stand.writes(stand.provider.update_targets(&service, &now, None)).await;
         assert_eq!((done.map(drop), writes), (Ok(()), Vec::new()));
 
         // A mistake in an annotation, or another kind, does not keep new Nodes out.
         let mut mistaken = service.clone();
         annotate(&mut mistaken, "healthcheck-interval", "often");
         annotate(&mut mistaken, "type", if kind == "nlb" { "classic" } else { "nlb" });
-        let (rules, first) = (stand.rules(&stand.cluster.security_group).await, [target(&stand.machines[0])]);
+        let (rules, first) = (
+            stand.rules(&stand.cluster.security_group).await,
+            [target(&stand.machines[0])],
+        );
         stand.provider.update_targets(&mistaken, &first, None).await.unwrap();
         assert_eq!(members(&stand, &service, kind).await, [stand.machines[0].id.clone()]);
         assert_eq!(stand.rules(&stand.cluster.security_group).await, rules);
@@ -134,7 +135,6 @@ async fn every_change_of_a_classic_service_arrives_and_can_be_taken_back() {
     changed.health_check_node_port = Some(32000);
     for (key, value) in [
         ("additional-resource-tags", "team=web,empty"),
-        ("proxy-protocol", "*"),
         ("backend-protocol", "http"),
         ("access-log-enabled", "true"),
         ("access-log-emit-interval", "5"),
@@ -168,12 +168,6 @@ async fn every_change_of_a_classic_service_arrives_and_can_be_taken_back() {
     assert_eq!(now["HealthCheck"]["Target"], "HTTP:32000/healthz");
     assert_eq!(now["HealthCheck"]["Interval"], 20);
     assert_eq!(now["Subnets"], json!([stand.cluster.subnets[0].id]));
-    let backends = now["BackendServerDescriptions"].as_array().unwrap();
-    let with_policy = backends
-        .iter()
-        .filter(|one| one["PolicyNames"] == json!(["k8s-proxyprotocol-enabled"]))
-        .count();
-    assert_eq!(with_policy, 2, "{backends:?}");
     let attributes = stand
         .ask(
             "elb",
@@ -214,6 +208,31 @@ async fn every_change_of_a_classic_service_arrives_and_can_be_taken_back() {
     }
     let (_, writes) = stand.writes(stand.ensure(&plain)).await;
     assert_eq!(writes, Vec::<String>::new());
+    stand.delete(&plain).await.unwrap();
+    stand.nothing_left(&[&plain]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_proxy_protocol_is_switched_on_and_off() {
+    // On the ports of its creation: moto drops the policies of ports that came later.
+    let stand = Stand::new("proxied").await;
+    let plain = service("proxied", "classic");
+    let mut proxied = plain.clone();
+    annotate(&mut proxied, "proxy-protocol", "*");
+    stand.ensure(&plain).await.unwrap();
+    for (service, policies) in [(&proxied, json!([["k8s-proxyprotocol-enabled"]])), (&plain, json!([]))] {
+        stand.ensure(service).await.unwrap();
+        let balancer = stand.classic(service).await.unwrap();
+        let backends = balancer["BackendServerDescriptions"].as_array().unwrap();
+        let seen: Vec<&Value> = backends
+            .iter()
+            .map(|one| &one["PolicyNames"])
+            .filter(|one| *one != &json!([]))
+            .collect();
+        assert_eq!(json!(seen), policies);
+        let (_, writes) = stand.writes(stand.ensure(service)).await;
+        assert_eq!(writes, Vec::<String>::new());
+    }
     stand.delete(&plain).await.unwrap();
     stand.nothing_left(&[&plain]).await;
 }
