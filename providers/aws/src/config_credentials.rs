@@ -102,7 +102,8 @@ impl CredentialSettings {
         }
         let name = &self.role_session_name;
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_=,.@-".contains(&byte);
-        if !name.is_empty() && !((2..=64).contains(&name.len()) && name.bytes().all(allowed)) {
+        let proper = (2..=64).contains(&name.len()) && name.bytes().all(allowed);
+        if !name.is_empty() && !proper {
             let advice = "is no session name; 2 to 64 letters, digits and _=,.@- are allowed";
             problems.add("credentials.rolesessionname", quoted(name, advice));
         } else if !name.is_empty() && !web && !takes_role {
