@@ -133,7 +133,8 @@ fn read_rules(permission: &Element) -> Vec<Rule> {
     let (from, to) = (number("fromPort"), number("toPort"));
     let protocol = permission.text("ipProtocol").unwrap_or_default();
     let mut rules = Vec::new();
-    let sources: [(&str, &str, fn(String) -> Source); 4] = [
+    type Kind = (&'static str, &'static str, fn(String) -> Source);
+    let sources: [Kind; 4] = [
         ("ipRanges", "cidrIp", Source::Ipv4),
         ("ipv6Ranges", "cidrIpv6", Source::Ipv6),
         ("groups", "groupId", Source::Group),
@@ -159,8 +160,8 @@ fn read_rules(permission: &Element) -> Vec<Rule> {
 pub fn tag_fields(mut form: Form, prefix: &str, tags: &[Pair]) -> Form {
     for (index, Pair { key, value }) in tags.iter().enumerate() {
         let item = [prefix, &(index + 1).to_string()].concat();
-        form = form.field(&[&item, ".Key"].concat(), key);
-        form = form.field(&[&item, ".Value"].concat(), value);
+        form = form.field([&item, ".Key"].concat(), key);
+        form = form.field([&item, ".Value"].concat(), value);
     }
     form
 }
@@ -189,10 +190,10 @@ fn rules_form(group: &str, rules: &[Rule]) -> Form {
     let mut form = Form::new().field("GroupId", group);
     for (index, rule) in rules.iter().enumerate() {
         let prefix = ["IpPermissions.", &(index + 1).to_string(), "."].concat();
-        form = form.field(&[&prefix, "IpProtocol"].concat(), &rule.protocol);
+        form = form.field([&prefix, "IpProtocol"].concat(), &rule.protocol);
         if rule.protocol != "-1" {
-            form = form.field(&[&prefix, "FromPort"].concat(), &rule.from.to_string());
-            form = form.field(&[&prefix, "ToPort"].concat(), &rule.to.to_string());
+            form = form.field([&prefix, "FromPort"].concat(), rule.from.to_string());
+            form = form.field([&prefix, "ToPort"].concat(), rule.to.to_string());
         }
         let (set, key, value) = match &rule.source {
             Source::Ipv4(cidr) => ("IpRanges.1.", "CidrIp", cidr),
@@ -200,9 +201,9 @@ fn rules_form(group: &str, rules: &[Rule]) -> Form {
             Source::Group(id) => ("Groups.1.", "GroupId", id),
             Source::PrefixList(id) => ("PrefixListIds.1.", "PrefixListId", id),
         };
-        form = form.field(&[&prefix, set, key].concat(), value);
+        form = form.field([&prefix, set, key].concat(), value);
         if !rule.description.is_empty() {
-            form = form.field(&[&prefix, set, "Description"].concat(), &rule.description);
+            form = form.field([&prefix, set, "Description"].concat(), &rule.description);
         }
     }
     form
