@@ -25,7 +25,7 @@ const WAIT: Duration = Duration::from_secs(20);
 const REMEMBERED: Keep = Keep::at_most(Duration::from_secs(3600));
 
 /// A route of a router.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hop {
     /// CIDR, as Neutron has it.
     pub destination: String,

@@ -42,13 +42,13 @@ impl Routes for OpenStack {
     fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
         let router = self.router()?;
         let before = router.get()?.routes;
-        let deleted: Vec<Change> = delete
+        let deleted = delete
             .iter()
-            .map(|route| Change::removal(hop(route), route.blackhole, &before))
+            .map(|route| Change::new(hop(route), !route.blackhole, false, &before))
             .collect();
-        let created: Vec<Change> = create
+        let created = create
             .iter()
-            .map(|route| Change::addition(wanted(route), &before))
+            .map(|route| Change::new(wanted(route), true, true, &before))
             .collect();
         let deleted = self.change(&router, deleted, false)?;
         let created = self.change(&router, created, true)?;
@@ -67,35 +67,18 @@ struct Change {
 }
 
 impl Change {
-    fn new(hop: Result<Hop, Failure>, port: bool, needed: impl Fn(&Hop) -> bool) -> Self {
-        match hop {
-            Ok(hop) => Self {
-                needed: needed(&hop),
-                hop,
-                port,
-                result: Ok(()),
-            },
-            Err(failure) => {
-                let hop = Hop {
-                    destination: String::new(),
-                    nexthop: String::new(),
-                };
-                Self {
-                    hop,
-                    needed: false,
-                    port: false,
-                    result: Err(failure),
-                }
-            }
+    fn new(hop: Result<Hop, Failure>, port: bool, add: bool, before: &[Hop]) -> Self {
+        let (hop, result) = match hop {
+            Ok(hop) => (hop, Ok(())),
+            Err(failure) => (Hop::default(), Err(failure)),
+        };
+        let there = before.iter().any(|known| known.is(&hop));
+        Self {
+            needed: result.is_ok() && there != add,
+            hop,
+            port,
+            result,
         }
-    }
-
-    fn addition(hop: Result<Hop, Failure>, before: &[Hop]) -> Self {
-        Self::new(hop, true, |hop| before.iter().all(|known| !known.is(hop)))
-    }
-
-    fn removal(hop: Result<Hop, Failure>, blackhole: bool, before: &[Hop]) -> Self {
-        Self::new(hop, !blackhole, |hop| before.iter().any(|known| known.is(hop)))
     }
 }
 
