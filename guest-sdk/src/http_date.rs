@@ -12,8 +12,8 @@ pub(crate) fn parse(date: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
-    let (_, rest) = date.trim_ascii().split_once(", ")?;
-    let rest = rest.strip_suffix(" GMT")?;
+    let (_, rest) = date.trim_ascii().split_once(',')?;
+    let rest = rest.trim_ascii_start().strip_suffix(" GMT")?;
     let mut words = rest.split(' ');
     let day: u64 = words.next()?.parse().ok()?;
     let month_name = words.next()?;

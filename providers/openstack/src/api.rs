@@ -307,7 +307,7 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
         response.status = 429;
     }
     match response.success() {
-        Err(Failure::Conflict(text)) if kind.contains("OverQuota") => Err(Failure::denied(text)),
+        Err(Failure::Conflict(text)) if kind.ends_with("OverQuota") => Err(Failure::denied(text)),
         result => result,
     }
 }

@@ -30,20 +30,23 @@ impl BalancerTask<'_> {
             }
         };
         self.remove_security_group()?;
+        let mut removed = Vec::new();
         // The id of a load balancer that stays was written by a person who wants to share it.
-        let keys = [(BALANCER_ID, !stays), (BALANCER_ADDRESS, true)];
-        let keys = keys
-            .into_iter()
-            .filter(|(_, removed)| *removed)
-            .map(|(key, _)| TABLE.key(key));
-        Ok(keys
-            .filter(|key| self.service.annotation(key).is_some())
-            .map(AnnotationChange::remove)
-            .collect())
+        for key in if stays {
+            &[BALANCER_ADDRESS][..]
+        } else {
+            &[BALANCER_ADDRESS, BALANCER_ID]
+        } {
+            let key = TABLE.key(key);
+            if self.service.annotation(&key).is_some() {
+                removed.push(AnnotationChange::remove(key));
+            }
+        }
+        Ok(removed)
     }
 
     /// Deletes the load balancer, which ends in `pending`, or takes this Service's part off one that others use.
-    fn leave(&self, balancer: LoadBalancer, wait: Option<Wait>) -> Result<(), Failure> {
+    fn leave(&self, balancer: Box<LoadBalancer>, wait: Option<Wait>) -> Result<(), Failure> {
         if !matches!(balancer.phase(), Phase::Active | Phase::Error) {
             return Err(waiting_on(&balancer, wait));
         }
@@ -55,7 +58,7 @@ impl BalancerTask<'_> {
         self.empty(balancer, &claim, false, wait.as_ref()).map(drop)
     }
 
-    fn delete_balancer(&self, balancer: LoadBalancer, claim: &Claim, wait: Option<&Wait>) -> Result<(), Failure> {
+    fn delete_balancer(&self, balancer: Box<LoadBalancer>, claim: &Claim, wait: Option<&Wait>) -> Result<(), Failure> {
         self.remove_floating_ip(&balancer)?;
         let cascade = self.config.cascade_delete.unwrap_or(true);
         let balancer = if cascade {
@@ -84,11 +87,11 @@ impl BalancerTask<'_> {
     /// Takes away this Service's listeners and its tag, or all listeners and pools.
     fn empty(
         &self,
-        mut balancer: LoadBalancer,
+        mut balancer: Box<LoadBalancer>,
         claim: &Claim,
         all: bool,
         wait: Option<&Wait>,
-    ) -> Result<LoadBalancer, Failure> {
+    ) -> Result<Box<LoadBalancer>, Failure> {
         loop {
             let tree = self.octavia.tree(&balancer.id)?;
             let Some(change) = next_removal(claim, &balancer, &tree, all) else {

@@ -84,7 +84,7 @@ fn shown() -> (LoadBalancer, Tree) {
     pools[0].monitor = Some(read(file!("monitor"), |json| {
         Monitor::read(json.need_field("healthmonitor")?)
     }));
-    (balancer, Tree { listeners, pools })
+    (*balancer, Tree { listeners, pools })
 }
 
 impl Case<'_> {

@@ -85,7 +85,7 @@ impl<'a> BalancerTask<'a> {
 
     /// The load balancer that is waited for, else the one that the annotation names, else the one of the right name. One that is being
     /// deleted is found by its id only.
-    pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<LoadBalancer>, Failure> {
+    pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<Box<LoadBalancer>>, Failure> {
         let waited_for = wait.map(|wait| wait.balancer.as_str());
         for id in [waited_for, self.asked.balancer_id].into_iter().flatten() {
             if let Some(found) = self.octavia.load_balancer(id)? {
@@ -98,7 +98,7 @@ impl<'a> BalancerTask<'a> {
     }
 
     /// All of the right name, or of the name that upstream gave long ago.
-    pub(crate) fn named(&self) -> Result<Vec<LoadBalancer>, Failure> {
+    pub(crate) fn named(&self) -> Result<Vec<Box<LoadBalancer>>, Failure> {
         let named = self.octavia.named(&self.name)?;
         if !named.is_empty() {
             return Ok(named);
@@ -106,7 +106,7 @@ impl<'a> BalancerTask<'a> {
         self.octavia.named(&default_load_balancer_name(&self.service.uid))
     }
 
-    pub(crate) fn single(&self, mut found: Vec<LoadBalancer>) -> Result<Option<LoadBalancer>, Failure> {
+    pub(crate) fn single(&self, mut found: Vec<Box<LoadBalancer>>) -> Result<Option<Box<LoadBalancer>>, Failure> {
         if found.len() > 1 {
             let ids: Vec<&str> = found.iter().map(|balancer| balancer.id.as_str()).collect();
             let text = [
@@ -139,7 +139,7 @@ impl<'a> BalancerTask<'a> {
         change: Change,
         balancer: &LoadBalancer,
         wait: Option<&Wait>,
-    ) -> Result<LoadBalancer, Failure> {
+    ) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
         if wait.is_some_and(|wait| wait.balancer == balancer.id && wait.has_made(&text)) {
             let text = [
@@ -169,5 +169,12 @@ impl<'a> BalancerTask<'a> {
 
 /// Whether a conflict means that Octavia works on the load balancer; parts say it in other words than the load balancer itself.
 pub(crate) fn is_busy(conflict: &str) -> bool {
-    conflict.contains("is immutable") || conflict.contains("Invalid state PENDING_")
+    // Searched by bytes: `str::contains` would bring its own four kilobytes.
+    let says = |words: &str| {
+        conflict
+            .as_bytes()
+            .windows(words.len())
+            .any(|part| part == words.as_bytes())
+    };
+    says("is immutable") || says("Invalid state PENDING_")
 }

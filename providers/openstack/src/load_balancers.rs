@@ -117,7 +117,7 @@ impl BalancerTask<'_> {
         targets: &[Target],
         wait: Option<Wait>,
         whole: bool,
-    ) -> Result<(LoadBalancer, String), Failure> {
+    ) -> Result<(Box<LoadBalancer>, String), Failure> {
         let none = || Failure::not_found(["Service ", &self.service.name, " has no load balancer"].concat());
         let targets = self.members_of(targets)?;
         let Some(balancer) = self.find(wait.as_ref())? else {
@@ -163,10 +163,10 @@ impl BalancerTask<'_> {
     /// Makes one change after the other until the load balancer is right or Octavia needs time.
     fn converge(
         &self,
-        mut balancer: LoadBalancer,
+        mut balancer: Box<LoadBalancer>,
         plan: &Plan<'_>,
         wait: Option<&Wait>,
-    ) -> Result<LoadBalancer, Failure> {
+    ) -> Result<Box<LoadBalancer>, Failure> {
         loop {
             let mut tree = self.octavia.tree(&balancer.id)?;
             let pools = plan.pools(&tree);
@@ -209,7 +209,7 @@ impl BalancerTask<'_> {
         })
     }
 
-    fn again(&self, balancer: &LoadBalancer) -> Result<LoadBalancer, Failure> {
+    fn again(&self, balancer: &LoadBalancer) -> Result<Box<LoadBalancer>, Failure> {
         let now = self.octavia.load_balancer(&balancer.id)?;
         let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
         match now.phase() {

@@ -44,8 +44,8 @@ pub struct LoadBalancer {
 }
 
 impl LoadBalancer {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
-        Ok(Self {
+    pub(crate) fn read(json: &Json<'_>) -> Read<Box<Self>> {
+        Ok(Box::new(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
             status: json.need("provisioning_status")?,
@@ -53,7 +53,7 @@ impl LoadBalancer {
             vip_port_id: json.text_or_empty("vip_port_id"),
             vip_subnet_id: json.text_or_empty("vip_subnet_id"),
             tags: json.texts("tags"),
-        })
+        }))
     }
 
     /// What can be done with it.
@@ -267,7 +267,7 @@ impl Octavia<'_> {
     }
 
     /// One load balancer.
-    pub fn load_balancer(&self, id: &str) -> Result<Option<LoadBalancer>, Failure> {
+    pub fn load_balancer(&self, id: &str) -> Result<Option<Box<LoadBalancer>>, Failure> {
         let path = [LBAAS, "loadbalancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat();
         let found = self
             .0
@@ -277,7 +277,7 @@ impl Octavia<'_> {
     }
 
     /// All load balancers of this name.
-    pub fn named(&self, name: &str) -> Result<Vec<LoadBalancer>, Failure> {
+    pub fn named(&self, name: &str) -> Result<Vec<Box<LoadBalancer>>, Failure> {
         let mut found = self.list("loadbalancers", "loadbalancers", ("name", name), LoadBalancer::read)?;
         found.retain(|balancer| balancer.phase() != Phase::Deleted);
         Ok(found)

@@ -76,10 +76,17 @@ pub fn rules(service: &Service, health_port: Option<i64>, from: &[String]) -> Ve
         Protocol::Udp => "udp",
         Protocol::Sctp => "sctp",
     };
-    let ports = service.ports.iter();
-    let ports = ports.filter_map(|port| Some((protocol(port), i64::from(port.node_port?))));
+    let mut ports = Vec::new();
+    for port in &service.ports {
+        if let Some(node_port) = port.node_port {
+            ports.push((protocol(port), i64::from(node_port)));
+        }
+    }
+    if let Some(port) = health_port {
+        ports.push(("tcp", port));
+    }
     let mut rules = Vec::new();
-    for (protocol, port) in ports.chain(health_port.map(|port| ("tcp", port))) {
+    for (protocol, port) in ports {
         for from in from {
             let rule = Rule {
                 protocol: protocol.into(),
@@ -96,21 +103,19 @@ pub fn rules(service: &Service, health_port: Option<i64>, from: &[String]) -> Ve
 
 /// What makes the group's rules these: first what is missing, then what is too much.
 pub fn rule_changes(group: &Group, wanted: &[Rule]) -> Vec<Change> {
-    let there = |rule: &&Rule| !group.rules.iter().any(|(_, there)| there.as_ref() == Some(*rule));
-    let missing = wanted.iter().filter(there).map(|rule| rule.create(&group.id));
-    let extra = group
-        .rules
-        .iter()
-        .filter(|(_, there)| !there.as_ref().is_some_and(|there| wanted.contains(there)));
-    let extra = extra.map(|(id, _)| {
-        Change::network(
-            "DELETE",
-            &["security-group-rules/", id].concat(),
-            None,
-            "closing a node port",
-        )
-    });
-    missing.chain(extra).collect()
+    let mut changes = Vec::new();
+    for rule in wanted {
+        if !group.rules.iter().any(|(_, there)| there.as_ref() == Some(rule)) {
+            changes.push(rule.create(&group.id));
+        }
+    }
+    for (id, there) in &group.rules {
+        if !there.as_ref().is_some_and(|there| wanted.contains(there)) {
+            let path = ["security-group-rules/", id].concat();
+            changes.push(Change::network("DELETE", &path, None, "closing a node port"));
+        }
+    }
+    changes
 }
 
 /// A port of a server, as far as its groups matter.
@@ -152,20 +157,22 @@ impl ServerPort {
 
     /// Puts the group on it; none when it is there or cannot be.
     pub fn with(&self, group: &str) -> Option<Change> {
-        let there = self.groups.iter().any(|other| other == group);
-        (self.secured && !there)
-            .then(|| self.set(self.groups.iter().map(String::as_str).chain([group]), "opening a node"))
+        let mut groups: Vec<&str> = self.groups.iter().map(String::as_str).collect();
+        if !self.secured || groups.contains(&group) {
+            return None;
+        }
+        groups.push(group);
+        Some(self.set(groups, "opening a node"))
     }
 
     /// Takes the group off it.
     pub fn without(&self, group: &str) -> Change {
-        self.set(
-            self.groups.iter().map(String::as_str).filter(|other| *other != group),
-            "closing a node",
-        )
+        let mut groups: Vec<&str> = self.groups.iter().map(String::as_str).collect();
+        groups.retain(|other| *other != group);
+        self.set(groups, "closing a node")
     }
 
-    fn set<'g>(&self, groups: impl Iterator<Item = &'g str>, doing: &'static str) -> Change {
+    fn set(&self, groups: Vec<&str>, doing: &'static str) -> Change {
         let body = Object::new().object("port", Object::new().texts("security_groups", groups));
         let change = Change::network("PUT", &["ports/", &self.id].concat(), Some(body), doing);
         match self.revision {
