@@ -85,28 +85,16 @@ impl Method {
     }
 }
 
-/// The secrets that this configuration needs from the host: those that are not in its text.
-pub fn secrets(global: &Global) -> Vec<(&'static str, &'static str)> {
-    let left_out = |value: &Option<String>| given(value).is_none();
-    match Method::of(global) {
-        Some(Method::Password) if left_out(&global.password) => {
-            vec![(
-                "password",
-                "password of the OpenStack user, for requests to Keystone only",
-            )]
-        }
-        Some(Method::Trust) if left_out(&global.trustee_password) && left_out(&global.password) => {
-            vec![("password", "password of the trustee, for requests to Keystone only")]
-        }
-        Some(Method::ApplicationCredential) if left_out(&global.application_credential_secret) => vec![(
-            "application-credential-secret",
-            "secret of the application credential, for requests to Keystone only",
-        )],
-        Some(Method::Token) if left_out(&global.token) => {
-            vec![("token", "Keystone token, for requests to Keystone only")]
-        }
-        _ => Vec::new(),
-    }
+/// The secret that this configuration needs from the host, unless it is in its text: for requests to Keystone only.
+pub fn secret_name(global: &Global) -> Option<&'static str> {
+    let (name, text) = match Method::of(global)? {
+        Method::Password => ("password", &global.password),
+        Method::Trust if given(&global.trustee_password).is_some() => return None,
+        Method::Trust => ("password", &global.password),
+        Method::ApplicationCredential => ("application-credential-secret", &global.application_credential_secret),
+        Method::Token => ("token", &global.token),
+    };
+    given(text).is_none().then_some(name)
 }
 
 /// What is missing to become somebody.

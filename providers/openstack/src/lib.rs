@@ -85,8 +85,8 @@ impl Provider for OpenStack {
         let mut description = Description::new("openstack", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         if let Some(config) = config {
             description = description.http(config.global.wish());
-            for (name, reason) in identity::secrets(&config.global) {
-                description = description.secret(name, reason);
+            if let Some(name) = identity::secret_name(&config.global) {
+                description = description.secret(name, "who Cloudwit is, for requests to Keystone only");
             }
         }
         description

@@ -15,20 +15,21 @@ pub fn probe(provider: &OpenStack) -> Result<(), Failure> {
     let session = provider.api.session()?;
     let balancers =
         provider.config.loadbalancer.enabled != Some(false) && session.catalog.url(Endpoint::LoadBalancer).is_ok();
-    let calls = [
-        (true, Endpoint::Compute, "/servers"),
-        (true, Endpoint::Network, "/v2.0/networks"),
-        (balancers, Endpoint::LoadBalancer, "/v2.0/lbaas/loadbalancers"),
-    ];
     let mut first: Option<Failure> = None;
-    for (_, endpoint, path) in calls.into_iter().filter(|(used, ..)| *used) {
-        let Err(failure) = provider.api.get(endpoint, path).query("limit", "1").send() else {
+    for (endpoint, path) in [
+        (Endpoint::Compute, "/servers"),
+        (Endpoint::Network, "/v2.0/networks"),
+        (Endpoint::LoadBalancer, "/v2.0/lbaas/loadbalancers"),
+    ] {
+        if endpoint == Endpoint::LoadBalancer && !balancers {
             continue;
-        };
-        first = Some(match first {
-            None => failure,
-            Some(before) => before.context(failure.message()),
-        });
+        }
+        if let Err(failure) = provider.api.get(endpoint, path).query("limit", "1").send() {
+            first = Some(match first {
+                None => failure,
+                Some(before) => before.context(failure.message()),
+            });
+        }
     }
     first.map_or(Ok(()), Err)
 }
