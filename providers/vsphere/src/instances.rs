@@ -214,7 +214,7 @@ fn want(node: &NodeRef) -> Result<Want, Failure> {
     })
 }
 
-/// The failure with the vCenter's name, where there could be doubt, and with what the grant lacks.
+/// The failure with the vCenter's name before it.
 fn named(vcenter: &VCenterSettings, failure: Failure) -> Failure {
     failure.context(&["vCenter ", &vcenter.name].concat())
 }

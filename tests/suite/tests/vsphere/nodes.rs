@@ -88,9 +88,7 @@ async fn a_machine_that_is_off_taints_its_node_and_one_that_was_destroyed_takes_
     vcenter.vcsim.power_off(&off.path).await.unwrap();
     vcenter.vcsim.destroy(&gone.path).await.unwrap();
     // Every word that the machine is gone comes from a read of the whole inventory.
-    let before = vcenter.calls("RetrievePropertiesEx");
     let whole = || vcenter.gate.count(&soap("RetrievePropertiesEx").with("ContainerView"));
-    assert!(before > 0);
     let whole_before = whole();
     for name in ["off", "gone", "silent"] {
         scene.falls_silent(name).await;
