@@ -3,7 +3,8 @@
 On one port: moto itself; `POST /test/call/SERVICE/METHOD` with arguments as JSON, which asks moto through boto3 as its administrator and gives the
 answer as JSON; and `/test/calls`, what others than boto3 here have called so far (GET), or forget it (DELETE).
 
-Signatures are checked unless `--unchecked` is given. Says PORT=, ACCESS_KEY=, SECRET_KEY= and READY.
+Signatures are checked unless `--unchecked` is given. With `--lifelike`, two things are as in AWS without which AWS's own controller cannot be run.
+Says PORT=, ACCESS_KEY=, SECRET_KEY= and READY.
 """
 
 import io
@@ -14,6 +15,7 @@ import threading
 from urllib.parse import parse_qs
 
 CHECKED = "--unchecked" not in sys.argv[1:]
+LIFELIKE = "--lifelike" in sys.argv[1:]
 # moto reads it when it is imported. The calls before the limit are the ones that make the administrator.
 if CHECKED:
     os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "3"
@@ -24,12 +26,16 @@ from botocore.config import Config  # noqa: E402
 from botocore.exceptions import BotoCoreError, ClientError  # noqa: E402
 from moto.core.authorization import ActionAuthenticatorMixin  # noqa: E402
 from moto.ec2.models.route_tables import Route  # noqa: E402
+from moto.elb.models import FakeHealthCheck, LoadBalancer  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from moto.sts.responses import TokenResponse  # noqa: E402
 from werkzeug.serving import make_server  # noqa: E402
 from werkzeug.wrappers import Request, Response  # noqa: E402
 
 REGION = "us-east-1"
+# How AWS answers where there is none; moto fails with 500 and HTML, which AWS's controller asks three times for, with pauses, for each Node.
+NO_TOPOLOGY = """<Response><Errors><Error><Code>UnsupportedOperation</Code><Message>No topology here.</Message></Error></Errors>\
+<RequestID>0</RequestID></Response>"""
 # Where the body as it was sent is kept in a request's environment.
 BODY = "cloudwit.body"
 # Stands in the user agent of the calls that tests make through us, so that they are not taken for the calls of who is tested.
@@ -91,6 +97,9 @@ class Front:
         if call is None:
             return self.moto(environ, start_response)
         self.calls.append(call)
+        if LIFELIKE and call["action"] == "DescribeInstanceTopology":
+            call["status"] = 400
+            return Response(NO_TOPOLOGY, status=400, content_type="text/xml")(environ, start_response)
 
         def started(status, headers, *rest):
             call["status"] = int(status.split(" ")[0])
@@ -160,6 +169,19 @@ def blacken_routes():
     Route.state = property(state)
 
 
+def check_health_from_the_start():
+    """A new classic load balancer has a health check by itself; without one, AWS's controller ends in a panic."""
+    made = LoadBalancer.__init__
+
+    def make(balancer, *arguments, **named):
+        made(balancer, *arguments, **named)
+        if balancer.health_check is None and balancer.listeners:
+            target = f"TCP:{balancer.listeners[0].instance_port}"
+            balancer.health_check = FakeHealthCheck("5", "10", "2", "30", target)
+
+    LoadBalancer.__init__ = make
+
+
 def allow_web_identity():
     """AWS takes AssumeRoleWithWebIdentity without a signature, since its caller has no key yet; moto stumbles over the missing header."""
     check = TokenResponse._authenticate_and_authorize_normal_action
@@ -175,6 +197,8 @@ def main():
     allow_web_identity()
     check_the_body_that_was_sent()
     blacken_routes()
+    if LIFELIKE:
+        check_health_from_the_start()
     front = Front(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, front, threaded=True, request_handler=MotoRequestHandler)
     front.bridge = Bridge(f"http://127.0.0.1:{server.server_port}")

@@ -42,7 +42,7 @@ async fn main() -> Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let moto = Moto::start().await?;
+    let moto = Moto::start_lifelike().await?;
     // Both clusters are there before either begins: moto gets slower with each instance it has.
     let mut scenes = Vec::new();
     for contender in [Contender::Ours(args.provider), Contender::Peer(args.peer)] {

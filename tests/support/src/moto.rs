@@ -128,7 +128,21 @@ impl Moto {
     ///
     /// When Python or a package is missing, or the server does not start (with the end of its log).
     pub async fn start() -> Result<Self> {
-        tokio::task::spawn_blocking(spawn)
+        Self::start_with(&[]).await
+    }
+
+    /// The same with two things as they are in AWS, without which AWS's own controller cannot be run: new load balancers check health by
+    /// themselves, and the topology of instances is refused properly.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_lifelike() -> Result<Self> {
+        Self::start_with(&["--lifelike"]).await
+    }
+
+    async fn start_with(flags: &'static [&str]) -> Result<Self> {
+        tokio::task::spawn_blocking(|| spawn(flags))
             .await
             .context("the thread that starts moto panicked")?
     }
@@ -331,10 +345,12 @@ fn text(value: &Value, pointer: &str) -> Result<String> {
         .ok_or_else(|| anyhow!("there is no {pointer} in {value}"))
 }
 
-fn spawn() -> Result<Moto> {
+fn spawn(flags: &[&str]) -> Result<Moto> {
     let python = xtask::servers::moto()?.python();
     let script = xtask::workspace::root().join("tests/python/moto_server.py");
-    let process = Child::start(&python, &[script.display().to_string()], &log_file("moto")?)?;
+    let script = script.display().to_string();
+    let arguments: Vec<String> = [script.as_str()].iter().chain(flags).map(ToString::to_string).collect();
+    let process = Child::start(&python, &arguments, &log_file("moto")?)?;
     let url = format!("http://127.0.0.1:{}", process.said("PORT=", START)?);
     let administrator = Credentials {
         access_key: process.said("ACCESS_KEY=", START)?,
