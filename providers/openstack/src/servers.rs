@@ -122,15 +122,8 @@ pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
     let path = ["/servers/", &percent_encode(id)].concat();
     let call = api.get(Endpoint::Compute, &path);
     let response = call.send_any()?;
-    if response.status == 404 {
-        let said = Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some());
-        return if said {
-            Ok(None)
-        } else {
-            Err(success(response)
-                .map_or_else(|failure| failure, |_| Failure::other("404"))
-                .context("not from Nova"))
-        };
+    if response.status == 404 && Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {
+        return Ok(None);
     }
     call.parse(&success(response)?, |json| Server::read(json.need_field("server")?))
         .map(Some)
