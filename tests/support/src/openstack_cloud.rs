@@ -7,7 +7,7 @@
 //! Bad days: a region whose endpoints lead through gates ([`OpenStackCloud::region`]), load balancers that end in ERROR or never become
 //! ACTIVE, tokens that are revoked or live for seconds, servers and load balancers that go behind Cloudwit's back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -80,6 +80,7 @@ pub struct OpenStackCloud {
     /// Behind a lock, so that threads may share it.
     process: Mutex<Child>,
     urls: Vec<String>,
+    folder: PathBuf,
     admin: Account,
     admin_token: OnceCell<String>,
     public: OnceCell<PublicNetwork>,
@@ -136,6 +137,11 @@ impl OpenStackCloud {
     /// Keystone's URL with `/v3`, for `auth-url`.
     pub fn auth_url(&self) -> String {
         format!("{}/v3", self.url(Service::Identity))
+    }
+
+    /// Databases and logs (`nova.log`, `neutron.log`), as long as it runs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The root URL of a service, without a slash at its end.
@@ -337,6 +343,7 @@ fn spawn() -> Result<OpenStackCloud> {
     let (python, arguments) = xtask::servers::openstack_cloud()?;
     let process = Child::start(&python, &arguments, &log_file("openstack")?)?;
     let said = |name: String| process.said(&format!("{name}="), START);
+    let folder = said("FOLDER".to_owned())?.into();
     let urls = Service::ALL.map(|service| said(service.name().to_uppercase()));
     let admin = Account {
         name: said("ADMIN".to_owned())?,
@@ -346,6 +353,7 @@ fn spawn() -> Result<OpenStackCloud> {
     process.said("READY", START)?;
     Ok(OpenStackCloud {
         urls: urls.into_iter().collect::<Result<_>>()?,
+        folder,
         admin,
         admin_token: OnceCell::new(),
         public: OnceCell::new(),

@@ -275,3 +275,18 @@ async fn the_sdk_of_openstack_finds_nothing_strange() {
         String::from_utf8_lossy(&walk.stderr)
     );
 }
+
+#[tokio::test]
+async fn a_cloud_that_is_dropped_leaves_no_service_and_no_files() {
+    let cloud = OpenStackCloud::start().await.unwrap();
+    let folder = cloud.folder.clone();
+    let ports = Service::ALL.map(|service| cloud.url(service).strip_prefix("http://").unwrap().to_owned());
+    assert!(folder.join("neutron.db").is_file());
+    assert!(ports.iter().all(|port| std::net::TcpStream::connect(port).is_ok()));
+    drop(cloud);
+    let left = || {
+        let open = ports.iter().any(|port| std::net::TcpStream::connect(port).is_ok());
+        std::future::ready(!open && !folder.exists())
+    };
+    eventually(SOON, "all of it is gone", left).await;
+}
