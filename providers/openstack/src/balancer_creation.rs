@@ -21,14 +21,14 @@ use crate::wire::Fields;
 
 impl BalancerTask<'_> {
     /// Makes the load balancer. Octavia then needs time, so this is never a success.
-    pub(crate) fn create(&self, targets: &[Target]) -> Failure {
+    pub(crate) fn create(&self, targets: &[&Target]) -> Failure {
         match self.try_create(targets) {
             Ok(pending) => pending,
             Err(failure) => failure,
         }
     }
 
-    fn try_create(&self, targets: &[Target]) -> Result<Failure, Failure> {
+    fn try_create(&self, targets: &[&Target]) -> Result<Failure, Failure> {
         self.check_before()?;
         let node_subnet = self.node_subnet(targets)?;
         let mut vip = self.asked.vip;
@@ -112,7 +112,7 @@ impl BalancerTask<'_> {
     }
 
     /// The subnet of the first Node that has one, where nothing says in which subnet the virtual IP shall be.
-    fn node_subnet(&self, targets: &[Target]) -> Result<Option<String>, Failure> {
+    fn node_subnet(&self, targets: &[&Target]) -> Result<Option<String>, Failure> {
         let asked = &self.asked.vip;
         if asked.port_id.is_some() || asked.subnet_id.is_some() || asked.network_id.is_some() {
             return Ok(None);

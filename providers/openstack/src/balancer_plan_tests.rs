@@ -93,9 +93,10 @@ impl Case<'_> {
     }
 
     fn next_as(&self, claim: &Claim, balancer: &LoadBalancer, tree: &Tree) -> Option<String> {
+        let targets: Vec<&Target> = self.targets.iter().collect();
         let wanted = Wanted::new(&Inputs {
             service: &self.service,
-            targets: &self.targets,
+            targets: &targets,
             asked: &self.asked,
             features: Features::of((2, 30), false),
             name: NAME,

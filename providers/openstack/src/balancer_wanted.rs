@@ -59,7 +59,7 @@ pub struct Inputs<'a> {
     /// The Service.
     pub service: &'a Service,
     /// Its targets, those of its node selector only.
-    pub targets: &'a [Target],
+    pub targets: &'a [&'a Target],
     /// What it asks for.
     pub asked: &'a Asked<'a>,
     /// What Octavia can do.
@@ -86,12 +86,13 @@ impl<'a> Wanted<'a> {
             mistakes.push(mistake);
             Vec::new()
         });
-        let ports = inputs.service.ports.iter().enumerate();
-        let ports = ports.filter_map(|(index, port)| {
-            let wanted = wanted_port(inputs, index, port, &ranges);
-            wanted.map_err(|mistake| mistakes.push(mistake)).ok()
-        });
-        let ports = ports.collect();
+        let mut ports = Vec::new();
+        for (index, port) in inputs.service.ports.iter().enumerate() {
+            match wanted_port(inputs, index, port, &ranges) {
+                Ok(port) => ports.push(port),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
         if !mistakes.is_empty() {
             return Err(Failure::Invalid(mistakes.join("; ")));
         }

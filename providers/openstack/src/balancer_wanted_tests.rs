@@ -100,7 +100,7 @@ fn monitors(asked: &Asked<'_>, policy: TrafficPolicy, features: Features) -> Str
     target.node.addresses = vec![Address::new(AddressKind::InternalIp, "10.0.0.1")];
     let inputs = Inputs {
         service: &service,
-        targets: &[target],
+        targets: &[&target],
         asked,
         features,
         name: "x",

@@ -195,7 +195,7 @@ impl BalancerTask<'_> {
     /// The load balancer as the Service wants it.
     pub(crate) fn wanted<'w>(
         &'w self,
-        targets: &'w [Target],
+        targets: &'w [&'w Target],
         vip_subnet: Option<&'w str>,
     ) -> Result<Wanted<'w>, Failure> {
         let member_subnet_id = self.asked.member_subnet_id.or(vip_subnet);
@@ -219,9 +219,9 @@ impl BalancerTask<'_> {
     }
 
     /// The targets that the node selector takes.
-    fn members_of(&self, targets: &[Target]) -> Result<Vec<Target>, Failure> {
+    fn members_of<'t>(&self, targets: &'t [Target]) -> Result<Vec<&'t Target>, Failure> {
         if self.asked.node_selector.is_empty() {
-            return Ok(targets.to_vec());
+            return Ok(targets.iter().collect());
         }
         Ok(selected(targets, &self.context.nodes()?, &self.asked.node_selector))
     }

@@ -7,17 +7,20 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::octavia::Member;
 
 /// A member for each Node that has an address. A Node without one comes with a later call.
-pub fn wanted(targets: &[Target], family: Option<IpFamily>, node_port: u16, monitor_port: Option<i64>) -> Vec<Member> {
-    let member = |target: &Target| {
-        Some(Member {
-            id: String::new(),
-            name: target.node.name.clone(),
-            address: address(&target.node, family)?.into(),
-            port: node_port.into(),
-            monitor_port,
-        })
-    };
-    targets.iter().filter_map(member).collect()
+pub fn wanted(targets: &[&Target], family: Option<IpFamily>, node_port: u16, monitor_port: Option<i64>) -> Vec<Member> {
+    let mut members = Vec::new();
+    for target in targets {
+        if let Some(address) = address(&target.node, family) {
+            members.push(Member {
+                id: String::new(),
+                name: target.node.name.clone(),
+                address: address.into(),
+                port: node_port.into(),
+                monitor_port,
+            });
+        }
+    }
+    members
 }
 
 /// The address that gets traffic: the first internal one of the family, else the first external one.
@@ -46,7 +49,7 @@ pub fn server_id(node: &NodeRef) -> Option<&str> {
 }
 
 /// The targets whose Nodes have all these labels; an empty value stands for any.
-pub fn selected(targets: &[Target], nodes: &[ClusterNode], selector: &[(&str, &str)]) -> Vec<Target> {
+pub fn selected<'t>(targets: &'t [Target], nodes: &[ClusterNode], selector: &[(&str, &str)]) -> Vec<&'t Target> {
     let takes = |node: &ClusterNode| {
         selector.iter().all(|(key, value)| {
             node.labels
@@ -59,7 +62,7 @@ pub fn selected(targets: &[Target], nodes: &[ClusterNode], selector: &[(&str, &s
             .iter()
             .any(|node| node.ref_.name == target.node.name && takes(node))
     };
-    targets.iter().filter(named).cloned().collect()
+    targets.iter().filter(named).collect()
 }
 
 #[cfg(test)]
@@ -99,7 +102,7 @@ mod tests {
     fn a_node_without_address_is_no_member() {
         let one = target("a", &[(AddressKind::InternalIp, "10.0.0.1")]);
         let two = target("b", &[(AddressKind::InternalIp, "10.0.0.2")]);
-        let members = wanted(&[one, target("c", &[]), two], None, 30080, Some(31000));
+        let members = wanted(&[&one, &target("c", &[]), &two], None, 30080, Some(31000));
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!((members[0].port, members[0].monitor_port), (30080, Some(31000)));

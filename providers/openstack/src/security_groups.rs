@@ -19,7 +19,7 @@ impl BalancerTask<'_> {
     pub(crate) fn ensure_security_group(
         &self,
         wanted: &Wanted<'_>,
-        targets: &[Target],
+        targets: &[&Target],
         member_subnet: &str,
     ) -> Result<(), Failure> {
         if !self.config.manage_security_groups {
@@ -60,7 +60,7 @@ impl BalancerTask<'_> {
         Ok(())
     }
 
-    fn ensure_server_ports(&self, group: &str, wanted: &Wanted<'_>, targets: &[Target]) -> Result<(), Failure> {
+    fn ensure_server_ports(&self, group: &str, wanted: &Wanted<'_>, targets: &[&Target]) -> Result<(), Failure> {
         let addresses = member_addresses(wanted);
         let there = self.server_ports("security_groups", &[group])?;
         let is_member = |port: &ServerPort| port.ips.iter().any(|ip| addresses.binary_search(&ip.as_str()).is_ok());
