@@ -169,7 +169,7 @@ fn listeners<'a>(wanted: &'a Wanted, seen: &'a Seen, steps: &mut Vec<Step>) -> V
     }
     if !coming.is_empty() {
         let form = listener_fields(named(wanted), &coming);
-        steps.push(Step::classic("CreateLoadBalancerListeners", form).done_by(&["DuplicateListener"]));
+        steps.push(Step::classic("CreateLoadBalancerListeners", form));
     }
     after
 }
