@@ -118,19 +118,16 @@ impl<'a> Scene<'a> {
         let client = server.client();
         join(&client, &self.machines).await?;
         let folder = xtask::workspace::target().join("bench").join(self.name());
+        let started = Instant::now();
+        let process = self.start(&folder, server.kubeconfig())?;
         let mut work = Work {
             scene: &self,
             client: &client,
+            process: &process,
             rows: Vec::new(),
         };
-
-        let started = Instant::now();
-        let process = self.start(&folder, server.kubeconfig())?;
-        let done = work
-            .all(started)
-            .await
-            .map_err(|error| anyhow!("{error:#}\n{}", process.log_end()));
-        done?;
+        let done = work.all(started).await;
+        done.map_err(|error| anyhow!("{error:#}\n{}", process.log_end()))?;
         let mut rows = work.rows;
         let used = xtask::process::usage(process.pid()).context("the contender has ended")?;
         rows.push(Row::new("CPU", used.cpu_seconds, "s"));
@@ -215,6 +212,7 @@ fn name(contender: &Contender) -> &'static str {
 struct Work<'a> {
     scene: &'a Scene<'a>,
     client: &'a Client,
+    process: &'a Child,
     rows: Vec<Row>,
 }
 
@@ -284,6 +282,7 @@ impl Work<'_> {
         let begin = Instant::now();
         loop {
             let Err(missing) = look().await else { return Ok(()) };
+            ensure!(self.process.runs(), "the contender has ended");
             if begin.elapsed() > LIMIT {
                 bail!("not within {LIMIT:?}: {missing:#}");
             }
