@@ -113,7 +113,6 @@ pub fn listeners(wanted: &Wanted, balancer: &str, seen: &[Listener], groups: &[S
 }
 
 fn fits(listener: &Listener, port: &Port, group: &str) -> bool {
-    let tls = port.protocol == "TLS";
     let certificate = port.certificate.as_deref().unwrap_or_default();
     let same_policy = port
         .tls_policy
@@ -121,7 +120,8 @@ fn fits(listener: &Listener, port: &Port, group: &str) -> bool {
         .is_none_or(|policy| *policy == listener.tls_policy);
     listener.protocol == port.protocol
         && listener.group == group
-        && (!tls || (listener.certificate.eq_ignore_ascii_case(certificate) && same_policy))
+        && listener.certificate.eq_ignore_ascii_case(certificate)
+        && same_policy
 }
 
 fn listener_fields(form: Form, port: &Port, group: &str) -> Form {

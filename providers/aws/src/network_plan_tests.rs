@@ -124,6 +124,9 @@ fn only_what_differs_is_written() {
     let (tags, attributes) = (wanted.tags.clone(), wanted.attributes.clone());
     assert_eq!(update(&wanted, &seen, &tags, &attributes, Some(&["sg-1".into()])), []);
     assert_eq!(update(&wanted, &seen, &tags, &attributes, None), []);
+    let shared = [Pair::new("kubernetes.io/cluster/c", "shared")];
+    let owned = [Pair::new("kubernetes.io/cluster/c", "owned")];
+    assert_eq!(missing_tags(&owned, &shared), [], "what was shared stays shared");
     let steps = update(&wanted, &seen, &[], &[], Some(&["sg-2".into()]));
     let actions: Vec<&str> = steps.iter().map(|step| step.action).collect();
     assert_eq!(
