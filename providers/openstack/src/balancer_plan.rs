@@ -36,7 +36,7 @@ impl Plan<'_> {
             return self.next_members(tree);
         }
         // Before anything else is made, so that whoever deletes the load balancer sees that it is shared.
-        if self.tags && !balancer.tags.iter().any(|tag| *tag == self.claim.name) && self.claim.former.is_none() {
+        if self.tags && !balancer.tags.contains(&self.claim.name) && self.claim.former.is_none() {
             return self.tag(balancer);
         }
         self.wanted

@@ -15,7 +15,7 @@ use crate::balancer_names;
 use crate::balancer_wait::Wait;
 use crate::change::Change;
 use crate::floating_ips::recorded_address;
-use crate::octavia::{LoadBalancer, Octavia, Phase};
+use crate::octavia::{Found, LoadBalancer, Octavia, Phase};
 use crate::octavia_features::Features;
 use crate::sharing::Claim;
 
@@ -98,7 +98,7 @@ impl<'a> BalancerTask<'a> {
     }
 
     /// All of the right name, or of the name that upstream gave long ago.
-    pub(crate) fn named(&self) -> Result<Vec<Box<LoadBalancer>>, Failure> {
+    pub(crate) fn named(&self) -> Result<Vec<Found>, Failure> {
         let named = self.octavia.named(&self.name)?;
         if !named.is_empty() {
             return Ok(named);
@@ -106,7 +106,7 @@ impl<'a> BalancerTask<'a> {
         self.octavia.named(&default_load_balancer_name(&self.service.uid))
     }
 
-    pub(crate) fn single(&self, mut found: Vec<Box<LoadBalancer>>) -> Result<Option<Box<LoadBalancer>>, Failure> {
+    pub(crate) fn single(&self, mut found: Vec<Found>) -> Result<Option<Box<LoadBalancer>>, Failure> {
         if found.len() > 1 {
             let ids: Vec<&str> = found.iter().map(|balancer| balancer.id.as_str()).collect();
             let text = [

@@ -39,7 +39,7 @@ impl LoadBalancers for OpenStack {
         };
         let claim = task.claim(&balancer);
         let here = claim.owner && claim.others(&balancer.tags).is_empty();
-        if !here && !balancer.tags.iter().any(|tag| *tag == task.name) && claim.former.is_none() {
+        if !here && !balancer.tags.contains(&task.name) && claim.former.is_none() {
             return Ok(None);
         }
         Ok(Some(Balancer::at(task.shown_ingress(&balancer)?)))

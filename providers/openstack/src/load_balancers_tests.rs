@@ -92,7 +92,7 @@ fn pending(result: Result<Balancer, Failure>) -> Pending {
 fn what_upstream_left_is_adopted_without_a_change() {
     let stage = stage("");
     let balancer = stage.provider().ensure(&service(), &targets(), None).unwrap();
-    assert_eq!(writes(&stage), [String::new(); 0]);
+    assert_eq!(writes(&stage), Vec::<String>::new());
     let floating = text(&json(file!("floating_ips"))["floatingips"][0]["floating_ip_address"]);
     let id = text(&json(file!("balancer"))["loadbalancer"]["id"]);
     let expected = Balancer {
@@ -231,7 +231,7 @@ fn annotations_that_are_wrong_or_not_known_cost_no_change() {
             matches!(&failure, Failure::Invalid(text) if text.contains(told)),
             "{failure:?}"
         );
-        assert_eq!(writes(&stage), [String::new(); 0], "{key}");
+        assert_eq!(writes(&stage), Vec::<String>::new(), "{key}");
     }
 }
 
@@ -265,7 +265,7 @@ fn one_in_error_that_never_served_is_removed_and_one_that_served_stays() {
         failure.message().contains("openstack loadbalancer failover"),
         "{failure:?}"
     );
-    assert_eq!(writes(&served), [String::new(); 0]);
+    assert_eq!(writes(&served), Vec::<String>::new());
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_cut_answer_says_nothing_about_the_cloud() {
     });
     let failure = stage.provider().ensure(&service(), &targets(), None).unwrap_err();
     assert!(matches!(failure, Failure::Unavailable(_)), "{failure:?}");
-    assert_eq!(writes(&stage), [String::new(); 0]);
+    assert_eq!(writes(&stage), Vec::<String>::new());
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_mistake_in_an_annotation_does_not_keep_new_nodes_out() {
         .update_targets(&service, &targets(), None)
         .unwrap_err();
     assert!(failure.message().contains("node-selector"), "{failure:?}");
-    assert_eq!(writes(&adopted), [String::new(); 0]);
+    assert_eq!(writes(&adopted), Vec::<String>::new());
 }
 
 #[test]
@@ -361,5 +361,5 @@ fn load_balancers_that_are_switched_off_are_left_to_others() {
     let stage = Stage::new("[LoadBalancer]\nenabled = false\n");
     let failure = stage.provider().ensure(&service(), &[], None).unwrap_err();
     assert!(matches!(failure, Failure::ImplementedElsewhere(_)), "{failure:?}");
-    assert_eq!(stage.calls(), [String::new(); 0]);
+    assert_eq!(stage.calls(), Vec::<String>::new());
 }

@@ -130,11 +130,7 @@ mod tests {
             node("b", &[("role", "edge")]),
         ];
         let names = |selector: &[(&str, &str)]| {
-            let selector: Vec<_> = selector
-                .iter()
-                .map(|(key, value)| ((*key).into(), (*value).into()))
-                .collect();
-            selected(&targets, &nodes, &selector)
+            selected(&targets, &nodes, selector)
                 .iter()
                 .map(|target| target.node.name.clone())
                 .collect::<String>()

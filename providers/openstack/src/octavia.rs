@@ -43,6 +43,9 @@ pub struct LoadBalancer {
     pub tags: Vec<String>,
 }
 
+/// One that was found. In a box, as it is handed from call to call.
+pub type Found = Box<LoadBalancer>;
+
 impl LoadBalancer {
     pub(crate) fn read(json: &Json<'_>) -> Read<Box<Self>> {
         Ok(Box::new(Self {
@@ -277,7 +280,7 @@ impl Octavia<'_> {
     }
 
     /// All load balancers of this name.
-    pub fn named(&self, name: &str) -> Result<Vec<Box<LoadBalancer>>, Failure> {
+    pub fn named(&self, name: &str) -> Result<Vec<Found>, Failure> {
         let mut found = self.list("loadbalancers", "loadbalancers", ("name", name), LoadBalancer::read)?;
         found.retain(|balancer| balancer.phase() != Phase::Deleted);
         Ok(found)

@@ -69,9 +69,13 @@ impl Pattern {
 
     /// Whether the text matches.
     pub fn matches(&self, text: &str) -> bool {
-        let text: Vec<char> = if self.lower { text.to_ascii_lowercase() } else { text.into() }
-            .chars()
-            .collect();
+        let text: Vec<char> = if self.lower {
+            text.to_ascii_lowercase()
+        } else {
+            text.into()
+        }
+        .chars()
+        .collect();
         let mut matcher = Matcher {
             text: &text,
             fuel: FUEL,
@@ -83,6 +87,9 @@ impl Pattern {
         })
     }
 }
+
+/// Characters from the first to the last one of each.
+type Ranges = Vec<(char, char)>;
 
 struct Reader<'a> {
     letters: &'a [char],
@@ -188,7 +195,7 @@ impl Reader<'_> {
         self.letters[start..self.at].iter().collect::<String>().parse().ok()
     }
 
-    fn escape(&mut self) -> Result<(Vec<(char, char)>, bool), &'static str> {
+    fn escape(&mut self) -> Result<(Ranges, bool), &'static str> {
         let letter = self.take().ok_or("a backslash at the end")?;
         let ranges = match letter.to_ascii_lowercase() {
             'd' => vec![('0', '9')],

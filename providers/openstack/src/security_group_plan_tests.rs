@@ -29,7 +29,7 @@ fn changes(group: &Group, rules: &[Rule]) -> Vec<String> {
 #[test]
 fn the_rule_that_is_there_is_left_alone() {
     let rules = rules(&service(&[(Protocol::Tcp, 30080)]), None, &["10.1.0.0/16".into()]);
-    assert_eq!(changes(&group(), &rules), [String::new(); 0]);
+    assert_eq!(changes(&group(), &rules), Vec::<String>::new());
 }
 
 #[test]

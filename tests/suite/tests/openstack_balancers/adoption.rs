@@ -97,7 +97,7 @@ async fn what_upstream_left_is_kept_without_a_write_and_deleted_with_the_service
     let before = stage.calls().await;
     stage.start();
     looked_at(&stage, before.neutron.len()).await;
-    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
+    assert_eq!(stage.writes(&before).await, Vec::<String>::new());
     let kept = stage.service("web").await;
     assert_eq!(
         (annotation(&kept, "load-balancer-id"), kept.uid()),

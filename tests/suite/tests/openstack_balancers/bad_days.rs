@@ -124,7 +124,7 @@ async fn what_is_wrong_is_told_once_for_all_and_nothing_is_made() {
         .iter()
         .chain(&calls.neutron)
         .filter(|call| !call.starts_with("GET"));
-    assert_eq!(writes.collect::<Vec<_>>(), [&String::new(); 0]);
+    assert_eq!(writes.collect::<Vec<_>>(), Vec::<&String>::new());
     stage.annotate("web", "default-tls-container-ref", json!(null)).await;
     stage.exposed("web").await;
     // Of one that exists a bad change changes nothing.
@@ -138,7 +138,7 @@ async fn what_is_wrong_is_told_once_for_all_and_nothing_is_made() {
         )
         .await;
     stage.told("web", "lb-method is \"RANDOM\"").await;
-    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
+    assert_eq!(stage.writes(&before).await, Vec::<String>::new());
     stage.delete("web").await;
     stage.clean().await;
 }
@@ -242,7 +242,7 @@ async fn an_edit_in_the_middle_waits_until_octavia_is_ready() {
             if looks >= 2 { Ok(()) } else { Err(format!("{looks}")) }
         })
         .await;
-    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
+    assert_eq!(stage.writes(&before).await, Vec::<String>::new());
     stage.scene.project.pace(Some(0.1)).await.unwrap();
     stage
         .shows("then it is changed", |shown| {

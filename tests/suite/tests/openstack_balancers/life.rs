@@ -64,7 +64,7 @@ async fn a_load_balancer_is_made_kept_changed_and_deleted_without_a_trace() {
             if looked > 0 { Ok(()) } else { Err(String::new()) }
         })
         .await;
-    assert_eq!(stage.writes(&before).await, [String::new(); 0]);
+    assert_eq!(stage.writes(&before).await, Vec::<String>::new());
 
     changes(&stage).await;
     stage.delete("web").await;
