@@ -57,6 +57,23 @@ impl Example {
         configuration["providers"][0].clone()
     }
 
+    /// Those of its provider, and of the file for `--provider-settings` if it has one; all secrets are there.
+    fn grants(&self) -> Vec<Grants> {
+        fs::write(self.file("secret"), "a secret").unwrap();
+        let mut found = vec![self.provider()["grants"].clone()];
+        if let Ok(text) = fs::read_to_string(self.file("settings.yaml")) {
+            let settings: Value = serde_saphyr::from_str(&text).unwrap();
+            found.push(settings["grants"].clone());
+        }
+        let read = |mut grants: Value| {
+            for secret in grants["secrets"].as_array_mut().unwrap() {
+                secret["file"] = self.file("secret").into();
+            }
+            serde_json::from_value(grants).unwrap()
+        };
+        found.into_iter().map(read).collect()
+    }
+
     fn cloud_config(&self) -> String {
         self.file(self.provider()["cloudConfigFile"].as_str().unwrap())
     }
@@ -102,12 +119,6 @@ fn each_example_is_accepted_by_cloudwit_and_by_its_provider() {
 async fn each_example_grants_all_that_its_provider_would_like() {
     for cloud in CLOUDS {
         let example = tokio::task::spawn_blocking(|| Example::of(cloud)).await.unwrap();
-        let mut granted = example.provider()["grants"].clone();
-        for secret in granted["secrets"].as_array_mut().unwrap() {
-            fs::write(example.file("secret"), "a secret").unwrap();
-            secret["file"] = example.file("secret").into();
-        }
-        let granted: Grants = serde_json::from_value(granted).unwrap();
         let with = |grants| ProviderSettings {
             name: cloud.to_owned(),
             config_text: fs::read_to_string(example.cloud_config()).unwrap(),
@@ -116,8 +127,10 @@ async fn each_example_grants_all_that_its_provider_would_like() {
         };
         let hosting = Hosting::new(HostOptions::default());
         let load = |grants| hosting.load_file(&example.component, with(grants));
-        let lacking = load(granted).await.unwrap().lacking();
-        assert!(lacking.is_empty(), "{cloud}: {lacking:?}");
+        for grants in example.grants() {
+            let lacking = load(grants).await.unwrap().lacking();
+            assert!(lacking.is_empty(), "{cloud}: {lacking:?}");
+        }
         let all = load(Grants::default()).await.unwrap().lacking();
         assert!(all.len() > 1, "{cloud} would like no hosts and secrets: {all:?}");
     }
