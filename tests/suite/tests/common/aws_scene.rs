@@ -17,6 +17,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How long anything may take on a busy machine.
 pub const SOON: Duration = Duration::from_secs(120);
@@ -49,11 +50,15 @@ pub struct Scene {
     deployment: Deployment,
     server: ApiServer,
     _folder: TempDir,
+    _turn: SemaphorePermit<'static>,
 }
 
 impl Scene {
     /// A cluster of this name, which no other test may have, without Nodes, and no process yet.
     pub async fn new(name: &str) -> Self {
+        // Two clusters at a time: each is an API server, and more of them starve each other where there are two processors.
+        static TURNS: Semaphore = Semaphore::const_new(2);
+        let turn = TURNS.acquire().await.unwrap();
         let built = || (programs::cloudwit(), guests::provider("aws"));
         let (program, component) = tokio::task::spawn_blocking(built).await.unwrap();
         let moto = Moto::shared().await;
@@ -75,6 +80,7 @@ impl Scene {
             deployment: Deployment::of("aws", &folder.path().join("run"), programs, &component).unwrap(),
             server,
             _folder: folder,
+            _turn: turn,
         }
     }
 
@@ -185,7 +191,13 @@ impl Scene {
         self.calls().await.iter().filter(|(known, _)| known == action).count()
     }
 
-    /// From now on, so many requests for this action meet a fault.
+    /// How often moto itself has described instances.
+    pub async fn answered(&self) -> usize {
+        let described = ("DescribeInstances".to_owned(), 200);
+        self.calls().await.iter().filter(|call| **call == described).count()
+    }
+
+    /// From now on, requests for this action meet a fault.
     pub fn fail(&self, action: &str, fault: Fault) -> Fault {
         self.gate.fail(point(action), fault)
     }
