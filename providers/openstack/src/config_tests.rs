@@ -65,7 +65,12 @@ fn a_file_of_upstreams_is_taken_as_it_is() {
     assert_eq!(config.route.router_id.as_deref(), Some("r-1"));
     assert_eq!(config.loadbalancer.enabled, Some(true));
     assert_eq!(
-        config.loadbalancerclass.get("internet").unwrap().floating_network_id.as_deref(),
+        config
+            .loadbalancerclass
+            .get("internet")
+            .unwrap()
+            .floating_network_id
+            .as_deref(),
         Some("f-2")
     );
 }

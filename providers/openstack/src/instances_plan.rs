@@ -34,7 +34,10 @@ impl<'a> Search<'a> {
         let Some(provider_id) = node.provider_id.as_deref().filter(|id| !id.is_empty()) else {
             return Self::Name(&node.name);
         };
-        let rest = match provider_id.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//")) {
+        let rest = match provider_id
+            .split_once(':')
+            .is_some_and(|(_, rest)| rest.starts_with("//"))
+        {
             true => provider_id.strip_prefix(PROVIDER_ID_PREFIX),
             false => Some(provider_id),
         };

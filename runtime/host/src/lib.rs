@@ -76,9 +76,9 @@ mod response_body;
 mod retry_after;
 mod secret;
 pub mod state;
-pub mod thumbprint;
 #[cfg(test)]
 mod test_server;
+pub mod thumbprint;
 
 pub use adapter::{Description, HttpWish, Problem, SecretWish};
 pub use budget_status::{BudgetStatus, RateStatus};

@@ -172,7 +172,7 @@ impl Stand {
             assert_eq!(self.network(service).await, None, "{}", service.name);
         }
         assert_eq!(self.target_groups().await, Vec::<Value>::new());
-        assert_eq!(self.groups().await, [self.cluster.security_group.clone()]);
+        assert_eq!(self.groups().await, std::slice::from_ref(&self.cluster.security_group));
         assert_eq!(self.rules(&self.cluster.security_group).await, Vec::<Value>::new());
     }
 
