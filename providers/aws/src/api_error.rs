@@ -3,6 +3,8 @@
 //! Three shapes: `Response/Errors/Error` (EC2), `ErrorResponse/Error` (all others), and no XML at all (load balancers and proxies in
 //! front of them). The code decides the case of the [`Failure`]; one that is not in the table goes by the HTTP status.
 
+use std::ops::Deref;
+
 use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
@@ -81,9 +83,13 @@ const CODES: Codes = Codes::new(&[
     ("InsufficientFreeAddressesInSubnet", Case::Other),
 ]);
 
-/// A call that did not succeed.
+/// A call that did not succeed. Boxed: it is on the way out of every call, and moving it about would be a good part of the component.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AwsError {
+pub struct AwsError(Box<Refusal>);
+
+/// What is known of a call that did not succeed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
     /// AWS's code; empty when there was no answer, or one without a code.
     pub code: String,
     /// The first line of AWS's own words, which may name a thousand ids.
@@ -110,19 +116,18 @@ impl AwsError {
         });
         let Some((code, message)) = error else {
             let failure = response.success().err().unwrap_or_else(|| Failure::other("no error"));
-            return Err(Self {
-                date,
-                ..Self::from(failure.context(action))
-            });
+            let mut error = Self::from(failure.context(action));
+            error.0.date = date;
+            return Err(error);
         };
         // Below its first line `SignatureDoesNotMatch` quotes the whole signed request, session token and all.
         let message = message.lines().next().unwrap_or_default();
-        Err(Self {
+        Err(Self(Box::new(Refusal {
             code: code.into(),
             message: message.into(),
             date,
             failure: CODES.failure(&response, code, beginning(message)).context(action),
-        })
+        })))
     }
 
     /// Whether its code is one of these.
@@ -158,20 +163,30 @@ fn beginning(message: &str) -> &str {
     message.get(..end).unwrap_or(message)
 }
 
+impl Deref for AwsError {
+    type Target = Refusal;
+
+    fn deref(&self) -> &Refusal {
+        &self.0
+    }
+}
+
 impl From<Failure> for AwsError {
+    #[inline(never)]
     fn from(failure: Failure) -> Self {
-        Self {
+        Self(Box::new(Refusal {
             code: String::new(),
             message: String::new(),
             date: None,
             failure,
-        }
+        }))
     }
 }
 
 impl From<AwsError> for Failure {
+    #[inline(never)]
     fn from(error: AwsError) -> Self {
-        error.failure
+        error.0.failure
     }
 }
 

@@ -198,7 +198,7 @@ impl Aws {
         {
             if error.is(NO_INSTANCE) {
                 self.forget_instances();
-                return Err(Failure::conflict(error.message));
+                return Err(Failure::conflict(error.message.clone()));
             }
             return Err(error.into());
         }

@@ -130,7 +130,7 @@ impl Aws {
             if let Err(error) = self.attempt(&step) {
                 if error.is(&["InvalidTarget"]) {
                     self.forget_instances();
-                    return Err(Failure::conflict(error.message));
+                    return Err(Failure::conflict(error.message.clone()));
                 }
                 return Err(error.into());
             }
