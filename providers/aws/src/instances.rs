@@ -9,10 +9,9 @@
 //!
 //! Labels of zone and network come last, for machines that run: `zones.rs`, `topology.rs`.
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::instances_by_id::Found;
+use crate::instances_by_id::{Answers, Found};
 use crate::instances_machine::{Machine, MachineState};
 use crate::zones::Zone;
 use crate::{Aws, PROVIDER_ID_PREFIX};
@@ -63,97 +62,101 @@ pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
 
 impl Instances for Aws {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let searches: Vec<Search<'_>> = nodes.iter().map(Search::of).collect();
         let (mut ids, mut names, mut fargate) = (Vec::new(), Vec::new(), Vec::new());
-        for search in &searches {
-            match search {
-                Search::ById(id) | Search::ByNameId(id) => ids.push(*id),
-                Search::ByName(name) => names.push(*name),
-                Search::Fargate(id) => fargate.push(*id),
+        for node in nodes {
+            match Search::of(node) {
+                Search::ById(id) | Search::ByNameId(id) => ids.push(id),
+                Search::ByName(name) => names.push(name),
+                Search::Fargate(id) => fargate.push(id),
                 Search::Foreign(_) => {}
             }
         }
-        let by_id = self.find_by_ids(&ids)?;
-        let by_name = self.find_by_names(&names)?;
-        let by_interface = self.find_fargate(&fargate)?;
-
-        let found: Vec<Option<&Found>> = searches
-            .iter()
-            .map(|search| match search {
-                Search::ById(id) | Search::ByNameId(id) => by_id.get(*id),
-                Search::ByName(name) => by_name.get(*name),
-                Search::Fargate(id) => by_interface.get(*id),
-                Search::Foreign(_) => None,
-            })
-            .collect();
-        let running = found.iter().flatten().filter_map(|found| found.running());
-        let labels = self.labels_of(running.collect())?;
-        let answers = nodes.iter().zip(searches).zip(found);
-        Ok(answers
-            .map(|((node, search), found)| self.answer(node, search, found, &labels))
-            .collect())
+        // No name begins as an id does, so all answers have room in one table.
+        let mut answers = self.find_by_ids(&ids)?;
+        self.find_by_names(&names, &mut answers)?;
+        self.find_fargate(&fargate, &mut answers)?;
+        let labels = self.labels_of(&answers);
+        let mut found = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            found.push(self.answer(node, &answers, &labels));
+        }
+        Ok(found)
     }
 }
 
-/// Labels by the machine's id, or why a label that has to be there is not.
-type Labels<'a> = Map<&'a str, Result<Vec<Pair>, Failure>>;
+/// Labels of a machine with this id, or why a label that has to be there is not.
+type Labels<'a> = Vec<(&'a str, Result<Vec<Pair>, Failure>)>;
 
 impl Aws {
-    fn answer(
-        &self,
-        node: &NodeRef,
-        search: Search<'_>,
-        found: Option<&Found>,
-        labels: &Labels<'_>,
-    ) -> Result<Presence, Failure> {
-        let machine = match (found, search) {
-            (_, Search::Foreign(id)) => {
-                let text = [
-                    "the provider id ",
-                    id,
-                    " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0",
-                ];
-                return Err(Failure::invalid(text.concat()));
+    fn answer(&self, node: &NodeRef, answers: &Answers, labels: &Labels<'_>) -> Result<Presence, Failure> {
+        let search = Search::of(node);
+        let (Search::ById(key) | Search::ByNameId(key) | Search::ByName(key) | Search::Fargate(key)) = search else {
+            let id = node.provider_id.as_deref().unwrap_or_default();
+            let advice = " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0";
+            return Err(Failure::Invalid(["the provider id ", id, advice].concat()));
+        };
+        let machine = match answers.get(key) {
+            Some(Found::Machine(machine)) => machine,
+            Some(Found::Gone) => {
+                let asked_by_id = matches!(search, Search::ById(_) | Search::Fargate(_));
+                return Ok(Presence::Absent(if asked_by_id {
+                    Evidence::ById
+                } else {
+                    Evidence::ByName
+                }));
             }
-            (Some(Found::Machine(machine)), _) => machine,
-            (Some(Found::Gone), Search::ById(_) | Search::Fargate(_)) => return Ok(Presence::Absent(Evidence::ById)),
-            (Some(Found::Gone), _) => return Ok(Presence::Absent(Evidence::ByName)),
-            (Some(Found::Failed(failure)), _) => return Err(failure.clone()),
-            (None, _) => return Err(Failure::other("nothing was found out about this machine")),
+            Some(Found::Failed(failure)) => return Err(failure.clone()),
+            None => return Err(Failure::other("nothing was found out about this machine")),
         };
         let mut instance = machine.instance(&self.config.families(), self.config.region())?;
         if let Some(provider_id) = &node.provider_id {
             // As it stands: it can never be changed, and older ones were written without a zone.
             instance.provider_id.clone_from(provider_id);
         }
-        match machine.state {
-            MachineState::Stopped => Ok(Presence::Stopped(instance)),
-            _ => {
-                if let Some(labels) = labels.get(machine.id.as_str()) {
-                    instance.labels = labels.clone()?;
-                }
-                Ok(Presence::Running(instance))
-            }
+        if machine.state == MachineState::Stopped {
+            return Ok(Presence::Stopped(instance));
         }
+        // They are in the order of their keys.
+        if let Ok(at) = labels.binary_search_by(|(id, _)| (*id).cmp(key)) {
+            instance
+                .labels
+                .clone_from(labels[at].1.as_ref().map_err(Failure::clone)?);
+        }
+        Ok(Presence::Running(instance))
     }
 
     /// The labels of machines that run. A zone without an id fails its machines, as upstream does: the label is set once, at the
     /// beginning, and would be missing for ever. Machines that are gone or stopped need none and are not touched by that.
-    fn labels_of<'a>(&self, machines: Vec<&'a Machine>) -> Result<Labels<'a>, Failure> {
-        if machines.is_empty() {
-            return Ok(Labels::new());
+    fn labels_of<'a>(&self, answers: &'a Answers) -> Labels<'a> {
+        let mut running: Vec<(&str, &Machine)> = Vec::new();
+        for (key, found) in answers {
+            if let Found::Machine(machine) = found
+                && machine.state == MachineState::Running
+            {
+                running.push((key, machine));
+            }
         }
-        let zone_names: Vec<&str> = machines.iter().map(|machine| machine.zone.as_str()).collect();
-        let zones = self.zones(&zone_names);
-        let mut topology = self.topology(&machines);
         let mut labels = Labels::new();
-        for machine in machines {
-            let id = zone_label(&zones, &machine.zone);
-            let network = topology.remove(machine.id.as_str()).unwrap_or_else(|| Ok(Vec::new()));
-            let both = id.and_then(|id| network.map(|network| std::iter::once(id).chain(network).collect()));
-            labels.insert(&machine.id, both);
+        if running.is_empty() {
+            return labels;
         }
-        Ok(labels)
+        let zone_names: Vec<&str> = running.iter().map(|(_, machine)| machine.zone.as_str()).collect();
+        let zones = self.zones(&zone_names);
+        let machines: Vec<&Machine> = running.iter().map(|(_, machine)| *machine).collect();
+        let mut topology = self.topology(&machines);
+        for (key, machine) in running {
+            let mut both = zone_label(&zones, &machine.zone).map(|label| vec![label]);
+            if let Ok(labels) = &mut both
+                && let Some(network) = topology.remove(machine.id.as_str())
+            {
+                match network {
+                    Ok(mut network) => labels.append(&mut network),
+                    Err(failure) => both = Err(failure),
+                }
+            }
+            labels.push((key, both));
+        }
+        labels
     }
 }
 

@@ -25,16 +25,6 @@ pub enum Found {
     Failed(Failure),
 }
 
-impl Found {
-    /// A machine that runs or is about to.
-    pub(crate) fn running(&self) -> Option<&Machine> {
-        match self {
-            Self::Machine(machine) if machine.state == MachineState::Running => Some(machine),
-            _ => None,
-        }
-    }
-}
-
 impl From<Machine> for Found {
     fn from(machine: Machine) -> Self {
         match machine.state {
@@ -45,7 +35,7 @@ impl From<Machine> for Found {
 }
 
 /// Answers by id.
-type Answers = Map<String, Found>;
+pub(crate) type Answers = Map<String, Found>;
 
 impl Aws {
     /// What AWS says about each of these ids.

@@ -1,10 +1,9 @@
 //! Instances by private DNS name, which is the name of a Node unless somebody chose another: for Nodes without a provider id.
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
-use crate::instances_by_id::Found;
+use crate::instances_by_id::{Answers, Found};
 use crate::instances_machine::{Machine, described};
 
 /// The most values in one filter (EC2: `FilterLimitExceeded`).
@@ -18,8 +17,7 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_by_names(&self, names: &[&str]) -> Result<Map<String, Found>, Failure> {
-        let mut answers = Map::new();
+    pub(crate) fn find_by_names(&self, names: &[&str], answers: &mut Answers) -> Result<(), Failure> {
         for page in names.chunks(MOST_VALUES) {
             let call = self.api.ec2("DescribeInstances").filter("private-dns-name", page);
             let call = call
@@ -30,7 +28,7 @@ impl Aws {
                 answers.insert((*name).to_owned(), self.decide(name, &machines));
             }
         }
-        Ok(answers)
+        Ok(())
     }
 
     fn decide(&self, name: &str, machines: &[Machine]) -> Found {

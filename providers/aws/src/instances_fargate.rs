@@ -2,13 +2,12 @@
 
 use std::net::IpAddr;
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::instances::FARGATE;
-use crate::instances_by_id::Found;
+use crate::instances_by_id::{Answers, Found};
 use crate::instances_by_name::MOST_VALUES;
 use crate::instances_machine::{Machine, MachineState, NetworkInterface};
 use crate::reading::{text, texts};
@@ -18,8 +17,7 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_fargate(&self, ids: &[&str]) -> Result<Map<String, Found>, Failure> {
-        let mut answers = Map::new();
+    pub(crate) fn find_fargate(&self, ids: &[&str], answers: &mut Answers) -> Result<(), Failure> {
         let mut asked: Vec<(&str, String)> = Vec::new();
         for id in ids {
             match address_in(id) {
@@ -35,7 +33,7 @@ impl Aws {
             }
         }
         if asked.is_empty() {
-            return Ok(answers);
+            return Ok(());
         }
         let vpc = self.vpc_id()?;
         for page in asked.chunks(MOST_VALUES) {
@@ -54,7 +52,7 @@ impl Aws {
                 answers.insert((*id).to_owned(), decide(id, address, &with));
             }
         }
-        Ok(answers)
+        Ok(())
     }
 }
 
