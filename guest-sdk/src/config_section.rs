@@ -3,7 +3,6 @@
 //!
 //! serde's own derive makes a reader for each struct; with the forty keys of an upstream config that is a tenth of a component.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -83,18 +82,6 @@ impl<S: Section + Default> Field for Map<String, S> {
 impl<S: Section + Default> Sections for Map<String, S> {
     fn section_of(&mut self, name: String) -> &mut dyn Section {
         self.or_default(name)
-    }
-}
-
-impl<S: Section + Default> Field for BTreeMap<String, S> {
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::Sections(self)
-    }
-}
-
-impl<S: Section + Default> Sections for BTreeMap<String, S> {
-    fn section_of(&mut self, name: String) -> &mut dyn Section {
-        self.entry(name).or_default()
     }
 }
 

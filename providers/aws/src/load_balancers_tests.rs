@@ -12,37 +12,40 @@ fn hostname(balancer: &Balancer) -> &str {
     }
 }
 
+/// It is made, kept with these reads and no write, and deleted with these writes, the second time with none.
+fn lives(stage: &Stage, service: &Service, reads: &[&str], writes: &[&str]) {
+    assert_eq!(stage.aws().get(service), Ok(None));
+    let made = stage.aws().ensure(service, &stage.targets(), None).unwrap();
+    assert!(hostname(&made).starts_with(NAME), "{made:?}");
+
+    let (again, actions) = stage.actions(|aws| aws.ensure(service, &stage.targets(), None));
+    assert_eq!(again, Ok(made.clone()));
+    assert_eq!(actions, reads, "what stands is read once and not written");
+    assert_eq!(stage.aws().get(service), Ok(Some(made)));
+
+    let (deleted, written) = stage.writes(|aws| aws.delete(service, None));
+    assert_eq!(deleted, Ok(Vec::new()));
+    assert_eq!(written, writes);
+    let (deleted, written) = stage.writes(|aws| aws.delete(service, None));
+    assert_eq!((deleted, written), (Ok(Vec::new()), Vec::new()));
+}
+
 #[test]
 fn a_classic_load_balancer_is_made_kept_and_deleted_without_a_trace() {
     let stage = Stage::new("classic");
     let service = service(&[]);
-    assert_eq!(stage.aws().get(&service), Ok(None));
-    let made = stage.aws().ensure(&service, &stage.targets(), None).unwrap();
-    assert!(hostname(&made).starts_with(NAME), "{made:?}");
-
-    let (again, actions) = stage.actions(|aws| aws.ensure(&service, &stage.targets(), None));
-    assert_eq!(again, Ok(made.clone()));
     let reads = [
         "DescribeLoadBalancers",
         "DescribeTags",
         "DescribeSecurityGroups",
         "DescribeLoadBalancerAttributes",
     ];
-    assert_eq!(actions, reads, "what stands is read once and not written");
-    assert_eq!(stage.aws().get(&service), Ok(Some(made)));
-
-    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
-    assert_eq!(deleted, Ok(Vec::new()));
-    assert_eq!(
-        writes,
-        [
-            "RevokeSecurityGroupIngress",
-            "DeleteLoadBalancer",
-            "DeleteSecurityGroup"
-        ]
-    );
-    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
-    assert_eq!((deleted, writes), (Ok(Vec::new()), Vec::new()));
+    let writes = [
+        "RevokeSecurityGroupIngress",
+        "DeleteLoadBalancer",
+        "DeleteSecurityGroup",
+    ];
+    lives(&stage, &service, &reads, &writes);
     assert_eq!(stage.aws().get(&service), Ok(None));
     nothing_left(&stage);
 }
@@ -51,12 +54,6 @@ fn a_classic_load_balancer_is_made_kept_and_deleted_without_a_trace() {
 fn a_network_load_balancer_is_made_kept_and_deleted_without_a_trace() {
     let stage = Stage::new("network");
     let service = service(&[("type", "nlb")]);
-    assert_eq!(stage.aws().get(&service), Ok(None));
-    let made = stage.aws().ensure(&service, &stage.targets(), None).unwrap();
-    assert!(hostname(&made).starts_with(NAME), "{made:?}");
-
-    let (again, actions) = stage.actions(|aws| aws.ensure(&service, &stage.targets(), None));
-    assert_eq!(again, Ok(made.clone()));
     let reads = [
         "DescribeLoadBalancers",
         "DescribeTags",
@@ -66,17 +63,8 @@ fn a_network_load_balancer_is_made_kept_and_deleted_without_a_trace() {
         "DescribeTargetGroups",
         "DescribeTargetHealth",
     ];
-    assert_eq!(actions, reads, "what stands is read once and not written");
-    assert_eq!(stage.aws().get(&service), Ok(Some(made)));
-
-    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
-    assert_eq!(deleted, Ok(Vec::new()));
-    assert_eq!(
-        writes,
-        ["RevokeSecurityGroupIngress", "DeleteLoadBalancer", "DeleteTargetGroup"]
-    );
-    let (deleted, writes) = stage.writes(|aws| aws.delete(&service, None));
-    assert_eq!((deleted, writes), (Ok(Vec::new()), Vec::new()));
+    let writes = ["RevokeSecurityGroupIngress", "DeleteLoadBalancer", "DeleteTargetGroup"];
+    lives(&stage, &service, &reads, &writes);
     nothing_left(&stage);
 }
 

@@ -1,12 +1,11 @@
 //! `[LoadBalancer]` and `[LoadBalancerClass "name"]` of the cloud config.
 
 use cloudwit_guest_sdk::map::Map;
-
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::section;
 
 use crate::config::given;
 use crate::go_duration;
-use crate::section::section;
 use crate::subnet_filter::NameFilter;
 
 section! {

@@ -4,16 +4,14 @@
 //! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
 
 use cloudwit_guest_sdk::map::Map;
-
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::section;
 use cloudwit_guest_sdk::url::is_url;
-use serde::de::{DeserializeSeed, IgnoredAny};
-use serde::{Deserialize, Deserializer};
+use serde::de::IgnoredAny;
 
 use crate::addresses::AddressRules;
 use crate::balancer_config::{BalancerClass, BalancerConfig};
 use crate::identity;
-use crate::section::{self, section};
 
 section! {
     /// The whole file. Sections in lower case, as the reader of git-config makes them.
@@ -118,14 +116,6 @@ section! {
 /// A value that is there and not empty: upstream takes an empty value for none.
 pub(crate) fn given(value: &Option<String>) -> Option<&str> {
     value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
-}
-
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut config = Self::default();
-        section::Into(&mut config).deserialize(deserializer)?;
-        Ok(config)
-    }
 }
 
 impl Config {

@@ -50,7 +50,6 @@ mod recorded;
 pub mod routers;
 mod routes;
 pub mod routes_plan;
-mod section;
 pub mod security_group_plan;
 mod security_groups;
 pub mod servers;

@@ -69,18 +69,13 @@ async fn nodes_have_routes_and_pairs_as_long_as_they_exist_and_foreign_routes_st
     let two = scene.joins("two", "10.244.2.0/24").await;
     scene.start_with_password(&[]);
     let foreign = ("192.168.50.0/24", "10.1.77.78");
+    let hops = [
+        ("10.244.1.0/24", one.address.as_str()),
+        ("10.244.2.0/24", two.address.as_str()),
+        foreign,
+    ];
     scene
-        .settled("both have routes, the black hole is gone", || async {
-            has(
-                &scene,
-                &[
-                    ("10.244.1.0/24", &one.address),
-                    ("10.244.2.0/24", &two.address),
-                    foreign,
-                ],
-            )
-            .await
-        })
+        .settled("both have routes, the black hole is gone", || has(&scene, &hops))
         .await;
     scene
         .settled("their ports let the Pods' traffic through", || async {
@@ -165,19 +160,12 @@ async fn a_neutron_without_extraroute_atomic_gets_the_whole_list() {
     let two = scene.joins("two", "10.244.2.0/24").await;
     scene.start_with_password(&[]);
     let foreign = ("192.168.50.0/24", "10.1.77.78");
-    scene
-        .settled("both have routes", || async {
-            has(
-                &scene,
-                &[
-                    ("10.244.1.0/24", &one.address),
-                    ("10.244.2.0/24", &two.address),
-                    foreign,
-                ],
-            )
-            .await
-        })
-        .await;
+    let hops = [
+        ("10.244.1.0/24", one.address.as_str()),
+        ("10.244.2.0/24", two.address.as_str()),
+        foreign,
+    ];
+    scene.settled("both have routes", || has(&scene, &hops)).await;
     assert_eq!(
         scene
             .gate(Service::Network)
