@@ -12,6 +12,8 @@ pub struct Usage {
     pub cpu_seconds: f64,
     /// Largest resident memory in bytes.
     pub peak_memory: u64,
+    /// Resident memory now, in bytes.
+    pub memory: u64,
 }
 
 /// Reads `/proc`; `None` when the process is gone or the system has no `/proc`.
@@ -26,11 +28,15 @@ fn parse(stat: &str, status: &str) -> Option<Usage> {
     // The second field is the name in parentheses, which may hold blanks. Fields 14 and 15 are user and system time.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let bytes = |key: &str| {
+        let value = status.lines().find_map(|line| line.strip_prefix(key))?;
+        let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes * 1024)
+    };
     Some(Usage {
         cpu_seconds: ticks as f64 / TICKS,
-        peak_memory: kibibytes * 1024,
+        peak_memory: bytes("VmHWM:")?,
+        memory: bytes("VmRSS:")?,
     })
 }
 
@@ -39,14 +45,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_and_peak_memory_are_read_past_a_name_with_blanks() {
+    fn cpu_time_and_memory_are_read_past_a_name_with_blanks() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 1 1 1 1";
-        let usage = parse(stat, "Name:\ta\nVmHWM:\t    2048 kB\n").unwrap();
+        let usage = parse(stat, "Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n").unwrap();
         assert_eq!(
             usage,
             Usage {
                 cpu_seconds: 2.0,
-                peak_memory: 2_097_152
+                peak_memory: 2_097_152,
+                memory: 1_048_576,
             }
         );
     }

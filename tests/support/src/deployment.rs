@@ -141,18 +141,19 @@ impl Deployment {
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--cloud-provider={}", self.provider),
             format!("--provider-dir={}", self.folder.join("providers").display()),
-            format!("--cache-dir={}", self.folder.join("cache").display()),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--admin-address={admin}"),
-            "--secure-port=0".to_owned(),
         ];
-        if !flags.iter().any(|flag| flag.starts_with("--cluster-name")) {
-            arguments.push(format!("--cluster-name={CLUSTER_NAME}"));
-        }
-        // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
-        if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
-            arguments.push("--leader-elect=false".to_owned());
-        }
+        arguments.extend(unless_given(
+            flags,
+            [
+                format!("--cache-dir={}", self.folder.join("cache").display()),
+                "--secure-port=0".to_owned(),
+                format!("--cluster-name={CLUSTER_NAME}"),
+                // One process alone starts at once, and a killed one leaves no Lease that the next has to wait for.
+                "--leader-elect=false".to_owned(),
+            ],
+        ));
         if !self.bare {
             arguments.push(format!("--cloud-config={}", config.display()));
             arguments.push(format!("--provider-settings={}", settings.display()));
@@ -179,6 +180,15 @@ impl Deployment {
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
         Ok(file)
     }
+}
+
+/// Those of `defaults` whose flags are not among `flags`, which may each be given once.
+pub(crate) fn unless_given<const N: usize>(flags: &[&str], defaults: [String; N]) -> impl Iterator<Item = String> {
+    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    let given: Vec<String> = flags.iter().map(|flag| name(flag)).collect();
+    defaults
+        .into_iter()
+        .filter(move |default| !given.contains(&name(default)))
 }
 
 /// The grants that `sim` needs: its API on loopback, and the token for it.

@@ -9,6 +9,7 @@
 //! | [`gate`] | a proxy that stops requests at chosen points |
 //! | [`fault`] | what goes wrong at such a point |
 //! | [`tls`] | the proxy behind a certificate |
+//! | [`installation`] | Cloudwit on a cluster with the provider of a real cloud |
 //! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`port`] | ports that stay free until the program that is told them listens |
@@ -18,6 +19,7 @@
 //! | [`openstack_project`] | what a test has in it: an account, networks, load balancers |
 //! | [`openstack_servers`] | and servers |
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
+//! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`vsphere_files`] | what Cloudwit is told about it |
@@ -32,6 +34,7 @@ pub mod deployment;
 pub mod fault;
 pub mod gate;
 pub mod guests;
+pub mod installation;
 pub mod kubebuilder;
 pub mod moto;
 pub mod objects;
@@ -39,6 +42,7 @@ pub mod openstack_cloud;
 pub mod openstack_files;
 pub mod openstack_project;
 pub mod openstack_servers;
+pub mod peer;
 pub mod port;
 pub mod programs;
 pub mod rig;
