@@ -13,6 +13,9 @@ use kube::{Api, Client};
 /// `TaintExternalCloudProvider`).
 pub const UNINITIALIZED_TAINT: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
+/// On Nodes whose machines are switched off (`k8s.io/cloud-provider/api`, `TaintNodeShutdown`).
+pub const SHUTDOWN_TAINT: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
 /// Where kubelet notes the address of `--node-ip` (`k8s.io/cloud-provider/api`, `AnnotationAlphaProvidedIPAddr`).
 pub const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
@@ -159,6 +162,27 @@ pub fn is_uninitialised(node: &Node) -> bool {
         .and_then(|spec| spec.taints.as_deref())
         .unwrap_or_default();
     taints.iter().any(|taint| taint.key == UNINITIALIZED_TAINT)
+}
+
+/// Kinds and values of a Node's addresses, such as `InternalIP 10.0.0.1`.
+pub fn addresses(node: &Node) -> Vec<String> {
+    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
+    let addresses = addresses.into_iter().flatten();
+    addresses
+        .map(|address| format!("{} {}", address.type_, address.address))
+        .collect()
+}
+
+/// A Node's provider id.
+pub fn provider_id(node: &Node) -> Option<&str> {
+    node.spec.as_ref()?.provider_id.as_deref()
+}
+
+/// Whether a Node is marked as switched off.
+pub fn is_shut_down(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref());
+    let mut taints = taints.unwrap_or_default().iter();
+    taints.any(|taint| taint.key == SHUTDOWN_TAINT)
 }
 
 /// A Service of type `LoadBalancer`.

@@ -1,0 +1,226 @@
+//! Cloudwit installed on a cluster with one provider: what the tests of all real clouds stand on.
+//!
+//! The cloud is the caller's. It hands over what Cloudwit is told about it ([`CloudFiles`]) with each start, and has to outlive this: the
+//! process ends first, then what it talked to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Event, Node};
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::child::Child;
+use crate::deployment::{CloudFiles, Deployment};
+use crate::objects::{is_uninitialised, ready_condition};
+use crate::wait::eventually;
+use crate::{ApiServer, guests, programs};
+
+/// How long anything may take on a busy machine.
+pub const SOON: Duration = Duration::from_secs(120);
+
+/// Flags with which the Nodes' controllers look often and believe what they see quickly.
+const QUICK: [&str; 6] = [
+    "--node-monitor-period=500ms",
+    "--node-deletion-confirm-after=1s",
+    "--node-deletion-grace-period=0s",
+    "--node-deletion-max-percent=100",
+    "--node-status-update-frequency=1s",
+    "--route-reconciliation-period=1s",
+];
+
+/// A cluster without Nodes, and Cloudwit's files and process.
+pub struct Installation {
+    // First, so that it is gone when the others go.
+    process: Option<Child>,
+    /// With all rights.
+    pub client: Client,
+    /// Where secrets are written that the settings name.
+    pub deployment: Deployment,
+    server: ApiServer,
+    _folder: TempDir,
+}
+
+/// A Warning, as `kubectl describe` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// One word, such as `SyncLoadBalancerFailed`.
+    pub reason: String,
+    /// The sentence.
+    pub message: String,
+    /// How often it was said.
+    pub count: i32,
+}
+
+impl Installation {
+    /// On an API server of its own, with the component of the provider of this name; not started yet.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be built or started.
+    pub async fn new(provider: &'static str) -> Result<Self> {
+        let built = move || (programs::cloudwit(), guests::provider(provider));
+        let (program, component): (PathBuf, PathBuf) = tokio::task::spawn_blocking(built).await?;
+        let server = ApiServer::start().await?;
+        let folder = tempfile::tempdir().context("making a folder")?;
+        let programs = program.parent().context("a program lies in a folder")?;
+        Ok(Self {
+            process: None,
+            client: server.client(),
+            deployment: Deployment::of(provider, &folder.path().join("run"), programs, &component)?,
+            server,
+            _folder: folder,
+        })
+    }
+
+    /// Starts Cloudwit with these flags beside those that make the Nodes' controllers quick; of two for the same thing the caller's counts.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written or the program cannot be started.
+    pub fn start(&mut self, files: &CloudFiles, flags: &[&str]) -> Result<()> {
+        let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+        let given: Vec<String> = flags.iter().map(|flag| name(flag)).collect();
+        let quick = QUICK.iter().filter(|flag| !given.contains(&name(flag)));
+        let flags: Vec<&str> = quick.chain(flags).copied().collect();
+        let (process, _) = self.deployment.start_on(self.server.kubeconfig(), files, &flags)?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Ends the process as a power failure does.
+    ///
+    /// # Errors
+    ///
+    /// When it does not run any more, with the end of its log.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.take().context("the process was not started")?.kill()
+    }
+
+    /// What the process has logged since its start.
+    pub fn log(&self) -> String {
+        let log = self.process.as_ref().map(Child::log);
+        log.and_then(|log| std::fs::read_to_string(log).ok())
+            .unwrap_or_default()
+    }
+
+    /// Waits until `wrong` finds nothing wrong any more.
+    ///
+    /// # Panics
+    ///
+    /// When it still does after [`SOON`], with what it says and the end of the process's log.
+    #[track_caller]
+    pub fn settled<Fut: Future<Output = Result<(), String>>>(
+        &self,
+        what: &str,
+        mut wrong: impl FnMut() -> Fut,
+    ) -> impl Future<Output = ()> {
+        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
+        eventually(SOON, what, move || {
+            let look = wrong();
+            async move { look.await.map_err(|wrong| format!("{wrong}\n{}", log())) }
+        })
+    }
+
+    /// All Nodes.
+    pub fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    /// A Node by its name.
+    ///
+    /// # Panics
+    ///
+    /// When the API server refuses.
+    pub async fn node(&self, name: &str) -> Option<Node> {
+        self.nodes().get_opt(name).await.expect("the API server answers")
+    }
+
+    /// Waits until the Node is initialised.
+    ///
+    /// # Panics
+    ///
+    /// When it is not after [`SOON`].
+    #[track_caller]
+    pub fn initialised(&self, name: &str) -> impl Future<Output = Node> {
+        let nodes = self.nodes();
+        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
+        eventually(SOON, "the Node is initialised", move || {
+            let (nodes, name) = (nodes.clone(), name.to_owned());
+            async move {
+                let node = nodes.get(&name).await.map_err(|error| error.to_string())?;
+                if is_uninitialised(&node) {
+                    Err(format!("it has the taint\n{}", log()))
+                } else {
+                    Ok(node)
+                }
+            }
+        })
+    }
+
+    /// Waits until the Node's annotation says this about what it waits for.
+    ///
+    /// # Panics
+    ///
+    /// When it does not after [`SOON`].
+    pub async fn waits(&self, name: &str, parts: &[&str]) {
+        self.settled("the Node says what it waits for", || async {
+            let node = self.node(name).await.ok_or("there is no such Node")?;
+            let waits = node.annotations().get("cloudwit.dev/waiting-for-cloud");
+            let waits = waits.map(String::as_str).unwrap_or_default();
+            match parts.iter().all(|part| waits.contains(part)) {
+                true => Ok(()),
+                false => Err(format!("{waits:?}")),
+            }
+        })
+        .await;
+    }
+
+    /// The kubelet falls silent, as when its machine is off.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such Node.
+    pub async fn falls_silent(&self, name: &str) {
+        let patch = Patch::Strategic(json!({ "status": { "conditions": [ready_condition(None)] } }));
+        let patched = self.nodes().patch_status(name, &PatchParams::default(), &patch).await;
+        patched.expect("the Node is there");
+    }
+
+    /// The Warnings about the Node, or the Service in the namespace `default`, of this name.
+    ///
+    /// # Panics
+    ///
+    /// When the API server refuses.
+    pub async fn warnings(&self, name: &str) -> Vec<Warning> {
+        let events: Api<Event> = Api::default_namespaced(self.client.clone());
+        let about = ListParams::default().fields(&format!("involvedObject.name={name},type=Warning"));
+        let events = events.list(&about).await.expect("the API server answers");
+        let warning = |event: Event| Warning {
+            reason: event.reason.unwrap_or_default(),
+            message: event.message.unwrap_or_default(),
+            count: event.count.unwrap_or(1),
+        };
+        events.into_iter().map(warning).collect()
+    }
+
+    /// Waits until a Warning about this object has this reason and all these parts, and gives it.
+    ///
+    /// # Panics
+    ///
+    /// When there is none after [`SOON`], with those that there are.
+    pub async fn warned(&self, name: &str, reason: &str, parts: &[&str]) -> Warning {
+        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
+        let fits =
+            |warning: &Warning| warning.reason == reason && parts.iter().all(|part| warning.message.contains(part));
+        eventually(SOON, &format!("{reason} about {name} says {parts:?}"), || async {
+            let warnings = self.warnings(name).await;
+            let found = warnings.iter().find(|warning| fits(warning)).cloned();
+            found.ok_or_else(|| format!("{warnings:#?}\n{}", log()))
+        })
+        .await
+    }
+}
