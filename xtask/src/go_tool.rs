@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{controlplane, progress, tools, workspace};
+use crate::{go_module, progress, tools, workspace};
 
 /// A program, or several that share their packages.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +46,10 @@ impl GoTool {
     fn build(&self, unfinished: &Path, folder: &Path) -> Result<()> {
         tools::require_go_for(self.what)?;
         let mut packages = 0;
-        let mut go = controlplane::nice_go(&workspace::root());
+        let mut go = go_module::nice_go(&workspace::root());
         go.env("GOBIN", unfinished)
             .args(["install", "-v"])
-            .args(controlplane::COMPILER_FLAGS)
+            .args(go_module::QUICK)
             .arg("-ldflags=-s -w")
             .args(
                 self.packages

@@ -5,11 +5,13 @@
 //! | [`cli`] | the command line |
 //! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
-//! | [`controlplane`] | builds the API server of the tests, once for each version of its sources |
+//! | [`go_module`] | builds our own Go programs, once for each version of their sources |
+//! | [`controlplane`] | the API server of the tests |
+//! | [`peer`] | upstream's controllers in Go, which Cloudwit is compared with |
 //! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
 //! | [`go_tool`] | builds programs of others that are written in Go |
-//! | [`aws_peer`] | AWS's own controller, for comparison |
+//! | [`aws_peer`] | AWS's own controller, for the comparison on AWS |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`browser`] | the browser of the tests |
@@ -29,10 +31,12 @@ pub mod check;
 pub mod cli;
 pub mod controlplane;
 pub mod debian;
+pub mod go_module;
 pub mod go_tool;
 pub mod guests;
 pub mod image;
 pub mod manifests;
+pub mod peer;
 pub mod process;
 pub mod programs;
 pub mod progress;

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
 use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
+use crate::go_module::GoModule;
 use crate::steps::{Found, Steps, shown, tests};
-use crate::{browser, check, controlplane, guests, image, programs, sandbox, servers, tools, workspace};
+use crate::{browser, check, controlplane, guests, image, peer, programs, sandbox, servers, tools, workspace};
 
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
@@ -41,9 +42,14 @@ pub fn run(args: &TestArgs) -> Result<()> {
     steps.run("clippy", check::clippy);
     steps.run("guests", build_guests);
     if own_api_server {
-        steps.run("API server", api_server);
+        steps.run("API server", || go_module(controlplane::MODULE));
     } else {
         steps.leave_out("vet and build of tests/controlplane, since KUBEBUILDER_ASSETS brings another API server");
+    }
+    if tools::find("go").is_some() {
+        steps.run("peer", || go_module(peer::TESTED));
+    } else {
+        steps.leave_out("vet and build of tests/peer, since Go is missing");
     }
     steps.run("programs", || {
         programs::build(&programs::ALL)?;
@@ -139,22 +145,9 @@ fn size(file: &Path) -> Result<u64> {
         .len())
 }
 
-/// Formats, vets and builds the Go module of the API server.
-fn api_server() -> Result<Found> {
-    let folder = workspace::root().join("tests/controlplane");
-    let unformatted = tools::output(Command::new("gofmt").args(["-l", "."]).current_dir(&folder))?;
-    if !unformatted.trim().is_empty() {
-        bail!("gofmt would change {}", unformatted.trim().replace('\n', ", "));
-    }
-    let binary = controlplane::binary()?;
-    println!("vetting (a minute the first time)");
-    // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
-    shown(
-        controlplane::go(&folder)
-            .arg("vet")
-            .args(controlplane::COMPILER_FLAGS)
-            .arg("."),
-    )?;
+/// Formats, vets and builds one of our Go modules.
+fn go_module(module: GoModule) -> Result<Found> {
+    let binary = module.check()?;
     Ok(binary
         .file_name()
         .unwrap_or_default()
