@@ -1,9 +1,10 @@
 //! Bad days of a vCenter: throttled, down, cut in the middle, answered by something else. Nodes wait and are not lost.
 
 use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::objects::provider_id;
 use http::StatusCode;
 
-use crate::scene::{Scene, provider_id, soap};
+use crate::scene::{Scene, soap};
 
 /// What may happen to a call.
 fn faults() -> Vec<(&'static str, Fault)> {

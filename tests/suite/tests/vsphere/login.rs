@@ -1,9 +1,10 @@
 //! Logging in: once for many calls, again when the session is over, never with a wrong password over and over; and how certificates are trusted.
 
+use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::objects::provider_id;
 use cloudwit_test_support::vcsim::{PASSWORD, USERNAME};
-use kube::ResourceExt;
 
-use crate::scene::{Scene, provider_id};
+use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_serves_all_calls_and_is_renewed_when_it_was_thrown_away() {
@@ -34,29 +35,42 @@ async fn a_session_serves_all_calls_and_is_renewed_when_it_was_thrown_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_is_said_and_not_tried_until_the_account_is_locked() {
+async fn a_wrong_password_is_one_event_on_each_node_and_not_tried_until_the_account_is_locked() {
     let mut scene = Scene::new().await;
     scene.password = "wrong-canary-password".into();
-    scene.joins("/DC0/vm/DC0_H0_VM0", "node-1", "10.0.0.1").await;
-    scene.start(&[]);
-    scene
-        .settled("log and Node say so", || async {
-            let node = scene.node("node-1").await.unwrap();
-            let waits = node
-                .annotations()
-                .get("cloudwit.dev/waiting-for-cloud")
-                .cloned()
-                .unwrap_or_default();
-            let said = "vCenter a: InvalidLogin";
-            if scene.log().contains(said) && waits.contains(said) {
-                Ok(())
-            } else {
-                Err(format!("the Node says {waits:?}"))
-            }
-        })
+    scene.joins("/DC0/vm/DC0_H0_VM0", "joining", "10.0.0.1").await;
+    let machine = scene
+        .vcenter()
+        .machine("/DC0/vm/DC0_H0_VM1", "silent", "10.0.0.2")
         .await;
+    let silent = NodeBuilder::new("silent").initialised();
+    let silent = silent.provider_id(&machine.provider_id()).create(&scene.client).await;
+    silent.unwrap();
+    scene.vcenter().vcsim.destroy(&machine.path).await.unwrap();
+    scene.falls_silent("silent").await;
+    scene.start(&[]);
+    let said = "vCenter a: InvalidLogin";
+    let told = [
+        (
+            "joining",
+            scene.warned("joining", "InitializationFailed", &[said]).await,
+        ),
+        ("silent", scene.warned("silent", "MachineLookupFailed", &[said]).await),
+    ];
+    scene.waits("joining", &[said]).await;
+    // They are looked for all the time: one that comes later is told after three attempts, while the others go on being tried.
+    let later = NodeBuilder::new("later").initialised();
+    let later = later.provider_id("vsphere://42000000-0000-0000-0000-000000000000");
+    later.create(&scene.client).await.unwrap();
+    scene.falls_silent("later").await;
+    scene.warned("later", "MachineLookupFailed", &[said]).await;
+    for (name, warning) in told {
+        assert!(!warning.message.contains("wrong-canary-password"), "{warning:?}");
+        assert_eq!(scene.warnings(name).await, [warning], "{name}");
+    }
+    assert!(scene.node("silent").await.is_some(), "silence is not absence");
     assert!(!scene.log().contains("wrong-canary-password"));
-    // vCenter locks an account after five; the Node is looked for all the time.
+    // vCenter locks an account after five.
     assert!(
         (1..=2).contains(&scene.vcenter().calls("Login")),
         "{}",

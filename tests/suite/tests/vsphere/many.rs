@@ -1,10 +1,11 @@
 //! Many machines: found by few calls, page by page.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::objects::provider_id;
 use cloudwit_test_support::vcsim::VcsimOptions;
 use kube::ResourceExt;
 
-use crate::scene::{Scene, provider_id, soap};
+use crate::scene::{Scene, soap};
 
 /// Machines on the one host, and as many in the one cluster.
 const MACHINES: u16 = 150;

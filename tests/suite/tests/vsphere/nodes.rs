@@ -1,9 +1,10 @@
 //! Nodes: initialised with all that is known, found by either order of their ids, switched off, deleted, adopted.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
 use kube::ResourceExt;
 
-use crate::scene::{Scene, addresses, is_shut_down, provider_id, soap, swapped};
+use crate::scene::{Scene, soap, swapped};
 
 const CATEGORIES: &str = "labels:\n  zone: k8s-zone\n  region: k8s-region\n";
 
@@ -125,21 +126,7 @@ async fn a_node_waits_for_vmware_tools_and_is_not_lost_without_them() {
         .await
         .unwrap();
     scene.start(&[]);
-    scene
-        .settled("it says what it waits for", || async {
-            let node = scene.node("late").await.unwrap();
-            let waits = node
-                .annotations()
-                .get("cloudwit.dev/waiting-for-cloud")
-                .cloned()
-                .unwrap_or_default();
-            if waits.contains("VMware Tools") {
-                Ok(())
-            } else {
-                Err(format!("{waits:?}"))
-            }
-        })
-        .await;
+    scene.waits("late", &["VMware Tools"]).await;
     scene.vcenter().machine(&machine.path, "late", "10.0.0.1").await;
     assert_eq!(
         provider_id(&scene.initialised("late").await),

@@ -1,32 +1,13 @@
 //! A cluster, one or several vCenters each with a gate before it, and Cloudwit as a process with the component `vsphere`.
 
-use std::time::Duration;
+use std::ops::Deref;
 
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::deployment::CloudFiles;
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
+use cloudwit_test_support::installation::Installation;
 use cloudwit_test_support::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions, VirtualMachine};
-use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
 use http::Method;
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
-use serde_json::json;
-use tempfile::TempDir;
-
-/// How long anything may take on a busy machine.
-pub const SOON: Duration = Duration::from_secs(120);
-
-/// Flags with which the Nodes' controllers look often and believe what they see quickly.
-const QUICK: [&str; 6] = [
-    "--controllers=cloud-node-controller,cloud-node-lifecycle-controller",
-    "--node-monitor-period=500ms",
-    "--node-deletion-confirm-after=1s",
-    "--node-deletion-grace-period=0s",
-    "--node-deletion-max-percent=100",
-    "--node-status-update-frequency=1s",
-];
 
 /// A vCenter and what stands before it.
 pub struct VCenter {
@@ -64,11 +45,9 @@ pub fn soap(method: &str) -> Point {
     Point::before(Method::POST, "/sdk").with(format!("<{method} "))
 }
 
-/// All of it. The fields that others hold on to come last.
+/// All of it. The process ends before what it talks to.
 pub struct Scene {
-    process: Option<Child>,
-    /// With all rights.
-    pub client: Client,
+    installation: Installation,
     /// The vCenters, called `a`, `b` and so on.
     pub vcenters: Vec<VCenter>,
     /// What stands in the cloud config before and after the vCenters.
@@ -77,9 +56,14 @@ pub struct Scene {
     pub password: String,
     /// How the certificate is trusted: `ca`, or `thumbprints`.
     pub trust: Option<String>,
-    deployment: Deployment,
-    server: ApiServer,
-    _folder: TempDir,
+}
+
+impl Deref for Scene {
+    type Target = Installation;
+
+    fn deref(&self) -> &Installation {
+        &self.installation
+    }
 }
 
 impl Scene {
@@ -90,26 +74,17 @@ impl Scene {
 
     /// The same with several vCenters.
     pub async fn with(options: &[VcsimOptions]) -> Self {
-        let built = || (programs::cloudwit(), guests::provider("vsphere"));
-        let (program, component) = tokio::task::spawn_blocking(built).await.unwrap();
-        let server = ApiServer::start().await.unwrap();
+        let installation = Installation::new("vsphere").await.unwrap();
         let mut vcenters = Vec::new();
         for options in options {
             vcenters.push(VCenter::start(*options).await);
         }
-        let folder = tempfile::tempdir().unwrap();
-        let programs = program.parent().unwrap();
-        let deployment = Deployment::of("vsphere", &folder.path().join("run"), programs, &component).unwrap();
         Self {
-            process: None,
-            client: server.client(),
+            installation,
             vcenters,
             config: String::new(),
             password: PASSWORD.into(),
             trust: None,
-            deployment,
-            server,
-            _folder: folder,
         }
     }
 
@@ -130,7 +105,7 @@ impl Scene {
         config + &self.config
     }
 
-    /// Starts Cloudwit with these flags beside the quick ones.
+    /// Starts Cloudwit with these flags beside those of the [`Installation`].
     pub fn start(&mut self, flags: &[&str]) {
         let config = self.cloud_config();
         self.start_with(config, flags);
@@ -143,7 +118,11 @@ impl Scene {
         for (number, vcenter) in self.vcenters.iter().enumerate() {
             let port = vcenter.port();
             let ca = std::fs::read_to_string(vcenter.vcsim.authority()).unwrap();
-            let ca = self.deployment.write(&format!("ca-{number}.pem"), &ca).unwrap();
+            let ca = self
+                .installation
+                .deployment
+                .write(&format!("ca-{number}.pem"), &ca)
+                .unwrap();
             let trust = self.trust.clone().unwrap_or_else(|| format!("ca: {}", ca.display()));
             settings += &format!(
                 "    - {{host: 127.0.0.1, port: {port}, methods: [GET, POST], allowLoopback: true, {trust}}}\n"
@@ -152,7 +131,7 @@ impl Scene {
         }
         settings += "  secrets:\n";
         for (name, secret) in [("username", USERNAME), ("password", self.password.as_str())] {
-            let file = self.deployment.write(name, secret).unwrap();
+            let file = self.installation.deployment.write(name, secret).unwrap();
             settings += &format!(
                 "    - {{name: 127.0.0.1.{name}, file: {}, hosts: [{}], uses: [placeholder]}}\n",
                 file.display(),
@@ -160,40 +139,9 @@ impl Scene {
             );
         }
         let files = CloudFiles { config, settings };
-        let flags: Vec<&str> = QUICK.iter().chain(flags).copied().collect();
-        let started = self.deployment.start_on(self.server.kubeconfig(), &files, &flags);
-        self.process = Some(started.unwrap().0);
-    }
-
-    /// What the process has logged.
-    pub fn log(&self) -> String {
-        let log = self.process.as_ref().map(Child::log);
-        log.and_then(|log| std::fs::read_to_string(log).ok())
-            .unwrap_or_default()
-    }
-
-    /// Waits until `wrong` finds nothing wrong any more.
-    #[track_caller]
-    pub fn settled<Fut: Future<Output = Result<(), String>>>(
-        &self,
-        what: &str,
-        mut wrong: impl FnMut() -> Fut,
-    ) -> impl Future<Output = ()> {
-        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
-        eventually(SOON, what, move || {
-            let look = wrong();
-            async move { look.await.map_err(|wrong| format!("{wrong}\n{}", log())) }
-        })
-    }
-
-    /// All Nodes.
-    pub fn nodes(&self) -> Api<Node> {
-        Api::all(self.client.clone())
-    }
-
-    /// A Node by its name.
-    pub async fn node(&self, name: &str) -> Option<Node> {
-        self.nodes().get_opt(name).await.unwrap()
+        let nodes = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller";
+        let flags = [&[nodes], flags].concat();
+        self.installation.start(&files, &flags).unwrap();
     }
 
     /// A machine whose guest tells this name, and its Node as the kubelet registers it.
@@ -202,56 +150,6 @@ impl Scene {
         NodeBuilder::new(name).create(&self.client).await.unwrap();
         machine
     }
-
-    /// Waits until the Node is initialised.
-    #[track_caller]
-    pub fn initialised(&self, name: &str) -> impl Future<Output = Node> {
-        let nodes = self.nodes();
-        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
-        eventually(SOON, "the Node is initialised", move || {
-            let (nodes, name) = (nodes.clone(), name.to_owned());
-            async move {
-                let node = nodes.get(&name).await.map_err(|error| error.to_string())?;
-                if is_uninitialised(&node) {
-                    Err(format!("it has the taint\n{}", log()))
-                } else {
-                    Ok(node)
-                }
-            }
-        })
-    }
-
-    /// The kubelet falls silent, as when its machine is off.
-    pub async fn falls_silent(&self, name: &str) {
-        let patch = Patch::Strategic(json!({ "status": { "conditions": [ready_condition(None)] } }));
-        self.nodes()
-            .patch_status(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap();
-    }
-}
-
-/// Kinds and values of a Node's addresses.
-pub fn addresses(node: &Node) -> Vec<String> {
-    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-    let addresses = addresses.into_iter().flatten();
-    addresses
-        .map(|address| format!("{} {}", address.type_, address.address))
-        .collect()
-}
-
-/// A Node's provider id.
-pub fn provider_id(node: &Node) -> Option<&str> {
-    node.spec.as_ref()?.provider_id.as_deref()
-}
-
-/// Whether a Node is marked as switched off.
-pub fn is_shut_down(node: &Node) -> bool {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    taints
-        .into_iter()
-        .flatten()
-        .any(|taint| taint.key == "node.cloudprovider.kubernetes.io/shutdown")
 }
 
 /// A UUID with the bytes of its first three groups the other way round, as SMBIOS has them.

@@ -3,11 +3,11 @@
 use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::objects::provider_id;
 use cloudwit_test_support::vcsim::VcsimOptions;
 use http::{Method, StatusCode};
-use kube::ResourceExt;
 
-use crate::scene::{Scene, provider_id};
+use crate::scene::Scene;
 
 /// A vCenter whose machines have other ids than those of the default one: they are made of their places.
 fn another() -> VcsimOptions {
@@ -85,20 +85,8 @@ async fn a_name_that_machines_of_two_vcenters_have_is_said_and_nobodys() {
     }
     NodeBuilder::new("twin").create(&scene.client).await.unwrap();
     scene.start(&[]);
-    scene
-        .settled("the Node says what is wrong", || async {
-            let node = scene.node("twin").await.unwrap();
-            let waits = node
-                .annotations()
-                .get("cloudwit.dev/waiting-for-cloud")
-                .cloned()
-                .unwrap_or_default();
-            if waits.contains("several machines fit") && waits.contains("DC2_H0_VM0") {
-                Ok(())
-            } else {
-                Err(waits)
-            }
-        })
-        .await;
+    let wrong = ["several machines fit", "DC2_H0_VM0"];
+    scene.waits("twin", &wrong).await;
+    scene.warned("twin", "InitializationFailed", &wrong).await;
     assert_eq!(provider_id(&scene.node("twin").await.unwrap()), None);
 }
