@@ -56,11 +56,11 @@ impl GoModule {
         Ok(file)
     }
 
-    /// Formats (looks only), builds and vets it. Gives the binary.
+    /// Looks at its format, builds, vets and tests it. Gives the binary.
     ///
     /// # Errors
     ///
-    /// When gofmt would change a file, or the compiler or vet complain.
+    /// When gofmt would change a file, the compiler or vet complain, or a test fails.
     pub fn check(&self) -> Result<PathBuf> {
         let unformatted = tools::output(Command::new("gofmt").args(["-l", "."]).current_dir(self.sources()))?;
         if !unformatted.trim().is_empty() {
@@ -71,9 +71,11 @@ impl GoModule {
             );
         }
         let binary = self.binary()?;
-        println!("vetting {} (a minute the first time)", self.what);
+        println!("vetting and testing {} (a minute the first time)", self.what);
         // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
-        shown(go(&self.sources()).arg("vet").args(self.compiler_flags).arg("."))?;
+        for command in ["vet", "test"] {
+            shown(go(&self.sources()).arg(command).args(self.compiler_flags).arg("."))?;
+        }
         Ok(binary)
     }
 
