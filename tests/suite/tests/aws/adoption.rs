@@ -1,12 +1,12 @@
 //! Nodes and routes that upstream's controller left behind are taken over without a write.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::objects::{addresses, provider_id};
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition};
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::nodes::{addresses, provider_id};
 use crate::scene::Scene;
 
 /// A Node as upstream's controllers have left it.

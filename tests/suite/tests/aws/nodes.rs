@@ -1,30 +1,11 @@
 //! Nodes: initialised, stopped, deleted; instances that are not listed yet.
 
 use cloudwit_test_support::NodeBuilder;
-use k8s_openapi::api::core::v1::Node;
+use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::scene::Scene;
-
-pub fn addresses(node: &Node) -> Vec<String> {
-    let status = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-    let addresses = status.into_iter().flatten();
-    addresses
-        .map(|address| format!("{} {}", address.type_, address.address))
-        .collect()
-}
-
-pub fn provider_id(node: &Node) -> Option<&str> {
-    node.spec.as_ref()?.provider_id.as_deref()
-}
-
-pub fn taints(node: &Node) -> Vec<&str> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    taints.into_iter().flatten().map(|taint| taint.key.as_str()).collect()
-}
-
-const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_get_id_labels_and_addresses_of_their_instances() {
@@ -90,7 +71,7 @@ async fn a_stopped_instance_is_tainted_and_the_nodes_of_ended_ones_go() {
                 let tainted = scene
                     .node(&stopped.private_dns)
                     .await
-                    .is_some_and(|node| taints(&node).contains(&SHUTDOWN));
+                    .is_some_and(|node| is_shut_down(&node));
                 let gone = [scene.node(&terminated.private_dns).await, scene.node("forgotten").await];
                 if tainted && gone.iter().all(Option::is_none) {
                     Ok(())
@@ -101,10 +82,7 @@ async fn a_stopped_instance_is_tainted_and_the_nodes_of_ended_ones_go() {
         )
         .await;
     let silent = scene.node(&silent.private_dns).await.unwrap();
-    assert!(
-        !taints(&silent).contains(&SHUTDOWN),
-        "it runs, only its kubelet is silent"
-    );
+    assert!(!is_shut_down(&silent), "it runs, only its kubelet is silent");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,94 +1,92 @@
 //! The real process on a real API server, with Nodes and Services as people make them.
 
+use std::collections::BTreeSet;
+
 use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::installation::{Installation, Warning};
 use cloudwit_test_support::moto::Moto;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, guests, programs};
-use k8s_openapi::api::core::v1::{Event, Service};
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
+use k8s_openapi::api::core::v1::Service;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::stand::{PREFIX, Stand};
-use cloudwit_test_support::rig::SOON;
+use crate::stand::{PREFIX, Stand, refusal};
 
-/// The process and what it stands on.
+/// The process and what it stands on; the process ends first.
 struct Site {
+    installation: Installation,
     stand: Stand,
-    client: Client,
-    process: Child,
-    _server: ApiServer,
-    _folder: tempfile::TempDir,
 }
 
 impl Site {
     async fn start(name: &str) -> Self {
+        let mut installation = Installation::new("aws").await.unwrap();
         let stand = Stand::new(name).await;
-        let (program, component) = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("aws")))
-            .await
-            .unwrap();
-        let server = ApiServer::start().await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let deployment =
-            Deployment::of("aws", &folder.path().join("run"), program.parent().unwrap(), &component).unwrap();
         let key = Moto::shared().await.administrator().clone();
-        let files = aws_files(&stand.cluster, &stand.gate.url(), &key, &deployment).unwrap();
+        let files = aws_files(&stand.cluster, &stand.gate.url(), &key, &installation.deployment).unwrap();
         let flags = [
             "--controllers=service-lb-controller",
             "--service-drift-period=1s",
             "--service-drift-per-minute=600",
         ];
-        let (process, _) = deployment.start_on(server.kubeconfig(), &files, &flags).unwrap();
-        let client = server.client();
+        installation.start(&files, &flags).unwrap();
         for machine in &stand.machines {
             let node = NodeBuilder::new(&machine.private_dns)
                 .provider_id(&machine.provider_id())
                 .initialised();
-            node.create(&client).await.unwrap();
+            node.create(&installation.client).await.unwrap();
         }
-        Self {
-            stand,
-            client,
-            process,
-            _server: server,
-            _folder: folder,
-        }
+        Self { installation, stand }
     }
 
     fn services(&self) -> Api<Service> {
-        Api::default_namespaced(self.client.clone())
+        Api::default_namespaced(self.installation.client.clone())
     }
 
-    /// Waits until the Service has this many addresses, and gives them.
+    /// The names in a Service's status.
+    async fn ingress(&self, name: &str) -> Vec<String> {
+        let status = self.services().get(name).await.unwrap().status;
+        let ingress = status.and_then(|status| status.load_balancer?.ingress);
+        let ingress = ingress.into_iter().flatten();
+        ingress.filter_map(|one| one.hostname).collect()
+    }
+
+    /// Waits until the Service has an address, and gives all.
     async fn addresses(&self, name: &str) -> Vec<String> {
-        eventually(SOON, &format!("{name} has an address"), || async {
-            let service = self.services().get(name).await.unwrap();
-            let ingress = service
-                .status
-                .and_then(|status| status.load_balancer?.ingress)
-                .unwrap_or_default();
-            let names: Vec<String> = ingress.into_iter().filter_map(|one| one.hostname).collect();
-            (!names.is_empty())
-                .then_some(names)
-                .ok_or_else(|| self.process.log_end())
-        })
-        .await
+        self.installation
+            .settled("the Service has an address", || async {
+                match self.ingress(name).await.is_empty() {
+                    false => Ok(()),
+                    true => Err(format!("{name} has none")),
+                }
+            })
+            .await;
+        self.ingress(name).await
     }
 
-    /// Waits until an Event about the Service says all this.
-    async fn told(&self, name: &str, parts: &[&str]) {
-        let events: Api<Event> = Api::default_namespaced(self.client.clone());
-        eventually(SOON, &format!("an Event about {name} says {parts:?}"), || async {
-            let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
-            let all = events.list(&about).await.unwrap();
-            let texts: Vec<String> = all.into_iter().filter_map(|event| event.message).collect();
-            match texts.iter().any(|text| parts.iter().all(|part| text.contains(part))) {
-                true => Ok(()),
-                false => Err(format!("{texts:?}\n{}", self.process.log_end())),
-            }
-        })
-        .await;
+    async fn annotate(&self, name: &str, key: &str, value: Option<&str>) {
+        let change = json!({ "metadata": { "annotations": { format!("{PREFIX}{key}"): value } } });
+        let (services, change) = (self.services(), Patch::Merge(change));
+        services.patch(name, &PatchParams::default(), &change).await.unwrap();
+    }
+
+    /// Deletes these Services and waits until they are gone.
+    async fn delete(&self, names: &[&str]) {
+        for name in names {
+            self.services().delete(name, &DeleteParams::default()).await.unwrap();
+        }
+        self.installation
+            .settled("the Services are gone", || async {
+                let left = self.services().list(&ListParams::default()).await.unwrap();
+                let left: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
+                if left == ["kubernetes"] {
+                    Ok(())
+                } else {
+                    Err(format!("{left:?}"))
+                }
+            })
+            .await;
     }
 }
 
@@ -97,7 +95,7 @@ async fn services_get_their_load_balancers_keep_them_and_lose_them_with_everythi
     let site = Site::start("process").await;
     for (name, kind) in [("web", "classic"), ("fast", "nlb")] {
         let service = ServiceBuilder::new(name).annotation(&format!("{PREFIX}type"), kind);
-        service.create(&site.client).await.unwrap();
+        service.create(&site.installation.client).await.unwrap();
     }
     let addresses = [site.addresses("web").await, site.addresses("fast").await];
     let made = [
@@ -123,41 +121,84 @@ async fn services_get_their_load_balancers_keep_them_and_lose_them_with_everythi
     site.stand
         .ask("elb", "delete_load_balancer", json!({ "LoadBalancerName": name }))
         .await;
-    eventually(SOON, "both are there again", || async {
-        let both =
-            site.stand.classic(&balancers[0]).await.is_some() && site.stand.network(&balancers[1]).await.is_some();
-        both.then_some(()).ok_or_else(|| site.process.log_end())
-    })
-    .await;
+    site.installation
+        .settled("both are there again", || async {
+            let there = [
+                site.stand.classic(&balancers[0]).await.is_some(),
+                site.stand.network(&balancers[1]).await.is_some(),
+            ];
+            if there == [true, true] {
+                Ok(())
+            } else {
+                Err(format!("{there:?}"))
+            }
+        })
+        .await;
 
     // A mistake is told and leaves what is there.
     let before = site.stand.classic(&balancers[0]).await;
-    let wrong =
-        Patch::Merge(json!({ "metadata": { "annotations": { format!("{PREFIX}connection-idle-timeout"): "soon" } } }));
-    site.services()
-        .patch("web", &PatchParams::default(), &wrong)
-        .await
-        .unwrap();
-    site.told("web", &["connection-idle-timeout is \"soon\"", "1 to 4000"])
-        .await;
+    site.annotate("web", "connection-idle-timeout", Some("soon")).await;
+    let parts = ["connection-idle-timeout is \"soon\"", "1 to 4000"];
+    site.installation.warned("web", "SyncLoadBalancerFailed", &parts).await;
     assert_eq!(site.stand.classic(&balancers[0]).await, before);
 
-    for name in ["web", "fast"] {
-        site.services().delete(name, &DeleteParams::default()).await.unwrap();
-    }
-    eventually(SOON, "both Services are gone", || async {
-        let left: Vec<String> = site
-            .services()
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .iter()
-            .map(ResourceExt::name_any)
-            .collect();
-        (left == ["kubernetes"])
-            .then_some(())
-            .ok_or_else(|| format!("{left:?}\n{}", site.process.log_end()))
-    })
-    .await;
+    site.delete(&["web", "fast"]).await;
     site.stand.nothing_left(&[&balancers[0], &balancers[1]]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistake_and_then_a_quota_are_one_event_each_and_once_raised_all_is_well() {
+    let site = Site::start("quota-told").await;
+    let quota = site
+        .stand
+        .fail("CreateLoadBalancer", refusal(400, "TooManyLoadBalancers"));
+    let before = site.stand.groups().await;
+    let service = ServiceBuilder::new("web")
+        .annotation(&format!("{PREFIX}type"), "nlb")
+        .annotation(&format!("{PREFIX}internal"), "true")
+        .annotation(&format!("{PREFIX}healthcheck-interval"), "often");
+    service.create(&site.installation.client).await.unwrap();
+    let mistake = ["healthcheck-interval is \"often\""];
+    let mistake = site
+        .installation
+        .warned("web", "SyncLoadBalancerFailed", &mistake)
+        .await;
+    assert_eq!(site.stand.groups().await, before, "nothing is half made");
+    assert_eq!(site.stand.target_groups().await.len(), 0, "nothing is half made");
+    assert_eq!(quota.met(), 0);
+
+    site.annotate("web", "healthcheck-interval", Some("10")).await;
+    let told = site
+        .installation
+        .warned("web", "SyncLoadBalancerFailed", &["TooManyLoadBalancers"])
+        .await;
+    site.installation
+        .settled("it was tried again and again", || async {
+            if quota.met() >= 3 {
+                Ok(())
+            } else {
+                Err(format!("{} times", quota.met()))
+            }
+        })
+        .await;
+    let texts = |warnings: Vec<_>| -> BTreeSet<String> {
+        let text = |warning: Warning| warning.message;
+        assert_eq!(
+            warnings.len(),
+            2,
+            "attempts are counted in the Event that is there: {warnings:?}"
+        );
+        warnings.into_iter().map(text).collect()
+    };
+    assert_eq!(
+        texts(site.installation.warnings("web").await),
+        BTreeSet::from([mistake.message, told.message])
+    );
+
+    site.stand.gate.open();
+    site.addresses("web").await;
+    let mut model = crate::stand::service("web", "");
+    model.uid = site.services().get("web").await.unwrap().uid().unwrap();
+    site.delete(&["web"]).await;
+    site.stand.nothing_left(&[&model]).await;
 }

@@ -1,42 +1,21 @@
 //! A cluster, its VPC in the shared moto, a gate before that, and Cloudwit as a process with the component `aws`, whose key may do no more
 //! than the policy that operators are given.
 
-use std::time::Duration;
+use std::ops::Deref;
 
+use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::{Gate, Point};
+use cloudwit_test_support::installation::Installation;
 use cloudwit_test_support::moto::{AwsCluster, AwsMachine, Credentials, Moto};
-use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
-use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
 use http::{Method, StatusCode};
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How long anything may take on a busy machine.
-pub const SOON: Duration = Duration::from_secs(120);
-
-/// Flags with which the Nodes' controllers look often and believe what they see quickly.
-pub const QUICK: [&str; 6] = [
-    "--node-monitor-period=500ms",
-    "--node-deletion-confirm-after=1s",
-    "--node-deletion-grace-period=0s",
-    "--node-deletion-max-percent=100",
-    "--node-status-update-frequency=1s",
-    "--route-reconciliation-period=1s",
-];
-
-/// All of it. The fields that others hold on to come last.
+/// All of it. The process ends before what it talks to.
 pub struct Scene {
-    process: Option<Child>,
-    /// With all rights.
-    pub client: Client,
+    installation: Installation,
     /// The cloud.
     pub moto: &'static Moto,
     /// VPC, subnets, route table.
@@ -47,10 +26,15 @@ pub struct Scene {
     pub gate: Gate,
     /// Further lines of the cloud config: the first go into `[Global]`, the others after all.
     pub more: (String, String),
-    deployment: Deployment,
-    server: ApiServer,
-    _folder: TempDir,
     _turn: SemaphorePermit<'static>,
+}
+
+impl Deref for Scene {
+    type Target = Installation;
+
+    fn deref(&self) -> &Installation {
+        &self.installation
+    }
 }
 
 impl Scene {
@@ -59,79 +43,30 @@ impl Scene {
         // Two clusters at a time: each is an API server, and more of them starve each other where there are two processors.
         static TURNS: Semaphore = Semaphore::const_new(2);
         let turn = TURNS.acquire().await.unwrap();
-        let built = || (programs::cloudwit(), guests::provider("aws"));
-        let (program, component) = tokio::task::spawn_blocking(built).await.unwrap();
+        let installation = Installation::new("aws").await.unwrap();
         let moto = Moto::shared().await;
-        let server = ApiServer::start().await.unwrap();
-        let cluster = moto.cluster(name).await.unwrap();
         let policy = cloudwit_suite::root().join("deploy/examples/aws/policy.json");
         let policy: Value = serde_json::from_str(&std::fs::read_to_string(policy).unwrap()).unwrap();
-        let key = moto.user(name, &policy).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let programs = program.parent().unwrap();
         Self {
-            process: None,
-            client: server.client(),
+            installation,
             gate: Gate::to_url(moto.url()).await.unwrap(),
             moto,
-            cluster,
-            key,
+            cluster: moto.cluster(name).await.unwrap(),
+            key: moto.user(name, &policy).await.unwrap(),
             more: (String::new(), String::new()),
-            deployment: Deployment::of("aws", &folder.path().join("run"), programs, &component).unwrap(),
-            server,
-            _folder: folder,
             _turn: turn,
         }
     }
 
-    /// Starts Cloudwit with these flags beside [`QUICK`]; of two for the same thing the later counts.
+    /// Starts Cloudwit with these flags beside those of the [`Installation`].
     pub fn start(&mut self, flags: &[&str]) {
-        let mut files = aws_files(&self.cluster, &self.gate.url(), &self.key, &self.deployment).unwrap();
+        let url = self.gate.url();
+        let mut files = aws_files(&self.cluster, &url, &self.key, &self.installation.deployment).unwrap();
         files.config = files
             .config
             .replacen("[Global]\n", &format!("[Global]\n{}", self.more.0), 1)
             + &self.more.1;
-        let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
-        let quick = QUICK
-            .iter()
-            .filter(|quick| !flags.iter().any(|flag| name(flag) == name(quick)));
-        let flags: Vec<&str> = quick.chain(flags).copied().collect();
-        let (process, _) = self
-            .deployment
-            .start_on(self.server.kubeconfig(), &files, &flags)
-            .unwrap();
-        self.process = Some(process);
-    }
-
-    /// What the process has logged.
-    pub fn log(&self) -> String {
-        let log = self.process.as_ref().map(Child::log);
-        log.and_then(|log| std::fs::read_to_string(log).ok())
-            .unwrap_or_default()
-    }
-
-    /// Waits until `wrong` finds nothing wrong any more.
-    #[track_caller]
-    pub fn settled<Fut: Future<Output = Result<(), String>>>(
-        &self,
-        what: &str,
-        mut wrong: impl FnMut() -> Fut,
-    ) -> impl Future<Output = ()> {
-        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
-        eventually(SOON, what, move || {
-            let look = wrong();
-            async move { look.await.map_err(|wrong| format!("{wrong}\n{}", log())) }
-        })
-    }
-
-    /// All Nodes.
-    pub fn nodes(&self) -> Api<Node> {
-        Api::all(self.client.clone())
-    }
-
-    /// A Node by its name.
-    pub async fn node(&self, name: &str) -> Option<Node> {
-        self.nodes().get_opt(name).await.unwrap()
+        self.installation.start(&files, flags).unwrap();
     }
 
     /// An instance, and its Node as the kubelet registers it: named by the private DNS name, with this Pod range.
@@ -145,33 +80,6 @@ impl Scene {
     pub async fn registers(&self, machine: &AwsMachine, pod_range: &str) {
         let node = NodeBuilder::new(&machine.private_dns).pod_cidr(pod_range);
         node.create(&self.client).await.unwrap();
-    }
-
-    /// Waits until the Node is initialised.
-    #[track_caller]
-    pub fn initialised(&self, name: &str) -> impl Future<Output = Node> {
-        let nodes = self.nodes();
-        let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
-        eventually(SOON, "the Node is initialised", move || {
-            let (nodes, name) = (nodes.clone(), name.to_owned());
-            async move {
-                let node = nodes.get(&name).await.map_err(|error| error.to_string())?;
-                if is_uninitialised(&node) {
-                    Err(format!("it has the taint\n{}", log()))
-                } else {
-                    Ok(node)
-                }
-            }
-        })
-    }
-
-    /// The kubelet falls silent, as when its machine is off.
-    pub async fn falls_silent(&self, name: &str) {
-        let patch = Patch::Strategic(json!({ "status": { "conditions": [ready_condition(None)] } }));
-        self.nodes()
-            .patch_status(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap();
     }
 
     /// An answer of moto's to boto3.

@@ -2,6 +2,7 @@
 
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use http::Method;
 use serde_json::Value;
 
@@ -49,26 +50,51 @@ async fn an_application_credential_works_by_id_and_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_wrong_credentials_nothing_is_touched_and_the_reason_is_told_without_them() {
+async fn with_wrong_credentials_nothing_is_touched_and_one_event_on_each_object_names_the_reason() {
     let mut scene = Scene::new().await;
-    let silent = scene.joins("silent", "10.244.1.0/24").await;
+    let silent = scene.project.server(&scene.network, "silent").await.unwrap();
+    let node = NodeBuilder::new("silent").initialised();
+    let node = node.provider_id(&silent.provider_id()).create(&scene.client).await;
+    node.unwrap();
     scene.project.delete_server(&silent).await.unwrap();
     scene.falls_silent("silent").await;
+    scene.joins("joining", "10.244.2.0/24").await;
+    ServiceBuilder::new("web").create(&scene.client).await.unwrap();
     scene.start(&[("password", "canary-7391-wrong")], &[]);
+    let mut told = Vec::new();
+    for (name, reason) in [
+        ("silent", "MachineLookupFailed"),
+        ("joining", "InitializationFailed"),
+        ("web", "SyncLoadBalancerFailed"),
+    ] {
+        told.push((name, scene.warned(name, reason, &["requires authentication"]).await));
+    }
+    let before = logins(&scene);
     scene
-        .settled("Keystone's words are in the log, and it was asked again", || async {
-            let log = scene.log();
-            let told = log.contains("requires authentication") && logins(&scene) >= 3;
-            if told {
+        .settled("Keystone was asked again and again", || async {
+            let again = logins(&scene) - before;
+            if again >= 3 {
                 Ok(())
             } else {
-                Err(format!("{} logins", logins(&scene)))
+                Err(format!("{again} logins"))
             }
         })
         .await;
+    for (name, mut first) in told {
+        let mut now = scene.warnings(name).await;
+        // A Service is tried again each time its pause is over, and the Event that is there counts that.
+        if name == "web" {
+            first.count = 0;
+            now.iter_mut().for_each(|warning| warning.count = 0);
+        }
+        assert!(!first.message.contains("canary-7391"), "{first:?}");
+        assert_eq!(now, [first], "{name}");
+    }
     assert!(scene.node("silent").await.is_some(), "silence is not absence");
     assert!(!scene.log().contains("canary-7391"));
-    assert_eq!(scene.project.calls(Service::Compute).await.unwrap(), []);
+    for service in [Service::Compute, Service::Network, Service::LoadBalancer] {
+        assert_eq!(scene.project.calls(service).await.unwrap(), [], "{service:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,18 +148,20 @@ async fn a_credential_that_is_deleted_in_the_middle_is_told_and_takes_no_node_al
     assert_eq!(deleted.await.unwrap().0, 204);
     scene.falls_silent("kept").await;
     // Keystone does not say 401 then, but 404.
+    let said = ["Could not find Application Credential"];
+    let told = scene.warned("kept", "MachineLookupFailed", &said).await;
     let before = logins(&scene);
     scene
-        .settled("Keystone's words are in the log, and it was asked again", || async {
-            let told = scene.log().contains("Could not find Application Credential");
-            let asked = logins(&scene) - before;
-            if told && asked >= 3 {
+        .settled("Keystone was asked again and again", || async {
+            let again = logins(&scene) - before;
+            if again >= 3 {
                 Ok(())
             } else {
-                Err(format!("{asked} logins"))
+                Err(format!("{again} logins"))
             }
         })
         .await;
+    assert_eq!(scene.warnings("kept").await, [told]);
     assert!(
         scene.node("kept").await.is_some(),
         "who is not known has not seen that it is gone"

@@ -1,29 +1,12 @@
 //! Nodes: initialised, stopped, deleted, adopted; servers that are not listed yet, and thousands of them.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
 use cloudwit_test_support::openstack_cloud::Service;
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::scene::Scene;
-
-fn addresses(node: &Node) -> Vec<String> {
-    let status = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-    let addresses = status.into_iter().flatten();
-    addresses
-        .map(|address| format!("{} {}", address.type_, address.address))
-        .collect()
-}
-
-fn provider_id(node: &Node) -> Option<&str> {
-    node.spec.as_ref()?.provider_id.as_deref()
-}
-
-fn taints(node: &Node) -> Vec<&str> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    taints.into_iter().flatten().map(|taint| taint.key.as_str()).collect()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_get_id_type_zone_region_and_addresses_of_their_servers() {
@@ -82,20 +65,17 @@ async fn a_stopped_server_is_tainted_and_the_node_of_a_deleted_one_goes() {
             "the Node of the deleted server is gone, that of the stopped one tainted",
             || async {
                 let (stopped, deleted) = (scene.node("stopped").await.unwrap(), scene.node("deleted").await);
-                let tainted = taints(&stopped).contains(&"node.cloudprovider.kubernetes.io/shutdown");
+                let tainted = is_shut_down(&stopped);
                 if tainted && deleted.is_none() {
                     Ok(())
                 } else {
-                    Err(format!("{:?}, {}", taints(&stopped), deleted.is_some()))
+                    Err(format!("{tainted}, {}", deleted.is_some()))
                 }
             },
         )
         .await;
     let silent = scene.node("silent").await.unwrap();
-    assert!(
-        !taints(&silent).contains(&"node.cloudprovider.kubernetes.io/shutdown"),
-        "it runs, only its kubelet is silent"
-    );
+    assert!(!is_shut_down(&silent), "it runs, only its kubelet is silent");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,8 +57,7 @@ impl Stage {
 
     /// Ends the process as a power failure does; everything is open afterwards.
     pub fn kill(&mut self) {
-        let process = self.scene.process.take().unwrap();
-        process.kill().unwrap();
+        self.scene.installation.kill().unwrap();
         for gate in &self.scene.gates {
             gate.open();
         }
