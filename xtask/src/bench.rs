@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: builds the guests and runs `tests/bench` in the release profile, which prints the tables; with
-//! `--cloud`, compares with a cloud's own controller.
+//! `cargo xtask bench`: builds both sides, the guests and the benchmark, and runs `tests/bench`, which measures and writes the report; with `--cloud`,
+//! compares with a cloud's own controller.
 
 use std::process::Command;
 
@@ -7,7 +7,16 @@ use anyhow::Result;
 
 use crate::cli::BenchArgs;
 use crate::steps::shown;
-use crate::{aws_peer, controlplane, guests, progress, servers, tools, workspace};
+use crate::{aws_peer, controlplane, guests, peer, progress, servers, tools, workspace};
+
+/// The report in the documents.
+const RESULTS: &str = "docs/reference/benchmarks";
+
+/// Runs of each side, where the command line says nothing.
+const PAIRS: u8 = 3;
+
+/// The same of a full run.
+const FULL_PAIRS: u8 = 5;
 
 /// Builds and measures.
 ///
@@ -22,45 +31,45 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     if args.cloud.is_some() {
         return compare(args);
     }
+    let peer = peer::measured()?;
+    for (name, _) in guests::PROVIDERS {
+        guests::provider(name)?;
+    }
     let provider = guests::provider("sim")?;
     let folder = guests::test_guests()?;
-    let what = "building Cloudwit and the benchmark in the release profile (10 minutes the first time)";
-    progress::cargo_build(
-        &[
-            "--release",
-            "--bins",
-            "--package",
-            "cloudwit",
-            "--package",
-            "cloudwit-bench",
-        ],
-        what,
-    )?;
+    build()?;
     let mut command = Command::new(workspace::target().join("release/cloudwit-bench"));
-    command
-        .current_dir(workspace::root())
-        .arg("--provider")
-        .arg(provider)
-        .arg("--guests")
-        .arg(folder);
-    shown(command.args(["--nodes", &args.nodes.unwrap_or(1000).to_string()]))?;
+    command.current_dir(workspace::root());
+    command.arg("--provider").arg(provider);
+    command.arg("--guests").arg(folder);
+    command.arg("--peer").arg(peer);
+    let results = args.results.clone().unwrap_or_else(|| workspace::root().join(RESULTS));
+    command.arg("--results").arg(results);
+    let pairs = args.pairs.unwrap_or(if args.full { FULL_PAIRS } else { PAIRS });
+    command.arg(format!("--pairs={pairs}"));
+    command.args(args.full.then_some("--full"));
+    command.args(args.only.iter().map(|work| format!("--only={}", work.name())));
+    shown(&mut command)?;
     Ok(())
 }
 
-/// Cloudwit beside AWS's own controller. In the debug profile: calls are what is compared, and the time goes by in moto.
+/// Cloudwit beside AWS's own controller. Calls are what is compared; much of the time goes by in moto.
 fn compare(args: &BenchArgs) -> Result<()> {
     servers::moto()?;
     let peer = aws_peer::program()?;
     let provider = guests::provider("aws")?;
-    let what = "building Cloudwit and the comparison";
-    progress::cargo_build(
-        &["--bins", "--package", "cloudwit", "--package", "cloudwit-bench"],
-        what,
-    )?;
-    let mut command = Command::new(workspace::target().join("debug/cloudwit-aws-peer"));
+    build()?;
+    let mut command = Command::new(workspace::target().join("release/cloudwit-aws-peer"));
     command.current_dir(workspace::root()).arg("--provider").arg(provider);
     command.arg("--peer").arg(peer);
-    command.args(["--nodes", &args.nodes.unwrap_or(500).to_string()]);
+    command.args(["--nodes", &args.nodes.to_string()]);
     shown(command.args(["--services", &args.services.to_string()]))?;
     Ok(())
+}
+
+/// In the release profile, as the peers are optimised too.
+fn build() -> Result<()> {
+    let packages = ["cloudwit", "cloudwit-bench", "cloudwit-sim-cloud"].map(|name| ["--package", name]);
+    let what = "building Cloudwit and the benchmark in the release profile (10 minutes the first time)";
+    progress::cargo_build(&[&["--release", "--bins"], packages.concat().as_slice()].concat(), what)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::bench_work::BenchWork;
 use crate::{bench, check, image, manifests, sandbox, test};
 
 /// The commands of this repository.
@@ -39,11 +40,19 @@ enum Command {
     /// All steps run, also after one has failed; a table at the end shows what happened. Anything left out is named in one line.
     Test(TestArgs),
 
-    /// Measure: component sizes, load times, cost of a call, and 1,000 Nodes initialised on a real API server.
+    /// Measure Cloudwit beside upstream's controllers, and alone, and write the report into docs/reference/benchmarks.
     ///
-    /// Prints a table. Everything of ours is built in the release profile, which takes about ten minutes the first time.
+    /// Upstream's controllers (k8s.io/cloud-provider, in Go) are linked with a thin provider for the same simulated cloud (tests/peer). Both sides do the
+    /// same work with the same settings, in turn, each run on a fresh API server: Nodes that wait, Services, a Node that comes and goes behind
+    /// Services, a cluster in which nothing happens, the start. A table shows medians, the least and the most, ratios, and whether the goals are
+    /// met; failed runs are counted.
     ///
-    /// With --cloud=aws it counts the calls of Cloudwit and of AWS's own controller instead, which do the same work on the same moto.
+    /// Takes about ten minutes, and at the first time twenty more to build everything in the release profile; with --full one to two hours. Nothing
+    /// else should run on the machine meanwhile. What is not measured this time stays in the report if it was measured on the same machine.
+    ///
+    /// With --cloud=aws it compares with AWS's own controller instead, which does the same work on the same moto, and counts calls.
+    ///
+    /// Examples: `cargo xtask bench --only node-wave --pairs 5`, `cargo xtask bench --only sizes,component --results /tmp/mine`.
     Bench(BenchArgs),
 
     /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
@@ -120,11 +129,33 @@ pub struct BenchArgs {
     #[arg(long, value_enum)]
     pub cloud: Option<BenchCloud>,
 
-    /// How many Nodes wait to be initialised: 1000 if left out, 500 in a comparison.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=5000))]
-    pub nodes: Option<u16>,
+    /// All sizes: 5,000 Nodes, five minutes of rest, clusters of 50,000 Nodes, and more runs of each.
+    #[arg(long, conflicts_with = "cloud")]
+    pub full: bool,
 
-    /// How many Services want a load balancer, in a comparison.
+    /// Only these pieces of work, separated by commas.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        value_delimiter = ',',
+        conflicts_with = "cloud"
+    )]
+    pub only: Vec<BenchWork>,
+
+    /// How often each side does each piece of work: 3 if left out, 5 in a full run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), conflicts_with = "cloud")]
+    pub pairs: Option<u8>,
+
+    /// Where the report goes, instead of docs/reference/benchmarks.
+    #[arg(long, value_name = "DIR", conflicts_with = "cloud")]
+    pub results: Option<PathBuf>,
+
+    /// How many Nodes wait to be initialised, in a comparison on a cloud.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=5000), requires = "cloud")]
+    pub nodes: u16,
+
+    /// How many Services want a load balancer, in a comparison on a cloud.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100), requires = "cloud")]
     pub services: u16,
 }

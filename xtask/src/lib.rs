@@ -4,6 +4,7 @@
 //! | ---- | ---------------- |
 //! | [`cli`] | the command line |
 //! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
+//! | [`bench_work`] | the pieces of work that the benchmark knows |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
 //! | [`controlplane`] | the API server of the tests |
@@ -26,9 +27,11 @@
 
 pub mod aws_peer;
 pub mod bench;
+pub mod bench_work;
 pub mod browser;
 pub mod check;
 pub mod cli;
+pub mod component_names;
 pub mod controlplane;
 pub mod debian;
 pub mod go_module;

@@ -6,9 +6,31 @@
 //!                  statistics  <----+---> report (terminal, Markdown), report_json, chart (SVG)
 //! ```
 
+pub mod calls;
 pub mod chart;
+pub mod cloud;
+pub mod cold_start;
+pub mod contestant;
+pub mod fan_out;
+pub mod growth;
+pub mod growth_work;
 pub mod machine;
 pub mod measure;
+pub mod meter;
+pub mod mount;
+pub mod node_wave;
+pub mod observer;
+pub mod pairs;
+pub mod passing;
+pub mod publish;
 pub mod report;
 pub mod report_json;
+pub mod requests;
+pub mod scene;
+pub mod services;
+pub mod setting;
+pub mod sizes;
 pub mod statistics;
+pub mod steady;
+pub mod swap;
+pub mod works;

@@ -1,19 +1,14 @@
-//! What `cargo xtask bench` runs: measures, and prints a table.
-//!
-//! | file | what it measures |
-//! | ---- | ---------------- |
-//! | `sizes` | components, as they are and compressed |
-//! | `calls` | loading a component, and a call in a fresh instance |
-//! | `node_wave` | many Nodes that wait for Cloudwit on a real API server |
-
-mod calls;
-mod node_wave;
-mod sizes;
+//! What `cargo xtask bench` runs: does the work that was asked for, prints a table after each piece, and writes the report.
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use clap::Parser;
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+use cloudwit_bench::contestant::Contestants;
+use cloudwit_bench::machine::Machine;
+use cloudwit_bench::setting::Setting;
+use cloudwit_bench::{publish, report, works};
+use xtask::bench_work::BenchWork;
 
 /// Measures; `cargo xtask bench --help` tells more.
 #[derive(Debug, Parser)]
@@ -26,35 +21,67 @@ struct Args {
     #[arg(long, value_name = "DIR")]
     guests: PathBuf,
 
-    /// How many Nodes wait to be initialised.
-    #[arg(long, default_value_t = 1000)]
-    nodes: u16,
-}
+    /// Upstream's controllers.
+    #[arg(long, value_name = "FILE")]
+    peer: PathBuf,
 
-/// What was measured, in words, and its value with the unit.
-type Row = (String, String);
+    /// Where the report goes.
+    #[arg(long, value_name = "DIR")]
+    results: PathBuf,
+
+    /// All sizes.
+    #[arg(long)]
+    full: bool,
+
+    /// Runs of each side.
+    #[arg(long)]
+    pairs: usize,
+
+    /// Only these; everything when left out.
+    #[arg(long, value_enum)]
+    only: Vec<BenchWork>,
+}
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let Args {
-        provider,
-        guests,
-        nodes,
-    } = Args::parse();
+    let args = Args::parse();
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    print("components (bytes, gzip -9)", &sizes::measure(&provider, &guests)?);
-    print("the provider sim in the host", &calls::measure(&provider).await?);
-    let title = format!("{nodes} tainted Nodes on a real API server: default flags but no routes, no cloud latency");
-    print(&title, &node_wave::measure(&provider, nodes).await?);
-    Ok(())
-}
-
-fn print(title: &str, rows: &[Row]) {
-    println!("\n{title}");
-    let width = rows.iter().map(|(what, _)| what.len()).max().unwrap_or_default();
-    for (what, value) in rows {
-        println!("  {what:width$}  {value:>20}");
+    let programs = std::env::current_exe().context("looking for our own program")?;
+    let contestants = Contestants {
+        programs: programs.parent().context("our own program is in no folder")?.to_owned(),
+        provider: args.provider,
+        peer: args.peer,
+    };
+    let setting = Setting::new(contestants, args.guests, args.full, args.pairs)?;
+    println!("{}", Machine::this().sentence());
+    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    for work in BenchWork::value_variants().iter().copied() {
+        if !args.only.is_empty() && !args.only.contains(&work) {
+            continue;
+        }
+        match works::run(work, &setting).await {
+            Ok(sections) => {
+                for section in &sections {
+                    println!("{}", report::terminal(section));
+                }
+                // After each piece, so that one that fails later costs nothing that was measured.
+                publish::publish(&args.results, sections.clone())?;
+                all.extend(sections);
+            }
+            Err(error) => {
+                println!("\n{}: not measured: {error:#}", work.name());
+                failed.push(work.name());
+            }
+        }
     }
+    for line in report::missed(&all) {
+        println!("goal missed: {line}");
+    }
+    println!("written: {}", args.results.display());
+    if !failed.is_empty() {
+        bail!("not measured: {}", failed.join(", "));
+    }
+    Ok(())
 }

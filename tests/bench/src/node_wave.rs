@@ -1,174 +1,139 @@
-//! Many Nodes that have joined and wait, tainted, when Cloudwit starts: how long, with how many calls of the cloud and of the
-//! API server, with how much CPU time and memory.
+//! Many Nodes that have joined and wait, tainted, when a side starts, as after an outage of the controller or when a large cluster is made.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{Counters, Operation, OperationCount, SimCloud, SimCloudOptions};
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder};
-use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{WatchEvent, WatchParams};
-use kube::{Api, Client};
+use anyhow::Result;
+use kube::Api;
 
-use crate::Row;
+use crate::contestant::{Side, Tuning};
+use crate::measure::{Goal, Measure, Section, Unit};
+use crate::meter::Meter;
+use crate::observer::{self, Observer};
+use crate::pairs::{Reading, pairs};
+use crate::scene::Scene;
+use crate::setting::Setting;
 
-/// No wave takes that long; without it a lost Node would hang the benchmark.
-const LIMIT: Duration = Duration::from_secs(120);
+/// No wave takes that long; without it a lost Node would hang the benchmark. A side that loses one until its next refresh, five minutes later, has failed.
+const LIMIT: Duration = Duration::from_secs(200);
 
-/// Nodes that are made at the same time; more do not make the API server faster.
-const MAKERS: usize = 16;
+/// With limits lifted: the number of workers with which the peer is fastest without needing ten times the memory.
+const WORKERS: u32 = 50;
 
-/// Makes the Nodes, starts Cloudwit, waits for the last Node.
-pub async fn measure(provider: &Path, nodes: u16) -> Result<Vec<Row>> {
-    let server = ApiServer::start().await?;
-    let client = server.client();
-    let cloud = SimCloud::start(SimCloudOptions {
-        token: TOKEN.into(),
-        ..SimCloudOptions::default()
-    })
-    .await?;
-    cloud.add_numbered_machines("wave", nodes.into());
-    let created = stream::iter(0..nodes)
-        .map(|number| create(&client, number))
-        .buffer_unordered(MAKERS);
-    created.try_collect::<Vec<Node>>().await.context("making the Nodes")?;
-    let version = Api::<Node>::all(client.clone())
-        .list_metadata(&Default::default())
-        .await?
-        .metadata
-        .resource_version;
+/// Peak memory of ours.
+const MEMORY: f64 = 30.0 * 1_048_576.0;
 
-    let programs = std::env::current_exe().context("looking for our own program")?;
-    let programs = programs.parent().context("our own program is in no folder")?;
-    let deployment = Deployment::new(&xtask::workspace::target().join("bench"), programs, provider)?;
-    let before = requests(&client).await?;
-    let server_before = server.usage();
-    cloud.reset_counters();
-    let started = Instant::now();
-    let (cloudwit, _) =
-        deployment.start_cloudwit(server.kubeconfig(), &cloud.url(), &["--configure-cloud-routes=false"])?;
-    let waited = tokio::time::timeout(LIMIT, until_initialised(&client, nodes, &version.unwrap_or_default())).await;
-    let Ok(waited) = waited else {
-        bail!(
-            "not all Nodes within {LIMIT:?}; the end of the log:\n{}",
-            cloudwit.log_end()
-        )
-    };
-    waited?;
-    let time = started.elapsed();
-    let used = xtask::process::usage(cloudwit.pid()).context("Cloudwit has ended")?;
-    let mut rows = vec![("from the start to the last Node".into(), seconds(time.as_secs_f64()))];
-    rows.extend(calls_of_the_cloud(&cloud.counters()));
-    rows.push(("CPU of Cloudwit".into(), seconds(used.cpu_seconds)));
-    let mebibytes = used.peak_memory as f64 / f64::from(1 << 20);
-    rows.push(("peak memory of Cloudwit".into(), format!("{mebibytes:.1} MiB")));
-    if let Some((now, then)) = server.usage().zip(server_before) {
-        rows.push((
-            "CPU of the API server".into(),
-            seconds(now.cpu_seconds - then.cpu_seconds),
-        ));
+/// One wave, so many times.
+struct Wave {
+    nodes: usize,
+    latency: Duration,
+    lifted: bool,
+}
+
+/// All waves.
+///
+/// # Errors
+///
+/// When no run of a wave reaches its end.
+pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
+    let sizes: &[usize] = if setting.full { &[1_000, 5_000] } else { &[1_000] };
+    let latencies = [0, 20].map(Duration::from_millis);
+    let mut waves: Vec<Wave> = sizes
+        .iter()
+        .flat_map(|nodes| {
+            latencies.map(|latency| Wave {
+                nodes: *nodes,
+                latency,
+                lifted: true,
+            })
+        })
+        .collect();
+    waves.push(Wave {
+        nodes: 200,
+        latency: Duration::ZERO,
+        lifted: false,
+    });
+    let mut sections = Vec::new();
+    for wave in waves {
+        sections.push(wave.measure(setting).await?);
     }
-    rows.extend(requests(&client).await?.into_iter().filter_map(|(what, count)| {
-        let new = count - before.get(&what).copied().unwrap_or_default();
-        (new > 0).then(|| (format!("API requests: {what}"), new.to_string()))
-    }));
-    Ok(rows)
+    Ok(sections)
 }
 
-fn calls_of_the_cloud(counters: &Counters) -> Vec<Row> {
-    let row = |(operation, count): (&Operation, &OperationCount)| {
-        (format!("cloud calls: {operation:?}"), count.requests.to_string())
-    };
-    counters.operations.iter().map(row).collect()
-}
-
-fn seconds(value: f64) -> String {
-    format!("{value:.2} s")
-}
-
-async fn create(client: &Client, number: u16) -> kube::Result<Node> {
-    // The simulated cloud counts its addresses and ids; what Cloudwit looks for here is the name.
-    NodeBuilder::new(&format!("wave-{number}")).create(client).await
-}
-
-/// Watches from `version` on until every Node is without its taint and has an address from the cloud.
-async fn until_initialised(client: &Client, nodes: u16, version: &str) -> Result<()> {
-    let api = Api::<Node>::all(client.clone());
-    let mut waiting: BTreeSet<String> = (0..nodes).map(|number| format!("wave-{number}")).collect();
-    let parameters = WatchParams::default().disable_bookmarks();
-    let mut events = pin!(api.watch(&parameters, version).await.context("watching the Nodes")?);
-    while let Some(event) = events.try_next().await.context("watching the Nodes")? {
-        let node = match event {
-            WatchEvent::Added(node) | WatchEvent::Modified(node) => node,
-            WatchEvent::Deleted(node) => bail!("{:?} was deleted", node.metadata.name),
-            WatchEvent::Error(error) => bail!("the watch broke: {}", error.message),
-            WatchEvent::Bookmark(_) => continue,
+impl Wave {
+    async fn measure(&self, setting: &Setting) -> Result<Section> {
+        let Self { nodes, lifted, .. } = self;
+        let latency = self.latency.as_millis();
+        let shown = Unit::Count.shown(*nodes as f64);
+        let (tuned, flags) = if *lifted {
+            (
+                "limits lifted",
+                format!("--kube-api-qps=5000 and {WORKERS} workers for Nodes on both sides"),
+            )
+        } else {
+            ("each side's own defaults", "no flag for limits or workers".to_owned())
         };
-        let addresses = node.status.clone().unwrap_or_default().addresses.unwrap_or_default();
-        if !is_uninitialised(&node) && addresses.iter().any(|address| address.type_ == "InternalIP") {
-            waiting.remove(node.metadata.name.as_deref().unwrap_or_default());
+        let title = format!("{shown} Nodes that wait, {tuned}, cloud latency {latency} ms");
+        let conditions = format!(
+            "From the start of the process until every Node is without its taint and has its address; CPU, memory and requests until the side is at rest \
+             after that. {flags}; no election, no routes; compile cache warm"
+        );
+        let id = if *lifted {
+            format!("node-wave-{nodes}-{latency}ms")
+        } else {
+            format!("node-wave-{nodes}-defaults")
+        };
+        let mut section = Section::new(id, &title, conditions);
+        section.measures = pairs(&title, setting.pairs, |side| self.run(setting, side)).await?;
+        for measure in &mut section.measures {
+            measure.goal = self.goal(&measure.id);
         }
-        if waiting.is_empty() {
-            return Ok(());
-        }
+        Ok(section)
     }
-    bail!("the watch ended while {} Nodes waited", waiting.len())
-}
 
-/// Requests that the API server has served for Nodes, Events and Services, by verb, from its metrics. The watch and the metrics
-/// of this benchmark are not counted.
-async fn requests(client: &Client) -> Result<BTreeMap<String, u64>> {
-    let metrics = client
-        .request_text(kube::core::Request::new("/metrics").list(&Default::default())?)
-        .await?;
-    Ok(count(&metrics))
-}
-
-fn count(metrics: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in metrics
-        .lines()
-        .filter_map(|line| line.strip_prefix("apiserver_request_total{"))
-    {
-        let Some((labels, value)) = line.rsplit_once("} ") else {
-            continue;
+    async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
+        let tuning = if self.lifted {
+            Tuning::lifted(WORKERS)
+        } else {
+            Tuning::defaults()
         };
-        let label = |name: &str| {
-            labels
-                .split(',')
-                .find_map(|label| label.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'))
-        };
-        let (Some(verb), Some(resource)) = (label("verb"), label("resource")) else {
-            continue;
-        };
-        if ["nodes", "events", "services", "leases"].contains(&resource) && !["WATCH", "CONNECT"].contains(&verb) {
-            let subresource = label("subresource")
-                .filter(|name| !name.is_empty())
-                .map(|name| format!("/{name}"));
-            let what = format!("{verb} {resource}{}", subresource.unwrap_or_default());
-            *counts.entry(what).or_default() += value.parse::<f64>().map_or(0, |value| value as u64);
-        }
+        let tuning = setting.warm(tuning).await?;
+        let scene = Scene::set(setting, self.latency).await?;
+        scene.waiting_nodes(self.nodes).await?;
+        let mut nodes = Observer::start(Api::all(scene.client.clone())).await?;
+        let meter = Meter::start(&scene, None).await?;
+        let running = scene.start(side, &tuning)?;
+        let last = nodes
+            .until(
+                "Nodes are initialised",
+                self.nodes,
+                observer::is_initialised,
+                &running,
+                LIMIT,
+            )
+            .await?;
+        let time = (last - running.started()).as_secs_f64();
+        let used = meter.read_at_rest(&scene, &running).await?;
+        let mut readings = vec![
+            Reading::new(Measure::new("time", "time to the last Node", Unit::Seconds), time),
+            Reading::new(
+                Measure::new("rate", "Nodes initialised", Unit::PerSecond).more(),
+                self.nodes as f64 / time,
+            ),
+        ];
+        readings.extend(used.readings(self.nodes, "Node"));
+        running.stop()?;
+        Ok(readings)
     }
-    counts
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_counted_by_verb_and_resource() {
-        let metrics = "# TYPE apiserver_request_total counter\n\
-            apiserver_request_total{code=\"200\",resource=\"nodes\",subresource=\"status\",verb=\"PATCH\"} 3\n\
-            apiserver_request_total{code=\"409\",resource=\"nodes\",subresource=\"status\",verb=\"PATCH\"} 2\n\
-            apiserver_request_total{code=\"200\",resource=\"nodes\",subresource=\"\",verb=\"WATCH\"} 9\n\
-            apiserver_request_total{code=\"200\",resource=\"pods\",subresource=\"\",verb=\"LIST\"} 9\n";
-        assert_eq!(count(metrics), BTreeMap::from([("PATCH nodes/status".to_owned(), 5)]));
+    /// Figures at each side's own defaults have one goal, which the peer's limit of requests decides.
+    fn goal(&self, measure: &str) -> Option<Goal> {
+        match (measure, self.lifted) {
+            ("time", false) => Some(Goal::Times(10.0)),
+            ("time", true) => Some(Goal::Times(1.5)),
+            ("cpu", true) => Some(Goal::Times(3.0)),
+            ("api-requests", true) => Some(Goal::AtMost(2.0)),
+            ("peak-memory", true) => Some(Goal::AtMost(MEMORY)),
+            _ => None,
+        }
     }
 }

@@ -1,0 +1,110 @@
+//! From the start of the process until the first Node is initialised, as after a deployment or when a leader is lost: all that an operator gets by
+//! default, with election and HTTPS. Ours without compiled code, as on a machine that has never run it, and with it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::DeleteParams;
+use kube::{Api, Client};
+
+use crate::contestant::{Side, Tuning};
+use crate::measure::{Goal, Measure, Section, Unit};
+use crate::meter::rest;
+use crate::observer::{self, Observer};
+use crate::pairs::{Reading, pairs};
+use crate::scene::Scene;
+use crate::setting::Setting;
+
+/// No start takes that long.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Until a process at rest has given back what its start needed.
+const REST: Duration = Duration::from_secs(5);
+
+/// Memory at rest.
+const MEMORY: f64 = 15.0 * 1_048_576.0;
+
+/// Starts are short and vary: more of them.
+const TIMES: usize = 2;
+
+/// Cold and warm.
+///
+/// # Errors
+///
+/// When no run reaches its end.
+pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
+    let mut sections = Vec::new();
+    for warm in [true, false] {
+        let (id, words) = if warm {
+            ("warm", "compile cache warm")
+        } else {
+            ("cold", "compile cache cold")
+        };
+        let title = format!("Start, {words}");
+        let mut section = Section::new(
+            format!("cold-start-{id}"),
+            &title,
+            format!(
+                "One Node waits. Election (no Lease is left from before) and HTTPS with a certificate made at the start, on both sides; otherwise defaults but \
+                 no routes. Memory {} s after the first Node. The peer is a program like any other and has no cache",
+                REST.as_secs()
+            ),
+        );
+        section.measures = pairs(&title, TIMES * setting.pairs, |side| run(setting, warm, side)).await?;
+        for measure in &mut section.measures {
+            measure.goal = match (measure.id.as_str(), warm) {
+                ("time", true) => Some(Goal::Times(2.0)),
+                ("idle-memory", _) => Some(Goal::AtMost(MEMORY)),
+                _ => None,
+            };
+        }
+        sections.push(section);
+    }
+    Ok(sections)
+}
+
+async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> {
+    let mut tuning = Tuning {
+        leader_election: true,
+        https: true,
+        ..Tuning::defaults()
+    };
+    if warm {
+        tuning = setting.warm(tuning).await?;
+    }
+    let scene = Scene::set(setting, Duration::ZERO).await?;
+    scene.waiting_nodes(1).await?;
+    forget_leases(&scene.client).await?;
+    let mut nodes = Observer::start(Api::<Node>::all(scene.client.clone())).await?;
+    let running = scene.start(side, &tuning)?;
+    let last = nodes
+        .until("the first Node", 1, observer::is_initialised, &running, LIMIT)
+        .await?;
+    let time = (last - running.started()).as_secs_f64();
+    rest(&scene).await?;
+    tokio::time::sleep(REST).await;
+    let usage = running.usage()?;
+    let memory = |id: &str, title: &str| Measure::new(id, title, Unit::Bytes);
+    let readings = vec![
+        Reading::new(Measure::new("time", "time to the first Node", Unit::Seconds), time),
+        Reading::new(Measure::new("cpu", "CPU time", Unit::Seconds), usage.cpu_seconds),
+        Reading::new(memory("peak-memory", "peak memory"), usage.peak_memory as f64),
+        Reading::new(memory("idle-memory", "memory at rest"), usage.memory as f64),
+    ];
+    running.stop()?;
+    Ok(readings)
+}
+
+/// A fresh API server has none; a cluster that is shared one day may.
+async fn forget_leases(client: &Client) -> Result<()> {
+    let leases = Api::<Lease>::namespaced(client.clone(), "kube-system");
+    match leases
+        .delete("cloud-controller-manager", &DeleteParams::default())
+        .await
+    {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other.map(|_| ())?),
+    }
+}

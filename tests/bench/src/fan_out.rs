@@ -1,0 +1,164 @@
+//! What one Node means for 200 Services: it comes, and every load balancer gets its machine; it wants no more traffic, and every one loses it again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::contestant::{Running, Side, Tuning};
+use crate::measure::{Measure, Section, Unit};
+use crate::meter::{Meter, rest};
+use crate::observer::{self, Observer};
+use crate::pairs::{Reading, pairs};
+use crate::scene::Scene;
+use crate::setting::Setting;
+
+/// So many Services.
+const SERVICES: usize = 200;
+
+/// Machines behind each before the Node comes.
+const NODES: usize = 10;
+
+/// The peer's workers; ours has as many.
+const WORKERS: u32 = 10;
+
+/// No fan-out takes that long.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Between two looks into the cloud, which cost it a millisecond each.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Keeps a Node out of all load balancers (`k8s.io/api/core/v1`, `LabelNodeExcludeBalancers`).
+const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+/// Without and, in a full run, with a cloud that takes its time.
+///
+/// # Errors
+///
+/// When no run reaches its end.
+pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
+    let latencies: &[u64] = if setting.full { &[0, 20] } else { &[0] };
+    let mut sections = Vec::new();
+    for &latency in latencies {
+        let title =
+            format!("A Node comes and goes behind {SERVICES} Services, {WORKERS} workers, cloud latency {latency} ms");
+        let conditions = format!(
+            "{NODES} Nodes are behind all load balancers. From the creation of one more, which is Ready and initialised, until its machine is behind the last \
+             load balancer; from the label that excludes it until the last one is without it. Limits lifted on both sides"
+        );
+        let mut section = Section::new(format!("fan-out-{latency}ms"), &title, conditions);
+        let latency = Duration::from_millis(latency);
+        section.measures = pairs(&title, setting.pairs, |side| run(setting, latency, side)).await?;
+        sections.push(section);
+    }
+    Ok(sections)
+}
+
+async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Reading>> {
+    let tuning = setting.warm(Tuning::lifted(WORKERS)).await?;
+    let scene = Scene::set(setting, latency).await?;
+    scene.ready_nodes("node", NODES).await?;
+    scene.services(SERVICES).await?;
+    let mut services = Observer::start(Api::<Service>::default_namespaced(scene.client.clone())).await?;
+    let running = scene.start(side, &tuning)?;
+    services
+        .until(
+            "Services have an address",
+            SERVICES,
+            observer::is_published,
+            &running,
+            LIMIT,
+        )
+        .await?;
+    drop(services);
+    rest(&scene).await?;
+
+    let mut readings = Vec::new();
+    for step in [Step::Comes, Step::Goes] {
+        let meter = Meter::start(&scene, Some(&running)).await?;
+        let began = Instant::now();
+        step.begin(&scene).await?;
+        step.until_done(&scene, &running).await?;
+        let time = began.elapsed().as_secs_f64();
+        let used = meter.read_at_rest(&scene, &running).await?;
+        let (id, name) = step.words();
+        let figure =
+            |what: &str, title: &str, unit| Measure::new(format!("{id}-{what}"), format!("{name}: {title}"), unit);
+        readings.extend([
+            Reading::new(figure("time", "time", Unit::Seconds), time),
+            Reading::new(figure("cpu", "CPU time", Unit::Seconds), used.cpu_seconds),
+            Reading::new(
+                figure("cloud-calls", "cloud calls", Unit::Count),
+                used.cloud.total() as f64,
+            ),
+            Reading::new(
+                figure("api-requests", "API requests", Unit::Count),
+                step.of_the_side(used.requests.total()),
+            ),
+        ]);
+    }
+    running.stop()?;
+    Ok(readings)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Comes,
+    Goes,
+}
+
+impl Step {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Comes => ("comes", "a Node comes"),
+            Self::Goes => ("goes", "it is excluded"),
+        }
+    }
+
+    async fn begin(self, scene: &Scene<'_>) -> Result<()> {
+        match self {
+            Self::Comes => scene.ready_nodes("late", 1).await,
+            Self::Goes => {
+                let label = json!({ "metadata": { "labels": { EXCLUDED: "" } } });
+                let api = Api::<Node>::all(scene.client.clone());
+                api.patch("late-0", &PatchParams::default(), &Patch::Merge(&label))
+                    .await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Without the one request that is ours: the creation or the label.
+    fn of_the_side(self, requests: u64) -> f64 {
+        requests.saturating_sub(1) as f64
+    }
+
+    async fn until_done(self, scene: &Scene<'_>, running: &Running) -> Result<()> {
+        let wanted = match self {
+            Self::Comes => NODES + 1,
+            Self::Goes => NODES,
+        };
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let balancers = scene.cloud.content().await?.load_balancers;
+            let done = balancers
+                .iter()
+                .filter(|balancer| balancer.spec.targets.len() == wanted)
+                .count();
+            if done == SERVICES {
+                return Ok(());
+            }
+            ensure!(running.runs(), "{} has ended:\n{}", running.side(), running.log_end());
+            if Instant::now() > deadline {
+                bail!(
+                    "{done} of {SERVICES} load balancers have {wanted} machines; the log ends:\n{}",
+                    running.log_end()
+                );
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}

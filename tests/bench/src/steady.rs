@@ -1,0 +1,259 @@
+//! A cluster in which nothing happens but the reports of kubelets, and then one in which Nodes are silent: what a controller costs day and night.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use cloudwit_test_support::objects::ready_condition;
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval};
+use xtask::progress::Progress;
+
+use crate::contestant::{Running, Side, Tuning};
+use crate::measure::{Goal, Measure, Section, Unit};
+use crate::meter::{Meter, Used, rest};
+use crate::observer::{self, Observer};
+use crate::pairs::{Reading, pairs};
+use crate::scene::Scene;
+use crate::setting::Setting;
+
+/// A wave before it: long enough for all.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// How often kubelet reports a Node that does not change (`nodeStatusReportFrequency`).
+const REPORT: Duration = Duration::from_secs(300);
+
+/// How many Nodes fall silent.
+const SILENT: usize = 1_000;
+
+/// Patches at a time.
+const WRITERS: usize = 16;
+
+/// Memory at rest.
+const MEMORY: f64 = 15.0 * 1_048_576.0;
+
+/// A cluster and for how long it is looked at.
+struct Calm {
+    nodes: usize,
+    time: Duration,
+    refresh: Duration,
+}
+
+/// Both: all Nodes Ready, and 1,000 of them silent.
+///
+/// # Errors
+///
+/// When no run reaches its end.
+pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
+    let seconds = Duration::from_secs;
+    let calm = if setting.full {
+        Calm {
+            nodes: 5_000,
+            time: seconds(300),
+            refresh: seconds(60),
+        }
+    } else {
+        Calm {
+            nodes: 1_000,
+            time: seconds(60),
+            refresh: seconds(20),
+        }
+    };
+    // Nothing varies here but the machine, and each run takes minutes.
+    let times = if setting.full { setting.pairs.min(3) } else { 1 };
+    let shown = Unit::Count.shown(calm.nodes as f64);
+    let (length, refresh) = (calm.time.as_secs(), calm.refresh.as_secs());
+    let title = format!("{shown} Nodes, nothing happens for {length} s");
+    let measures = pairs(&title, times, |side| calm.run(setting, side)).await?;
+    let (silent, calm_measures): (Vec<Measure>, Vec<Measure>) = measures
+        .into_iter()
+        .partition(|measure| measure.id.starts_with("silent-"));
+    let conditions = format!(
+        "All Nodes are Ready and initialised; each reports every {} s, as kubelet does. Addresses are refreshed every {refresh} s on both sides \
+         (--node-status-update-frequency), all else is each side's default. The benchmark's own requests are not counted",
+        REPORT.as_secs()
+    );
+    let mut section = Section::new(format!("steady-{}", calm.nodes), title, conditions);
+    section.measures = calm_measures;
+    for measure in &mut section.measures {
+        measure.goal = match measure.id.as_str() {
+            "cloud-calls-per-refresh" => Some(Goal::AtMost((calm.nodes as f64 / 1_000.0).ceil())),
+            "idle-memory" => Some(Goal::AtMost(MEMORY)),
+            _ => None,
+        };
+    }
+    let mut silence = Section::new(
+        format!("steady-{}-silent", calm.nodes),
+        format!(
+            "{} of {shown} Nodes are silent for a minute",
+            Unit::Count.shown(SILENT as f64)
+        ),
+        "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period)",
+    );
+    silence.measures = silent;
+    for measure in silence
+        .measures
+        .iter_mut()
+        .filter(|measure| measure.id == "silent-cloud-calls")
+    {
+        measure.goal = Some(Goal::AtMost(12.0));
+    }
+    Ok(vec![section, silence])
+}
+
+impl Calm {
+    async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
+        let tuning = Tuning {
+            node_status_update_frequency: Some(self.refresh),
+            node_monitor_period: Some(Duration::from_secs(5)),
+            // The wave before is not what is measured; with its own limit the peer needs minutes for it.
+            qps: Some(5000),
+            burst: Some(5000),
+            ..Tuning::defaults()
+        };
+        let tuning = setting.warm(tuning).await?;
+        let scene = Scene::set(setting, Duration::ZERO).await?;
+        scene.waiting_nodes(self.nodes).await?;
+        let mut nodes = Observer::start(Api::all(scene.client.clone())).await?;
+        let running = scene.start(side, &tuning)?;
+        nodes
+            .until(
+                "Nodes are initialised",
+                self.nodes,
+                observer::is_initialised,
+                &running,
+                LIMIT,
+            )
+            .await?;
+        drop(nodes);
+        rest(&scene).await?;
+        let mut readings = self.calm(&scene, &running).await?;
+        readings.extend(silence(&scene, &running).await?);
+        running.stop()?;
+        Ok(readings)
+    }
+
+    async fn calm(&self, scene: &Scene<'_>, running: &Running) -> Result<Vec<Reading>> {
+        let meter = Meter::start(scene, Some(running)).await?;
+        let reports = report(scene, running, self.nodes, self.time).await?;
+        let used = meter.read(scene, running).await?;
+        let refreshes = self.time.as_secs_f64() / self.refresh.as_secs_f64();
+        let requests = used.requests.clone().without("PATCH nodes/status", reports);
+        let calls = used.cloud.total() as f64;
+        let mut readings = vec![
+            Reading::new(
+                Measure::new("cloud-calls-per-refresh", "cloud calls for each refresh", Unit::Count),
+                calls / refreshes,
+            ),
+            Reading::new(Measure::new("cloud-calls", "cloud calls", Unit::Count), calls),
+            Reading::new(
+                Measure::new("api-requests", "API requests", Unit::Count),
+                requests.total() as f64,
+            ),
+        ];
+        readings.extend(at_rest("", &used));
+        readings.push(Reading::new(
+            Measure::new("idle-memory", "memory at the end", Unit::Bytes),
+            used.usage.memory as f64,
+        ));
+        Ok(readings)
+    }
+}
+
+/// A minute in which `SILENT` Nodes do not report, after as many seconds in which they fall silent and are looked up first.
+async fn silence(scene: &Scene<'_>, running: &Running) -> Result<Vec<Reading>> {
+    let api = Api::<Node>::all(scene.client.clone());
+    let condition = json!({ "status": { "conditions": [ready_condition(None)] } });
+    let silenced = (0..SILENT).map(|number| {
+        let (api, condition) = (&api, &condition);
+        async move {
+            api.patch_status(
+                &format!("node-{number}"),
+                &PatchParams::default(),
+                &Patch::Strategic(condition),
+            )
+            .await
+        }
+    });
+    stream::iter(silenced)
+        .buffer_unordered(WRITERS)
+        .try_collect::<Vec<Node>>()
+        .await?;
+    // Two periods, until both know.
+    wait("Nodes fall silent", running, Duration::from_secs(10)).await?;
+    let meter = Meter::start(scene, Some(running)).await?;
+    wait("Nodes are silent", running, Duration::from_secs(60)).await?;
+    let used = meter.read(scene, running).await?;
+    let calls = Measure::new("silent-cloud-calls", "cloud calls in a minute", Unit::Count);
+    let mut readings = vec![Reading::new(calls, used.cloud.total() as f64)];
+    readings.extend(at_rest("silent-", &used));
+    Ok(readings)
+}
+
+fn at_rest(prefix: &str, used: &Used) -> Vec<Reading> {
+    let cpu = |id: &str, title: &str| Measure::new(format!("{prefix}{id}"), title, Unit::Seconds);
+    let mut readings = vec![Reading::new(cpu("cpu", "CPU time"), used.cpu_seconds)];
+    readings.extend(
+        used.server_cpu
+            .map(|seconds| Reading::new(cpu("server-cpu", "CPU time of the API server"), seconds)),
+    );
+    readings
+}
+
+/// Reports of kubelets, one after the other, so that each Node has its turn once in `REPORT`. Gives how many there were.
+async fn report(scene: &Scene<'_>, running: &Running, nodes: usize, time: Duration) -> Result<u64> {
+    let api = Api::<Node>::all(scene.client.clone());
+    let mut turn = interval(REPORT.div_f64(nodes as f64));
+    turn.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut progress = Progress::start(&format!("nothing happens, {}", running.side()));
+    let (began, mut count) = (Instant::now(), 0);
+    while began.elapsed() < time {
+        turn.tick().await;
+        ensure!(running.runs(), "{} has ended:\n{}", running.side(), running.log_end());
+        let condition = json!({ "type": "Ready", "lastHeartbeatTime": at(count) });
+        let report = json!({ "status": { "conditions": [condition] } });
+        let name = format!("node-{}", count as usize % nodes);
+        api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&report))
+            .await?;
+        count += 1;
+        progress.show(&format!("{} of {} s", began.elapsed().as_secs(), time.as_secs()));
+    }
+    progress.finish("done");
+    Ok(count)
+}
+
+/// Some moment, another one for each report.
+fn at(report: u64) -> String {
+    format!(
+        "2026-01-01T{:02}:{:02}:{:02}Z",
+        report / 3600 % 24,
+        report / 60 % 60,
+        report % 60
+    )
+}
+
+async fn wait(what: &str, running: &Running, time: Duration) -> Result<()> {
+    let mut progress = Progress::start(&format!("{what}, {}", running.side()));
+    let began = Instant::now();
+    while began.elapsed() < time {
+        tokio::time::sleep(Duration::from_millis(250).min(time.saturating_sub(began.elapsed()))).await;
+        ensure!(running.runs(), "{} has ended:\n{}", running.side(), running.log_end());
+        progress.show(&format!("{} of {} s", began.elapsed().as_secs(), time.as_secs()));
+    }
+    progress.finish("done");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_report_has_a_moment_of_its_own() {
+        assert_eq!(at(0), "2026-01-01T00:00:00Z");
+        assert_eq!(at(3_725), "2026-01-01T01:02:05Z");
+    }
+}
