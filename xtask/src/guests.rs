@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{progress, tools, workspace};
+use crate::{component_names, progress, tools, workspace};
 
 /// Names the folder with built components, for tests that `cargo xtask test` starts: they then build none.
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
@@ -27,7 +27,9 @@ const LARGEST: u64 = 409_600;
 /// Builds the provider of that name (`providers/NAME`). Gives the component.
 pub fn provider(name: &str) -> Result<PathBuf> {
     let folder = built(&["--package", &format!("cloudwit-provider-{name}"), "--lib"])?;
-    existing(folder.join(format!("{}.wasm", name.replace('-', "_"))))
+    let file = existing(folder.join(format!("{}.wasm", name.replace('-', "_"))))?;
+    component_names::drop_from(&file)?;
+    Ok(file)
 }
 
 /// Builds all test guests (`tests/guests/examples`). Gives the folder with `NAME.wasm` for each of them.

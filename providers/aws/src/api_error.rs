@@ -4,6 +4,7 @@
 //! front of them). The code decides the case of the [`Failure`]; one that is not in the table goes by the HTTP status.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::prelude::*;
@@ -128,6 +129,38 @@ impl AwsError {
             date,
             failure: CODES.failure(&response, code, beginning(message)).context(action),
         })))
+    }
+
+    /// What the operator has to mend: as [`Failure::invalid`].
+    #[inline(never)]
+    pub(crate) fn invalid(message: String) -> Self {
+        Failure::Invalid(message).into()
+    }
+
+    /// Not finished: as [`Failure::pending`], without a token.
+    pub(crate) fn pending(after: Duration, message: String) -> Self {
+        Failure::pending(after, "", message).into()
+    }
+
+    /// As [`Failure::not_found`].
+    pub(crate) fn not_found(message: String) -> Self {
+        Failure::NotFound(message).into()
+    }
+
+    /// As [`Failure::conflict`].
+    pub(crate) fn conflict(message: String) -> Self {
+        Failure::Conflict(message).into()
+    }
+
+    /// As [`Failure::other`].
+    #[inline(never)]
+    pub(crate) fn other(message: String) -> Self {
+        Failure::Other(message).into()
+    }
+
+    /// As [`Failure::unavailable`].
+    pub(crate) fn unavailable(message: String) -> Self {
+        Failure::Unavailable(message).into()
     }
 
     /// Whether its code is one of these.

@@ -1,7 +1,6 @@
 //! How load balancers ask AWS: three ways that each are in the component once, however many calls there are.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
@@ -65,13 +64,13 @@ impl Aws {
     }
 
     /// Sends one request of a plan.
-    pub(crate) fn run(&self, step: &Step) -> Result<(), Failure> {
+    pub(crate) fn run(&self, step: &Step) -> Result<(), AwsError> {
         self.attempt(step)?;
         Ok(())
     }
 
     /// Sends the requests of a plan, in order; the first failure ends it.
-    pub(crate) fn run_all(&self, steps: &[Step]) -> Result<(), Failure> {
+    pub(crate) fn run_all(&self, steps: &[Step]) -> Result<(), AwsError> {
         steps.iter().try_for_each(|step| self.run(step))
     }
 }
@@ -88,7 +87,7 @@ fn form(fields: &[(&str, &str)]) -> Form {
 }
 
 /// The result of a call, none when it was refused with this code.
-pub(crate) fn unless(result: Result<Element, AwsError>, code: &str) -> Result<Option<Element>, Failure> {
+pub(crate) fn unless(result: Result<Element, AwsError>, code: &str) -> Result<Option<Element>, AwsError> {
     match result {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.is(&[code]) => Ok(None),

@@ -7,6 +7,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::Aws;
 use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::classic_balancer::{Attributes, Seen, Wanted, health_check, listeners};
 use crate::classic_plan::{create, instances, just_created, update, update_tls_policy};
 use crate::endpoints::Service as Api;
@@ -34,7 +35,7 @@ impl Aws {
         service: &Service,
         targets: &[Target],
         settings: &Settings,
-    ) -> Result<Vec<Ingress>, Failure> {
+    ) -> Result<Vec<Ingress>, AwsError> {
         let name = default_load_balancer_name(&service.uid);
         let seen = self.find_classic(&name)?;
         if let Some(seen) = &seen {
@@ -74,7 +75,7 @@ impl Aws {
         service: &Service,
         targets: &[Target],
         seen: &Seen,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AwsError> {
         let name = default_load_balancer_name(&service.uid);
         let (settings, sound) = Settings::for_targets(service, Kind::Classic)?;
         let machines = self.target_instances(targets, &settings)?;
@@ -99,7 +100,7 @@ impl Aws {
         self.classic_instances(&wanted, seen, &machines, &groups)
     }
 
-    fn find_classic(&self, name: &str) -> Result<Option<Seen>, Failure> {
+    fn find_classic(&self, name: &str) -> Result<Option<Seen>, AwsError> {
         Ok(match self.find_own(name, Kind::Classic)? {
             Some(Found::Classic(seen)) => Some(*seen),
             _ => None,
@@ -129,7 +130,7 @@ impl Aws {
         settings: &Settings,
         wanted: &Wanted,
         seen: &mut Vec<Group>,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<String>, AwsError> {
         let global = &self.config.global.elb_security_group;
         let mut ids = if !settings.security_groups.is_empty() {
             settings.security_groups.clone()
@@ -169,11 +170,11 @@ impl Aws {
             let done = self
                 .distrust(&group.id)
                 .and_then(|()| self.delete_groups(std::slice::from_ref(group)));
-            if let Err(failure) = done {
+            if let Err(error) = done {
                 info!(
                     group = group.id,
                     "a replaced security group stays for now: {}",
-                    failure.message()
+                    Failure::from(error).message()
                 );
             }
         }
@@ -186,7 +187,7 @@ impl Aws {
         seen: &Seen,
         machines: &Instances,
         groups: &[Group],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AwsError> {
         let keeps = !self.config.global.disable_security_group_ingress;
         let trusted = wanted.groups.first().filter(|_| keeps);
         if let Some(trusted) = trusted {
@@ -198,7 +199,7 @@ impl Aws {
         {
             if error.is(NO_INSTANCE) {
                 self.forget_instances();
-                return Err(Failure::conflict(error.message.clone()));
+                return Err(AwsError::conflict(error.message.clone()));
             }
             return Err(error.into());
         }
@@ -211,7 +212,7 @@ impl Aws {
     }
 
     /// Takes this group out of the rules of all others.
-    pub(crate) fn distrust(&self, group: &str) -> Result<(), Failure> {
+    pub(crate) fn distrust(&self, group: &str) -> Result<(), AwsError> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }

@@ -11,6 +11,7 @@
 
 use cloudwit_guest_sdk::prelude::*;
 
+use crate::api_error::AwsError;
 use crate::instances_by_id::{Answers, Found};
 use crate::instances_machine::{Machine, MachineState};
 use crate::zones::Zone;
@@ -78,22 +79,22 @@ impl Instances for Aws {
         let labels = self.labels_of(&answers);
         let mut found = Vec::with_capacity(nodes.len());
         for node in nodes {
-            found.push(self.answer(node, &answers, &labels));
+            found.push(self.answer(node, &answers, &labels).map_err(Failure::from));
         }
         Ok(found)
     }
 }
 
 /// Labels of a machine with this id, or why a label that has to be there is not.
-type Labels<'a> = Vec<(&'a str, Result<Vec<Pair>, Failure>)>;
+type Labels<'a> = Vec<(&'a str, Result<Vec<Pair>, AwsError>)>;
 
 impl Aws {
-    fn answer(&self, node: &NodeRef, answers: &Answers, labels: &Labels<'_>) -> Result<Presence, Failure> {
+    fn answer(&self, node: &NodeRef, answers: &Answers, labels: &Labels<'_>) -> Result<Presence, AwsError> {
         let search = Search::of(node);
         let (Search::ById(key) | Search::ByNameId(key) | Search::ByName(key) | Search::Fargate(key)) = search else {
             let id = node.provider_id.as_deref().unwrap_or_default();
             let advice = " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0";
-            return Err(Failure::Invalid(["the provider id ", id, advice].concat()));
+            return Err(AwsError::invalid(["the provider id ", id, advice].concat()));
         };
         let machine = match answers.get(key) {
             Some(Found::Machine(machine)) => machine,
@@ -105,8 +106,8 @@ impl Aws {
                     Evidence::ByName
                 }));
             }
-            Some(Found::Failed(failure)) => return Err(failure.clone()),
-            None => return Err(Failure::other("nothing was found out about this machine")),
+            Some(Found::Failed(failure)) => return Err(failure.clone().into()),
+            None => return Err(AwsError::other("nothing was found out about this machine".into())),
         };
         let mut instance = machine.instance(&self.config.families(), self.config.region())?;
         if let Some(provider_id) = &node.provider_id {
@@ -120,7 +121,7 @@ impl Aws {
         if let Ok(at) = labels.binary_search_by(|(id, _)| (*id).cmp(key)) {
             instance
                 .labels
-                .clone_from(labels[at].1.as_ref().map_err(Failure::clone)?);
+                .clone_from(labels[at].1.as_ref().map_err(AwsError::clone)?);
         }
         Ok(Presence::Running(instance))
     }
@@ -160,11 +161,11 @@ impl Aws {
     }
 }
 
-fn zone_label(zones: &Result<Vec<Zone>, Failure>, name: &str) -> Result<Pair, Failure> {
-    let zones = zones.as_ref().map_err(Failure::clone)?;
+fn zone_label(zones: &Result<Vec<Zone>, AwsError>, name: &str) -> Result<Pair, AwsError> {
+    let zones = zones.as_ref().map_err(AwsError::clone)?;
     let zone = zones.iter().find(|zone| zone.name == name && !zone.id.is_empty());
     let zone = zone.ok_or_else(|| {
-        Failure::other(
+        AwsError::other(
             [
                 "AWS does not list the zone ",
                 name,

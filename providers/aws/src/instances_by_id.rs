@@ -42,7 +42,7 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_by_ids(&self, ids: &[&str]) -> Result<Answers, Failure> {
+    pub(crate) fn find_by_ids(&self, ids: &[&str]) -> Result<Answers, AwsError> {
         let mut answers = Answers::new();
         let mut unique = ids.to_vec();
         sort::sort(&mut unique);
@@ -55,7 +55,7 @@ impl Aws {
         Ok(answers)
     }
 
-    fn ask_for_ids(&self, ids: &[&str], answers: &mut Answers) -> Result<(), Failure> {
+    fn ask_for_ids(&self, ids: &[&str], answers: &mut Answers) -> Result<(), AwsError> {
         if ids.is_empty() {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::instances_by_id::{Answers, Found};
 use crate::instances_machine::{Machine, described};
 
@@ -17,7 +18,7 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_by_names(&self, names: &[&str], answers: &mut Answers) -> Result<(), Failure> {
+    pub(crate) fn find_by_names(&self, names: &[&str], answers: &mut Answers) -> Result<(), AwsError> {
         for page in names.chunks(MOST_VALUES) {
             let call = self.api.ec2("DescribeInstances").filter("private-dns-name", page);
             let call = call

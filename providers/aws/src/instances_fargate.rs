@@ -6,6 +6,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::instances::FARGATE;
 use crate::instances_by_id::{Answers, Found};
 use crate::instances_by_name::MOST_VALUES;
@@ -17,7 +18,7 @@ impl Aws {
     ///
     /// # Errors
     /// What prevents every look-up.
-    pub(crate) fn find_fargate(&self, ids: &[&str], answers: &mut Answers) -> Result<(), Failure> {
+    pub(crate) fn find_fargate(&self, ids: &[&str], answers: &mut Answers) -> Result<(), AwsError> {
         let mut asked: Vec<(&str, String)> = Vec::new();
         for id in ids {
             match address_in(id) {

@@ -124,7 +124,7 @@ impl Machine {
     ///
     /// # Errors
     /// `other` when AWS calls something an address that is none.
-    pub(crate) fn instance(&self, families: &[Family], region: &str) -> Result<Instance, Failure> {
+    pub(crate) fn instance(&self, families: &[Family], region: &str) -> Result<Instance, AwsError> {
         let mut instance = Instance::new(["aws:///", &self.zone, "/", &self.id].concat());
         instance.instance_type = some(&self.kind);
         instance.zone = some(&self.zone);
@@ -139,7 +139,7 @@ impl Machine {
     }
 
     /// Upstream's order (`extractIPv4NodeAddresses`): private addresses by device, public address, private name twice, public name.
-    fn ipv4_addresses(&self, addresses: &mut Vec<Address>) -> Result<(), Failure> {
+    fn ipv4_addresses(&self, addresses: &mut Vec<Address>) -> Result<(), AwsError> {
         for text in self.interfaces.iter().flat_map(|interface| &interface.ipv4) {
             addresses.push(self.ip(AddressKind::InternalIp, text)?);
         }
@@ -159,7 +159,7 @@ impl Machine {
     }
 
     /// One address of each interface. They are never external, for there is no other kind in IPv6.
-    fn ipv6_addresses(&self, addresses: &mut Vec<Address>) -> Result<(), Failure> {
+    fn ipv6_addresses(&self, addresses: &mut Vec<Address>) -> Result<(), AwsError> {
         for text in self.interfaces.iter().filter_map(|interface| interface.ipv6.as_ref()) {
             addresses.push(self.ip(AddressKind::InternalIp, text)?);
         }
@@ -173,9 +173,9 @@ impl Machine {
         self.id.starts_with(FARGATE)
     }
 
-    fn ip(&self, kind: AddressKind, text: &str) -> Result<Address, Failure> {
+    fn ip(&self, kind: AddressKind, text: &str) -> Result<Address, AwsError> {
         ip_address(kind, text).ok_or_else(|| {
-            Failure::other(
+            AwsError::other(
                 [
                     "the instance ",
                     &self.id,

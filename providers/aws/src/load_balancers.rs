@@ -15,6 +15,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::Aws;
 use crate::annotations::{ANNOTATIONS, Kind};
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::asking::unless;
 use crate::config::Config;
 use crate::endpoints::Service as Api;
@@ -101,7 +102,7 @@ impl LoadBalancers for Aws {
                     ["Service ", &service.name, " has no load balancer ", &name].concat(),
                 ));
             }
-            Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name)),
+            Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name).into()),
             Some(Found::Classic(seen)) => self.update_classic_targets(service, targets, &seen)?,
             Some(Found::Network(seen, _)) => self.update_network_targets(service, targets, &seen)?,
         }
@@ -120,7 +121,7 @@ impl LoadBalancers for Aws {
 
 impl Aws {
     /// The load balancer of this name: of the first kind, else of the second.
-    fn find_any(&self, name: &str, first: Kind, second: Kind) -> Result<Option<Found>, Failure> {
+    fn find_any(&self, name: &str, first: Kind, second: Kind) -> Result<Option<Found>, AwsError> {
         match self.find(name, first)? {
             None => self.find(name, second),
             found => Ok(found),
@@ -128,7 +129,7 @@ impl Aws {
     }
 
     /// The load balancer of this name and kind with its tags, whoever's it is.
-    pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, Failure> {
+    pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
         let (api, key) = match kind {
             Kind::Classic => (Api::Elb, CLASSIC_NAME),
             _ => (Api::ElbV2, "Names.member.1"),
@@ -156,7 +157,7 @@ impl Aws {
     }
 
     /// The tags of a network load balancer, target group or listener.
-    pub(crate) fn network_tags(&self, arn: &str) -> Result<Vec<Pair>, Failure> {
+    pub(crate) fn network_tags(&self, arn: &str) -> Result<Vec<Pair>, AwsError> {
         let answer = self.ask(Api::ElbV2, "DescribeTags", &[("ResourceArns.member.1", arn)])?;
         Ok(network_balancer::read_tags(&answer))
     }
@@ -166,7 +167,7 @@ impl Aws {
     ///
     /// # Errors
     /// `invalid` for one that is not ours or of the other kind; what AWS says.
-    pub(crate) fn find_own(&self, name: &str, kind: Kind) -> Result<Option<Found>, Failure> {
+    pub(crate) fn find_own(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
         let other = if kind == Kind::Classic {
             Kind::Network
         } else {
@@ -181,7 +182,7 @@ impl Aws {
         if let Found::Network(seen, _) = &found
             && seen.kind != "network"
         {
-            return Err(Failure::invalid(
+            return Err(AwsError::invalid(
                 [
                     "load balancer ",
                     name,
@@ -198,9 +199,9 @@ impl Aws {
         Ok(Some(found))
     }
 
-    fn foreign(&self, name: &str) -> Failure {
+    fn foreign(&self, name: &str) -> AwsError {
         let key = self.cluster.key();
-        Failure::invalid(
+        AwsError::invalid(
             [
                 "load balancer ",
                 name,
@@ -263,12 +264,12 @@ impl Config {
 }
 
 /// Refuses to turn an internal load balancer into one on the Internet, or back: the cloud cannot.
-pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(), Failure> {
+pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(), AwsError> {
     if internal == wanted {
         return Ok(());
     }
     let word = |internal| if internal { "internal" } else { "on the Internet" };
-    Err(Failure::invalid(
+    Err(AwsError::invalid(
         [
             "load balancer ",
             name,
@@ -283,8 +284,8 @@ pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(
     ))
 }
 
-fn other_kind(name: &str, is: &str) -> Failure {
-    Failure::invalid(
+fn other_kind(name: &str, is: &str) -> AwsError {
+    AwsError::invalid(
         [
             "load balancer ",
             name,

@@ -15,6 +15,7 @@ use cloudwit_guest_sdk::xml::Element;
 use crate::Aws;
 use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, SERVICE_TAG};
 use crate::network_apply::RULES_LOCK;
@@ -32,7 +33,7 @@ const RULES_WAIT: Duration = Duration::from_secs(20);
 
 impl Aws {
     /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say, none when nobody can tell.
-    pub(crate) fn delete_balancers(&self, service: &Service, kind: Option<Kind>) -> Result<(), Failure> {
+    pub(crate) fn delete_balancers(&self, service: &Service, kind: Option<Kind>) -> Result<(), AwsError> {
         let name = default_load_balancer_name(&service.uid);
         let found = [self.find(&name, Kind::Classic)?, self.find(&name, Kind::Network)?];
         if found
@@ -76,7 +77,7 @@ impl Aws {
     }
 
     /// A network load balancer, if it is there, its target groups, and its rules in the Nodes' groups.
-    fn delete_network(&self, service: &Service, name: &str, vpc: &str, balancer: Option<&str>) -> Result<(), Failure> {
+    fn delete_network(&self, service: &Service, name: &str, vpc: &str, balancer: Option<&str>) -> Result<(), AwsError> {
         let attached: Vec<String> = match balancer {
             Some(arn) => self
                 .listeners_of(arn)?
@@ -93,7 +94,7 @@ impl Aws {
     }
 
     /// Removes the load balancer's rules from all groups with the cluster's tag, and from those of its targets.
-    fn close_nodes(&self, name: &str, vpc: &str, attached: &[String]) -> Result<(), Failure> {
+    fn close_nodes(&self, name: &str, vpc: &str, attached: &[String]) -> Result<(), AwsError> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }
@@ -113,7 +114,7 @@ impl Aws {
             subnets: Vec::new(),
             shared_health_port: self.config.shared_health_check().map(|(port, _)| port),
         };
-        let plan = || -> Result<Vec<_>, Failure> {
+        let plan = || -> Result<Vec<_>, AwsError> {
             let mut groups = self.security_groups("tag-key", &[&self.cluster.key()], Some(vpc))?;
             let known: Vec<&String> = groups.iter().map(|group| &group.id).collect();
             let further: Vec<String> = machines
@@ -136,7 +137,7 @@ impl Aws {
     }
 
     /// The target groups that were attached, and those of the Service that a crash left behind.
-    fn delete_target_groups(&self, service: &Service, name: &str, attached: &[String]) -> Result<(), Failure> {
+    fn delete_target_groups(&self, service: &Service, name: &str, attached: &[String]) -> Result<(), AwsError> {
         let prefix = prefix(service);
         let of = [&service.namespace, "/", &service.name].concat();
         let page = [("PageSize", "400")];
@@ -162,16 +163,15 @@ impl Aws {
         }
         match held {
             false => Ok(()),
-            true => Err(Failure::pending(
+            true => Err(AwsError::pending(
                 RELEASE_POLL,
-                "",
-                "target groups are still in use by the load balancer that was just deleted",
+                "target groups are still in use by the load balancer that was just deleted".into(),
             )),
         }
     }
 
     /// Groups that are not this load balancer's own lose the Nodes' trust when no other classic load balancer is in them.
-    fn distrust_unused(&self, name: &str, groups: &[String], own: &[Group]) -> Result<(), Failure> {
+    fn distrust_unused(&self, name: &str, groups: &[String], own: &[Group]) -> Result<(), AwsError> {
         let foreign = |id: &&String| !own.iter().any(|group| group.id == **id);
         if self.config.global.disable_security_group_ingress || !groups.iter().any(|id| foreign(&id)) {
             return Ok(());

@@ -13,6 +13,7 @@ use cloudwit_guest_sdk::sort;
 use crate::Aws;
 use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, check_scheme};
 use crate::network_balancer::{Seen, Wanted, read, read_attributes};
@@ -39,7 +40,7 @@ impl Aws {
         service: &Service,
         targets: &[Target],
         settings: &Settings,
-    ) -> Result<Vec<Ingress>, Failure> {
+    ) -> Result<Vec<Ingress>, AwsError> {
         let wanted = self.network_wanted(service, settings);
         let found = self.find_network(&wanted.name)?;
         if let Some((seen, _)) = &found {
@@ -76,7 +77,7 @@ impl Aws {
         self.drop_target_groups(&attached, &arns)?;
         match seen.ingress() {
             ingress if !ingress.is_empty() => Ok(ingress),
-            _ if seen.state == "failed" => Err(Failure::unavailable(
+            _ if seen.state == "failed" => Err(AwsError::unavailable(
                 [
                     "AWS could not build load balancer ",
                     &wanted.name,
@@ -84,9 +85,8 @@ impl Aws {
                 ]
                 .concat(),
             )),
-            _ => Err(Failure::pending(
+            _ => Err(AwsError::pending(
                 BUILD_POLL,
-                "",
                 ["AWS builds load balancer ", &wanted.name].concat(),
             )),
         }
@@ -98,7 +98,7 @@ impl Aws {
         service: &Service,
         targets: &[Target],
         seen: &Seen,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AwsError> {
         let (settings, sound) = Settings::for_targets(service, Kind::Network)?;
         let wanted = self.network_wanted(service, &settings);
         let machines = self.target_instances(targets, &settings)?;
@@ -116,7 +116,7 @@ impl Aws {
     }
 
     /// The load balancer with its tags; one that is not ours is refused.
-    fn find_network(&self, name: &str) -> Result<Option<(Seen, Vec<Pair>)>, Failure> {
+    fn find_network(&self, name: &str) -> Result<Option<(Seen, Vec<Pair>)>, AwsError> {
         Ok(match self.find_own(name, Kind::Network)? {
             Some(Found::Network(seen, tags)) => Some((*seen, tags)),
             _ => None,
@@ -141,7 +141,7 @@ impl Aws {
         subnets: &[String],
         settings: &Settings,
         groups: Option<&[String]>,
-    ) -> Result<Seen, Failure> {
+    ) -> Result<Seen, AwsError> {
         for (key, list) in [
             ("eip-allocations", &settings.eip_allocations),
             ("private-ipv4-addresses", &settings.private_addresses),
@@ -154,7 +154,7 @@ impl Aws {
                     " subnets",
                 ]
                 .concat();
-                return Err(Failure::invalid(
+                return Err(AwsError::invalid(
                     [
                         "annotation service.beta.kubernetes.io/aws-load-balancer-",
                         key,
@@ -178,7 +178,7 @@ impl Aws {
         answer
             .as_ref()
             .and_then(read)
-            .ok_or_else(|| Failure::unavailable("CreateLoadBalancer: the answer shows no load balancer"))
+            .ok_or_else(|| AwsError::unavailable("CreateLoadBalancer: the answer shows no load balancer".into()))
     }
 
     /// The security groups it should have; none where nothing is said: groups are not managed, or it was made without and can get none.
@@ -188,7 +188,7 @@ impl Aws {
         settings: &Settings,
         wanted: &Wanted,
         seen: Option<&Seen>,
-    ) -> Result<Option<Vec<String>>, Failure> {
+    ) -> Result<Option<Vec<String>>, AwsError> {
         if !self.config.manages_network_groups() || seen.is_some_and(|seen| seen.groups.is_empty()) {
             return Ok(None);
         }
@@ -216,11 +216,11 @@ impl Aws {
 
     /// Makes the Nodes' security groups let this traffic in. Who changes them looks once more under a lock: several load balancers share
     /// them.
-    pub(crate) fn open_nodes(&self, machines: &Instances, traffic: &NodeTraffic) -> Result<(), Failure> {
+    pub(crate) fn open_nodes(&self, machines: &Instances, traffic: &NodeTraffic) -> Result<(), AwsError> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }
-        let plan = || -> Result<Vec<_>, Failure> {
+        let plan = || -> Result<Vec<_>, AwsError> {
             let groups = self.security_groups_by_id(&machines.groups)?;
             Ok(groups
                 .iter()
@@ -242,7 +242,7 @@ fn node_traffic(
     wanted: &Wanted,
     seen: &Seen,
     known: &[Subnet],
-) -> Result<NodeTraffic, Failure> {
+) -> Result<NodeTraffic, AwsError> {
     let mut ports: Vec<u16> = wanted.ports.iter().map(|port| port.group.port).collect();
     let mut health: Vec<u16> = wanted
         .ports
@@ -274,6 +274,6 @@ fn node_traffic(
     })
 }
 
-fn ranges(service: &Service) -> Result<Vec<String>, Failure> {
+fn ranges(service: &Service) -> Result<Vec<String>, AwsError> {
     Ok(source_ranges(service)?.iter().map(ToString::to_string).collect())
 }

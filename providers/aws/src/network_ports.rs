@@ -6,6 +6,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::asking::members;
 use crate::endpoints::Service as Api;
 use crate::network_balancer::{Listener, Wanted, read_attributes, read_listener};
@@ -24,7 +25,7 @@ struct Ready {
 
 impl Aws {
     /// The load balancer's listeners.
-    pub(crate) fn listeners_of(&self, balancer: &str) -> Result<Vec<Listener>, Failure> {
+    pub(crate) fn listeners_of(&self, balancer: &str) -> Result<Vec<Listener>, AwsError> {
         let items = self.ask_all(
             Api::ElbV2,
             "DescribeListeners",
@@ -35,7 +36,7 @@ impl Aws {
     }
 
     /// The target groups that these listeners lead to.
-    pub(crate) fn target_groups_of(&self, listeners: &[Listener]) -> Result<Vec<GroupSeen>, Failure> {
+    pub(crate) fn target_groups_of(&self, listeners: &[Listener]) -> Result<Vec<GroupSeen>, AwsError> {
         let mut arns: Vec<&str> = listeners
             .iter()
             .map(|listener| listener.group.as_str())
@@ -60,7 +61,7 @@ impl Aws {
         vpc: &str,
         attached: &[GroupSeen],
         machines: &Instances,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<String>, AwsError> {
         let mut arns: Vec<String> = Vec::new();
         for port in &wanted.ports {
             // Two ports may lead to the same node port; each has a group of its own.
@@ -92,7 +93,7 @@ impl Aws {
     }
 
     /// Makes a target group, or takes the one that was made before a crash.
-    fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, Failure> {
+    fn make_target_group(&self, wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Result<Ready, AwsError> {
         let step = target_groups::create(wanted, vpc, tags);
         let made = self.attempt(&step)?;
         let fresh = made.is_some();
@@ -105,7 +106,7 @@ impl Aws {
         if !fresh {
             let tags = self.network_tags(&group.arn)?;
             if !self.cluster.marks(&tags) || !group.can_be(wanted) {
-                return Err(Failure::invalid(
+                return Err(AwsError::invalid(
                     [
                         "target group ",
                         &wanted.name,
@@ -120,7 +121,7 @@ impl Aws {
         Ok(Ready { group, fresh })
     }
 
-    pub(crate) fn bring_targets(&self, group: &GroupSeen, machines: &Instances, fresh: bool) -> Result<(), Failure> {
+    pub(crate) fn bring_targets(&self, group: &GroupSeen, machines: &Instances, fresh: bool) -> Result<(), AwsError> {
         let seen = if fresh {
             Vec::new()
         } else {
@@ -130,7 +131,7 @@ impl Aws {
             if let Err(error) = self.attempt(&step) {
                 if error.is(&["InvalidTarget"]) {
                     self.forget_instances();
-                    return Err(Failure::conflict(error.message.clone()));
+                    return Err(AwsError::conflict(error.message.clone()));
                 }
                 return Err(error.into());
             }
@@ -139,13 +140,13 @@ impl Aws {
     }
 
     /// Instance and port of each target of a group.
-    pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, Failure> {
+    pub(crate) fn targets_of(&self, group: &str) -> Result<Vec<(String, u16)>, AwsError> {
         let answer = self.ask(Api::ElbV2, "DescribeTargetHealth", &[("TargetGroupArn", group)])?;
         Ok(target_groups::read_targets(&answer))
     }
 
     /// Deletes those target groups of ours that no listener leads to any more. One that cannot go yet goes with the load balancer.
-    pub(crate) fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), Failure> {
+    pub(crate) fn drop_target_groups(&self, attached: &[GroupSeen], needed: &[String]) -> Result<(), AwsError> {
         for group in attached.iter().filter(|group| !needed.contains(&group.arn)) {
             if self.cluster.may_delete(&self.network_tags(&group.arn)?) {
                 let deleted = self.attempt(&target_groups::delete(&group.arn));

@@ -15,6 +15,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
 use crate::api::Call;
+use crate::api_error::AwsError;
 use crate::instances::machine_id;
 use crate::instances_by_id::Found;
 use crate::routes_plan::{Hop, Step, Table, creation, deletion};
@@ -95,7 +96,7 @@ impl Aws {
     ///
     /// # Errors
     /// `not-found` when the configured one does not exist; `invalid` when not exactly one carries the cluster's tag.
-    fn route_table(&self) -> Result<Table, Failure> {
+    fn route_table(&self) -> Result<Table, AwsError> {
         let configured = &self.config.global.route_table_id;
         let key = self.cluster.key();
         let call = self.api.ec2("DescribeRouteTables");
@@ -110,19 +111,21 @@ impl Aws {
         if tables.len() > 1 {
             let ids: Vec<&str> = tables.iter().map(|table| table.id.as_str()).collect();
             let text = ["several route tables carry the tag ", &key, ": ", &ids.join(", ")].concat();
-            return Err(Failure::invalid(text + "; write RouteTableID = rtb-... below [Global]"));
+            return Err(AwsError::invalid(
+                text + "; write RouteTableID = rtb-... below [Global]",
+            ));
         }
         tables.pop().ok_or_else(|| match configured.as_str() {
             "" => {
                 let advice = "; tag one, or write RouteTableID = rtb-... below [Global]";
-                Failure::invalid(["no route table carries the tag ", &key, advice].concat())
+                AwsError::invalid(["no route table carries the tag ", &key, advice].concat())
             }
-            id => Failure::not_found(["the route table ", id, " (RouteTableID) does not exist"].concat()),
+            id => AwsError::not_found(["the route table ", id, " (RouteTableID) does not exist"].concat()),
         })
     }
 
     /// Names of Nodes by the id of their instance.
-    fn nodes_by_instance(&self) -> Result<Map<String, String>, Failure> {
+    fn nodes_by_instance(&self) -> Result<Map<String, String>, AwsError> {
         let nodes = self.context.nodes()?.into_iter().map(|node| node.ref_);
         let instances = nodes.filter_map(|node| {
             let id = machine_id(node.provider_id.as_deref()?)?.to_owned();
@@ -131,7 +134,7 @@ impl Aws {
         Ok(instances.collect())
     }
 
-    fn delete_route(&self, table: &mut Table, route: &Route) -> Result<(), Failure> {
+    fn delete_route(&self, table: &mut Table, route: &Route) -> Result<(), AwsError> {
         let network = Cidr::parse(&route.destination)?;
         if let Some(destination) = deletion(table, network)? {
             self.delete_destination(table, &destination)?;
@@ -140,7 +143,7 @@ impl Aws {
         Ok(())
     }
 
-    fn delete_destination(&self, table: &Table, destination: &str) -> Result<(), Failure> {
+    fn delete_destination(&self, table: &Table, destination: &str) -> Result<(), AwsError> {
         let call = self.api.ec2("DeleteRoute").field("RouteTableId", &table.id);
         to(call, destination).send_unless(&["InvalidRoute.NotFound"])?;
         Ok(())
@@ -152,10 +155,10 @@ impl Aws {
         route: &NewRoute,
         target: &str,
         found: Option<&Found>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AwsError> {
         let machine = match found {
             Some(Found::Machine(machine)) => machine,
-            Some(Found::Failed(failure)) => return Err(failure.clone()),
+            Some(Found::Failed(failure)) => return Err(failure.clone().into()),
             Some(Found::Gone) | None => {
                 let text = [
                     "the instance ",
@@ -165,7 +168,7 @@ impl Aws {
                     " does not exist",
                 ]
                 .concat();
-                return Err(Failure::not_found(text));
+                return Err(AwsError::not_found(text));
             }
         };
         if machine.source_dest_check {
@@ -231,7 +234,7 @@ impl Brake {
         }
     }
 
-    fn run(&mut self, step: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    fn run(&mut self, step: impl FnOnce() -> Result<(), AwsError>) -> Result<(), Failure> {
         if self.stopped.is_none() && self.context.now().saturating_sub(self.started) >= LONGEST {
             let text = "there were more routes than could be changed in one call; the next one goes on";
             self.stopped = Some(Failure::rate_limited(Some(NEXT), text));
@@ -239,7 +242,7 @@ impl Brake {
         if let Some(failure) = &self.stopped {
             return Err(failure.clone());
         }
-        step().inspect_err(|failure| {
+        step().map_err(Failure::from).inspect_err(|failure| {
             if matches!(failure, Failure::RateLimited(_)) {
                 self.stopped = Some(failure.clone());
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::security_groups::{Group, Rule, create, read_group, tag_fields};
 use crate::security_groups_plan::exact;
@@ -28,7 +29,7 @@ pub struct OwnGroup<'a> {
 
 impl Aws {
     /// The groups with these ids; those that do not exist are left out.
-    pub(crate) fn security_groups_by_id(&self, ids: &[String]) -> Result<Vec<Group>, Failure> {
+    pub(crate) fn security_groups_by_id(&self, ids: &[String]) -> Result<Vec<Group>, AwsError> {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         self.security_groups("group-id", &ids, None)
     }
@@ -39,7 +40,7 @@ impl Aws {
         filter: &str,
         values: &[&str],
         vpc: Option<&str>,
-    ) -> Result<Vec<Group>, Failure> {
+    ) -> Result<Vec<Group>, AwsError> {
         let items = self.ask_filtered("DescribeSecurityGroups", filter, values, vpc, "securityGroupInfo")?;
         Ok(items.iter().map(read_group).collect())
     }
@@ -48,7 +49,7 @@ impl Aws {
     ///
     /// # Errors
     /// `invalid` when the group of this name is another cluster's; what AWS says.
-    pub(crate) fn own_group(&self, wanted: &OwnGroup<'_>, seen: &[Group]) -> Result<Group, Failure> {
+    pub(crate) fn own_group(&self, wanted: &OwnGroup<'_>, seen: &[Group]) -> Result<Group, AwsError> {
         let attached = seen.iter().find(|group| group.name == wanted.name).cloned();
         let mut group = match attached {
             Some(group) => group,
@@ -65,7 +66,7 @@ impl Aws {
         Ok(group)
     }
 
-    fn find_or_create_group(&self, wanted: &OwnGroup<'_>) -> Result<Group, Failure> {
+    fn find_or_create_group(&self, wanted: &OwnGroup<'_>) -> Result<Group, AwsError> {
         let vpc = self.vpc_id()?;
         let find = || {
             self.security_groups("group-name", &[wanted.name], Some(&vpc))
@@ -86,16 +87,16 @@ impl Aws {
             }),
             // Somebody was quicker: most likely we ourselves, before a crash.
             None => find()?.ok_or_else(|| {
-                Failure::conflict(["security group ", wanted.name, " exists and cannot be found yet"].concat())
+                AwsError::conflict(["security group ", wanted.name, " exists and cannot be found yet"].concat())
             }),
         }
     }
 
     /// Refuses a group of our name that is another cluster's.
-    fn check_group(&self, group: &Group) -> Result<(), Failure> {
+    fn check_group(&self, group: &Group) -> Result<(), AwsError> {
         let foreign = group.tags.iter().find(|tag| tag.key.starts_with(CLUSTER_PREFIX));
         match foreign {
-            Some(tag) if !self.cluster.marks(&group.tags) => Err(Failure::invalid(
+            Some(tag) if !self.cluster.marks(&group.tags) => Err(AwsError::invalid(
                 [
                     "security group ",
                     &group.id,
@@ -116,7 +117,7 @@ impl Aws {
     ///
     /// # Errors
     /// `pending` while something of the cloud is still in one of them, which a load balancer is for some time after it was deleted.
-    pub(crate) fn delete_groups(&self, groups: &[Group]) -> Result<(), Failure> {
+    pub(crate) fn delete_groups(&self, groups: &[Group]) -> Result<(), AwsError> {
         let mut held = Vec::new();
         for group in groups {
             match self.ask(Api::Ec2, "DeleteSecurityGroup", &[("GroupId", &group.id)]) {
@@ -129,9 +130,8 @@ impl Aws {
         }
         match held.is_empty() {
             true => Ok(()),
-            false => Err(Failure::pending(
+            false => Err(AwsError::pending(
                 RELEASE_POLL,
-                "",
                 [
                     "security group ",
                     &held.join(", "),

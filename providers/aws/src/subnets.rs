@@ -10,6 +10,7 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::subnets_plan::{Subnet, Traits, discover, named};
 use crate::tags::{CLUSTER_PREFIX, ec2_tags, tag};
@@ -38,14 +39,14 @@ struct RouteTable {
 
 impl Aws {
     /// The ids of the subnets for a load balancer, and all that are known.
-    pub(crate) fn balancer_subnets(&self, settings: &Settings) -> Result<(Vec<String>, Vec<Subnet>), Failure> {
+    pub(crate) fn balancer_subnets(&self, settings: &Settings) -> Result<(Vec<String>, Vec<Subnet>), AwsError> {
         let known = self.subnets()?;
         if settings.subnets.is_empty() {
             let found = discover(&known, settings.internal);
             let fallback = &self.config.global.subnet_id;
             return match found {
                 Err(Failure::Invalid(_)) if !fallback.is_empty() => Ok((vec![fallback.clone()], known)),
-                found => found.map(|ids| (ids, known)),
+                found => Ok((found?, known)),
             };
         }
         match named(&known, &settings.subnets) {
@@ -54,14 +55,15 @@ impl Aws {
             Err(_) => {
                 self.context.state().remove(KEY);
                 let known = self.subnets()?;
-                named(&known, &settings.subnets).map(|ids| (ids, known))
+                Ok((named(&known, &settings.subnets)?, known))
             }
         }
     }
 
-    fn subnets(&self) -> Result<Vec<Subnet>, Failure> {
+    fn subnets(&self) -> Result<Vec<Subnet>, AwsError> {
         let state = self.context.state();
-        let kept: String = state.get_or_make(KEY, Keep::at_most(KEPT), WAIT, || self.ask_subnets())?;
+        let ask = || Ok(self.ask_subnets()?);
+        let kept: String = state.get_or_make(KEY, Keep::at_most(KEPT), WAIT, ask)?;
         let subnet = |line: &str| {
             let mut parts = line.split('\t');
             let mut next = || parts.next().unwrap_or_default();
@@ -78,7 +80,7 @@ impl Aws {
     }
 
     /// A line for each subnet: id, zone, range, traits and name.
-    fn ask_subnets(&self) -> Result<String, Failure> {
+    fn ask_subnets(&self) -> Result<String, AwsError> {
         let vpc = self.vpc_id()?;
         let of_vpc = [("Filter.1.Name", "vpc-id"), ("Filter.1.Value.1", vpc.as_str())];
         let tables = self.ask_all(Api::Ec2, "DescribeRouteTables", &of_vpc, &["routeTableSet"])?;

@@ -12,6 +12,7 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::annotations_settings::Settings;
+use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::security_groups::Group;
 
@@ -38,7 +39,7 @@ pub struct Instances {
 
 impl Aws {
     /// The instances of these targets that exist.
-    pub(crate) fn target_instances(&self, targets: &[Target], settings: &Settings) -> Result<Instances, Failure> {
+    pub(crate) fn target_instances(&self, targets: &[Target], settings: &Settings) -> Result<Instances, AwsError> {
         let mut ids = instance_ids(targets.iter().map(|target| &target.node));
         if !settings.node_labels.is_empty() {
             let nodes = self.context.nodes()?;
@@ -52,7 +53,7 @@ impl Aws {
     }
 
     /// These instances (sorted), as far as they exist, with their groups.
-    pub(crate) fn known_instances(&self, ids: &[String]) -> Result<Instances, Failure> {
+    pub(crate) fn known_instances(&self, ids: &[String]) -> Result<Instances, AwsError> {
         let state = self.context.state();
         let stored = || state.get::<String>(KEY).map(|stored| stored.value).unwrap_or_default();
         let mut kept = stored();
@@ -94,7 +95,7 @@ impl Aws {
     }
 
     /// Group and id of each of these that exists.
-    fn ask_instances(&self, ids: &[&str]) -> Result<Vec<(String, String)>, Failure> {
+    fn ask_instances(&self, ids: &[&str]) -> Result<Vec<(String, String)>, AwsError> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for page in ids.chunks(IDS) {
             let numbered =
@@ -132,7 +133,7 @@ impl Aws {
 }
 
 /// The group of an instance that has to let traffic in: the only one with the cluster's tag, else the only one. Empty when it has none.
-fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, Failure> {
+fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, AwsError> {
     let marked: Vec<&String> = groups
         .iter()
         .filter(|id| tagged.iter().any(|group| group.id == **id))
@@ -156,7 +157,7 @@ fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, F
                 what,
             ];
             let advice = " the cluster's tag: tag the one that load balancers shall be let into, and only that";
-            Err(Failure::invalid([&text.concat(), advice].concat()))
+            Err(AwsError::invalid([&text.concat(), advice].concat()))
         }
     }
 }

@@ -58,7 +58,7 @@ impl Unsupported {
 }
 
 /// Labels by instance, or why they are not known though they must be.
-type Answers<'a> = Map<&'a str, Result<Vec<Pair>, Failure>>;
+type Answers<'a> = Map<&'a str, Result<Vec<Pair>, AwsError>>;
 
 impl Aws {
     /// The labels of these machines; those that have none are left out.
@@ -152,14 +152,16 @@ impl Aws {
             unsupported.add(REGION);
             return false;
         }
-        let failure = Failure::from(error);
         if page.iter().any(|machine| is_required(&machine.kind)) {
             for machine in page {
-                answers.insert(&machine.id, Err(failure.clone()));
+                answers.insert(&machine.id, Err(error.clone()));
             }
             return true;
         }
-        info!("no labels of the network's layers for now: {}", failure.message());
+        info!(
+            "no labels of the network's layers for now: {}",
+            Failure::from(error).message()
+        );
         self.context.state().put(PAUSED, "", Keep::at_most(PAUSE));
         false
     }

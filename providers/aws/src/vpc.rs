@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::reading::texts;
 
 /// How long the answer is believed. A cluster does not move to another VPC.
@@ -20,15 +20,18 @@ impl Aws {
     ///
     /// # Errors
     /// `invalid` when it is not configured and the cluster's instances are in none or in several; what AWS says.
-    pub(crate) fn vpc_id(&self) -> Result<String, Failure> {
+    pub(crate) fn vpc_id(&self) -> Result<String, AwsError> {
         if !self.config.global.vpc.is_empty() {
             return Ok(self.config.global.vpc.clone());
         }
-        let ask = || self.vpc_of_instances();
-        self.context.state().get_or_make("vpc", Keep::at_most(KEPT), WAIT, ask)
+        let ask = || Ok(self.vpc_of_instances()?);
+        Ok(self
+            .context
+            .state()
+            .get_or_make("vpc", Keep::at_most(KEPT), WAIT, ask)?)
     }
 
-    fn vpc_of_instances(&self) -> Result<String, Failure> {
+    fn vpc_of_instances(&self) -> Result<String, AwsError> {
         let call = self
             .api
             .ec2("DescribeVpcs")
@@ -54,7 +57,7 @@ impl Aws {
         found.dedup();
         match found.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(Failure::invalid(
+            [] => Err(AwsError::invalid(
                 [
                     "no VPC and no instance carries the tag ",
                     &self.cluster.key(),
@@ -65,7 +68,7 @@ impl Aws {
             several => {
                 let several = several.join(", ");
                 let advice = "; write VPC = vpc-... below [Global]";
-                Err(Failure::invalid(
+                Err(AwsError::invalid(
                     ["the cluster is in several VPCs: ", &several, advice].concat(),
                 ))
             }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 
 use crate::Aws;
+use crate::api_error::AwsError;
 use crate::reading::text;
 
 /// How long the table is believed; a zone that is not in it is asked for at once.
@@ -35,7 +35,7 @@ impl Aws {
     ///
     /// # Errors
     /// What AWS says.
-    pub(crate) fn zones(&self, needed: &[&str]) -> Result<Vec<Zone>, Failure> {
+    pub(crate) fn zones(&self, needed: &[&str]) -> Result<Vec<Zone>, AwsError> {
         let state = self.context.state();
         if let Some(zones) = self.kept_zones(needed) {
             return Ok(zones);
