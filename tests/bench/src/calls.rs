@@ -1,4 +1,9 @@
-//! Loading a component, and what one call in a fresh instance costs when the guest asks nobody.
+//! What the host costs by itself, in this process and without a cloud: loading a component, and a call in a fresh instance.
+//!
+//! | what | how |
+//! | ---- | --- |
+//! | load | a host of its own each time, once with an empty cache and once with what the first left there |
+//! | a call | the provider `sim` is asked for the name of a load balancer: an instance is made, called, and thrown away |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +14,19 @@ use cloudwit_host::{Grants, Host, HostOptions, Limits, Outside, Provider, Provid
 use cloudwit_model::{Cloud, ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
 use prometheus_client::registry::Registry;
 
-use crate::Row;
+use crate::measure::{Goal, Measure, Section, Unit};
 
 /// Enough that CPU time, which is counted in hundredths of a second, is exact to a percent.
 const CALLS: u32 = 20_000;
 
-/// Loads are quick and vary; the median of so many is shown.
+/// Loads are quick and vary.
 const LOADS: usize = 5;
+
+/// How often [`CALLS`] are made.
+const ROUNDS: usize = 5;
+
+/// CPU time of a call without I/O, in millionths of a second.
+const CALL_GOAL: f64 = 60.0;
 
 /// No cluster: the guest's call asks for nothing.
 struct Nobody;
@@ -35,47 +46,92 @@ impl ClusterView for Nobody {
 }
 
 /// Load times, cold and cached, and the cost of a call.
-pub async fn measure(component: &Path) -> Result<Vec<Row>> {
-    let mut cold = Vec::new();
-    let mut cached = Vec::new();
+///
+/// # Errors
+///
+/// When the component cannot be loaded or called, or the cache is not used.
+pub async fn measure(component: &Path) -> Result<Section> {
+    let mut compiled = Measure::new("load-compiled", "load, compiled", Unit::Seconds);
+    let mut cached = Measure::new("load-cached", "load, compiled code from the cache", Unit::Seconds);
     let mut provider = None;
     for _ in 0..LOADS {
         let cache = tempfile::tempdir().context("making a cache")?;
-        let (first, _) = load(component, cache.path(), false).await?;
-        let (second, loaded) = load(component, cache.path(), true).await?;
-        cold.push(first);
-        cached.push(second);
+        let (time, _) = load(component, cache.path(), false).await?;
+        compiled.ours.values.push(time);
+        let (time, loaded) = load(component, cache.path(), true).await?;
+        cached.ours.values.push(time);
         provider = Some(loaded);
     }
     let provider = provider.context("nothing was loaded")?;
-    let (wall, cpu) = call(&provider).await?;
-    Ok(vec![
-        ("load, compiled".into(), format!("{:.0} ms", median(cold) * 1e3)),
-        (
-            "load, compiled code from the cache".into(),
-            format!("{:.2} ms", median(cached) * 1e3),
+    let mut wall = Measure::new("call-time", "call in a fresh instance, time", Unit::Microseconds);
+    let mut cpu = Measure::new("call-cpu", "call in a fresh instance, CPU", Unit::Microseconds);
+    for _ in 0..ROUNDS {
+        let cost = call(&provider).await?;
+        wall.ours.values.push(cost.wall * 1e6);
+        cpu.ours.values.push(cost.cpu * 1e6);
+    }
+    let mut section = Section::new(
+        "component",
+        "The provider `sim` in the host: load, and a call without I/O",
+        format!(
+            "{LOADS} loads in a new host each, on all cores. {ROUNDS} rounds of {CALLS} calls one after the other, each in an instance of its own; \
+             CPU of the whole process"
         ),
-        (
-            "call without I/O in a fresh instance, time".into(),
-            format!("{:.1} us", wall * 1e6),
-        ),
-        (
-            "call without I/O in a fresh instance, CPU".into(),
-            format!("{:.1} us", cpu * 1e6),
-        ),
-    ])
+    );
+    section.measures = vec![compiled, cached, wall, cpu.goal(Goal::AtMost(CALL_GOAL))];
+    Ok(section)
+}
+
+/// Seconds of one piece of work.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// From its begin to its end.
+    pub wall: f64,
+    /// CPU time of all threads of this process.
+    pub cpu: f64,
+}
+
+/// Measures so many repetitions and gives the cost of one.
+///
+/// # Errors
+///
+/// When one of them fails.
+pub async fn cost<F: Future<Output = Result<()>>>(repetitions: u32, mut work: impl FnMut() -> F) -> Result<Cost> {
+    let (started, cpu) = (Instant::now(), cpu_time()?);
+    for _ in 0..repetitions {
+        work().await?;
+    }
+    Ok(Cost {
+        wall: started.elapsed().as_secs_f64() / f64::from(repetitions),
+        cpu: (cpu_time()? - cpu).as_secs_f64() / f64::from(repetitions),
+    })
 }
 
 /// Loads in a host of its own; seconds for the whole load.
 async fn load(component: &Path, cache: &Path, expect_cached: bool) -> Result<(f64, Provider)> {
+    let provider = provider(component, Some(cache), r#"{"endpoint": "http://127.0.0.1:1"}"#).await?;
+    let facts = provider.load_facts();
+    anyhow::ensure!(
+        facts.from_cache == expect_cached,
+        "the cache did not do its part: {facts:?}"
+    );
+    Ok((facts.load_time.as_secs_f64(), provider))
+}
+
+/// A component in a host of its own, with this cloud config and without grants.
+///
+/// # Errors
+///
+/// When it is refused.
+pub async fn provider(component: &Path, cache: Option<&Path>, config: &str) -> Result<Provider> {
     let options = HostOptions {
-        cache_dir: Some(cache.to_owned()),
+        cache_dir: cache.map(Path::to_owned),
         ..HostOptions::default()
     };
     let host = Host::new(options, &mut Registry::default())?;
     let settings = ProviderSettings {
-        name: "sim".into(),
-        config_text: r#"{"endpoint": "http://127.0.0.1:1"}"#.into(),
+        name: "bench".into(),
+        config_text: config.into(),
         values: Vec::new(),
         cluster_name: "bench".into(),
         cluster_cidrs: Vec::new(),
@@ -86,41 +142,31 @@ async fn load(component: &Path, cache: &Path, expect_cached: bool) -> Result<(f6
         events: Arc::new(Nobody),
         cluster: Arc::new(Nobody),
     };
-    let provider = host.load(component, settings, outside).await?;
-    let facts = provider.load_facts();
-    anyhow::ensure!(
-        facts.from_cache == expect_cached,
-        "the cache did not do its part: {facts:?}"
-    );
-    Ok((facts.load_time.as_secs_f64(), provider))
+    Ok(host.load(component, settings, outside).await?)
 }
 
-/// Seconds of wall time and of CPU time for one call.
-async fn call(provider: &Provider) -> Result<(f64, f64)> {
-    let service = Service {
+async fn call(provider: &Provider) -> Result<Cost> {
+    let service = service();
+    let ask = || async {
+        let name = provider.balancer_name(&service).await?;
+        anyhow::ensure!(!name.is_empty(), "the guest did not do its part");
+        Ok(())
+    };
+    cost(CALLS / 10, ask).await?;
+    cost(CALLS, ask).await
+}
+
+/// The Service of all calls that are about one.
+pub fn service() -> Service {
+    Service {
         namespace: "default".into(),
         name: "web".into(),
         uid: "u-1".into(),
         ..Service::default()
-    };
-    for _ in 0..CALLS / 10 {
-        let name = provider.balancer_name(&service).await?;
-        anyhow::ensure!(!name.is_empty(), "the guest did not do its part");
     }
-    let (started, cpu) = (Instant::now(), cpu_time()?);
-    for _ in 0..CALLS {
-        provider.balancer_name(&service).await?;
-    }
-    let per_call = |time: Duration| time.as_secs_f64() / f64::from(CALLS);
-    Ok((per_call(started.elapsed()), per_call(cpu_time()? - cpu)))
 }
 
 fn cpu_time() -> Result<Duration> {
     let usage = xtask::process::usage(std::process::id()).context("/proc tells nothing about this process")?;
     Ok(Duration::from_secs_f64(usage.cpu_seconds))
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
