@@ -112,16 +112,14 @@ impl Aws {
         let mut instance = machine.instance(&self.config.families(), self.config.region())?;
         if let Some(provider_id) = &node.provider_id {
             // As it stands: it can never be changed, and older ones were written without a zone.
-            instance.provider_id.clone_from(provider_id);
+            instance.provider_id = provider_id.clone();
         }
         if machine.state == MachineState::Stopped {
             return Ok(Presence::Stopped(instance));
         }
         // They are in the order of their keys.
         if let Ok(at) = labels.binary_search_by(|(id, _)| (*id).cmp(key)) {
-            instance
-                .labels
-                .clone_from(labels[at].1.as_ref().map_err(AwsError::clone)?);
+            instance.labels = labels[at].1.clone()?;
         }
         Ok(Presence::Running(instance))
     }

@@ -15,7 +15,7 @@ use crate::instances_machine::{Machine, MachineState, described};
 const MOST_IDS: usize = 1000;
 
 /// What became known about one machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum Found {
     /// It exists, in whatever state.
     Machine(Box<Machine>),
@@ -68,23 +68,23 @@ impl Aws {
             }
             Err(error) => error,
         };
-        let Some(verdict) = verdict(&error) else {
-            return Err(error.into());
-        };
+        if verdict(&error).is_none() {
+            return Err(error);
+        }
         let words: Vec<&str> = error
             .message
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
             .collect();
         let (named, rest): (Vec<&str>, Vec<&str>) = ids.iter().copied().partition(|id| words.contains(id));
-        for id in &named {
-            answers.insert((*id).into(), verdict.clone());
+        let meant = if ids.len() == 1 { ids } else { &named };
+        for id in meant {
+            if let Some(verdict) = verdict(&error) {
+                answers.insert((*id).into(), verdict);
+            }
         }
         match ids {
+            [_] => Ok(()),
             _ if !named.is_empty() => self.ask_for_ids(&rest, answers),
-            [only] => {
-                answers.insert((*only).into(), verdict);
-                Ok(())
-            }
             several => {
                 let (left, right) = several.split_at(several.len() / 2);
                 self.ask_for_ids(left, answers)?;

@@ -24,17 +24,20 @@ impl Aws {
             let call = call
                 .filter("instance-state-name", &ALIVE[..])
                 .field("MaxResults", "1000");
-            let machines = described(call)?;
+            let mut machines = described(call)?;
             for name in page {
-                answers.insert((*name).to_owned(), self.decide(name, &machines));
+                // A machine moves into its answer, so no name is decided twice.
+                if !answers.contains_key(*name) {
+                    answers.insert((*name).to_owned(), self.decide(name, &mut machines));
+                }
             }
         }
         Ok(())
     }
 
-    fn decide(&self, name: &str, machines: &[Machine]) -> Found {
-        let (mut ours, mut others): (Vec<&Machine>, Vec<&Machine>) = (Vec::new(), Vec::new());
-        for machine in machines.iter().filter(|machine| machine.private_dns == name) {
+    fn decide(&self, name: &str, machines: &mut [Machine]) -> Found {
+        let (mut ours, mut others): (Vec<&mut Machine>, Vec<&mut Machine>) = (Vec::new(), Vec::new());
+        for machine in machines.iter_mut().filter(|machine| machine.private_dns == name) {
             let list = if self.cluster.marks(&machine.tags) {
                 &mut ours
             } else {
@@ -42,8 +45,8 @@ impl Aws {
             };
             list.push(machine);
         }
-        match (ours.as_slice(), others.first()) {
-            ([only], _) => Found::from((*only).clone()),
+        match (ours.as_mut_slice(), others.first()) {
+            ([only], _) => Found::from(std::mem::take(*only)),
             ([], None) => Found::Gone,
             ([], Some(other)) => {
                 let text = [

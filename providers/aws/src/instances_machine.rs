@@ -25,7 +25,7 @@ pub enum MachineState {
 }
 
 /// An instance.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Machine {
     /// `i-…`.
     pub id: String,
@@ -50,7 +50,7 @@ pub struct Machine {
 }
 
 /// A network interface of an instance.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct NetworkInterface {
     /// Its place on the machine.
     pub device_index: Option<u32>,

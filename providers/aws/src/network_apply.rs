@@ -222,10 +222,11 @@ impl Aws {
         }
         let plan = || -> Result<Vec<_>, AwsError> {
             let groups = self.security_groups_by_id(&machines.groups)?;
-            Ok(groups
-                .iter()
-                .flat_map(|group| node_rules_network(group, traffic, true))
-                .collect())
+            let mut steps = Vec::new();
+            for group in &groups {
+                steps.append(&mut node_rules_network(group, traffic, true));
+            }
+            Ok(steps)
         };
         if plan()?.is_empty() {
             return Ok(());

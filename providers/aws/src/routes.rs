@@ -76,7 +76,7 @@ impl Routes for Aws {
             .iter()
             .map(|route| brake.run(|| self.delete_route(&mut table, route)))
             .collect();
-        let targets: Vec<Result<&str, Failure>> = create.iter().map(target).collect();
+        let targets: Vec<Result<&str, AwsError>> = create.iter().map(target).collect();
         let ids: Vec<&str> = targets.iter().flatten().copied().collect();
         let machines = self.find_by_ids(&ids)?;
         let created = create
@@ -188,7 +188,7 @@ impl Aws {
 }
 
 /// The id of the instance a new route leads to.
-fn target(route: &NewRoute) -> Result<&str, Failure> {
+fn target(route: &NewRoute) -> Result<&str, AwsError> {
     let id = route
         .node
         .provider_id
@@ -204,7 +204,7 @@ fn target(route: &NewRoute) -> Result<&str, Failure> {
             id,
             ", which is no instance's: no route can lead to it",
         ];
-        Failure::invalid(text.concat())
+        AwsError::invalid(text.concat())
     })
 }
 
