@@ -18,8 +18,8 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 /// What the image should come to, in bytes. It is not quite there: most of it is the compiler of components and the types of Kubernetes.
 const GOAL: u64 = 25_000_000;
 
-/// What it may have, in bytes, so that growth is noticed. It has 27.5 MB.
-const LIMIT: u64 = 29_000_000;
+/// What it may have, in bytes, so that growth is noticed. It has 25.6 MB.
+const LIMIT: u64 = 26_500_000;
 
 /// Builds, checks, runs and measures; prints the numbers.
 ///
