@@ -91,7 +91,7 @@ pub(crate) fn unless(result: Result<Element, AwsError>, code: &str) -> Result<Op
     match result {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.is(&[code]) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

@@ -201,7 +201,7 @@ impl Aws {
                 self.forget_instances();
                 return Err(AwsError::conflict(error.message.clone()));
             }
-            return Err(error.into());
+            return Err(error);
         }
         let Some(step) = deregister else { return Ok(()) };
         if let Some(trusted) = trusted {

@@ -133,7 +133,7 @@ impl Aws {
                     self.forget_instances();
                     return Err(AwsError::conflict(error.message.clone()));
                 }
-                return Err(error.into());
+                return Err(error);
             }
         }
         Ok(())
