@@ -209,7 +209,10 @@ mod tests {
     fn the_terminal_shows_median_spread_ratio_goal_and_verdict() {
         let text = terminal(&section());
         assert!(text.contains("2 s (1 s..4 s)"), "{text}");
-        assert!(text.contains("5 s [1 of 2 failed]   2.50         3 times  MISSED"), "{text}");
+        assert!(
+            text.contains("5 s [1 of 2 failed]   2.50         3 times  MISSED"),
+            "{text}"
+        );
         assert!(text.contains("-  at most 30 MiB     met"), "{text}");
         assert!(text.contains("a run of upstream failed: no end\n"), "{text}");
         assert!(text.contains("peak memory: of the process"), "{text}");
@@ -243,7 +246,10 @@ mod tests {
             after.contains("| CPU time | 2 s (1 s..4 s) | 5 s [1 of 2 failed] | 2.50 | 3 times | MISSED |"),
             "{page}"
         );
-        assert!(page.ends_with("- a run of upstream failed: no end\n- peak memory: of the process\n"), "{page}");
+        assert!(
+            page.ends_with("- a run of upstream failed: no end\n- peak memory: of the process\n"),
+            "{page}"
+        );
     }
 
     #[test]
