@@ -161,7 +161,10 @@ async fn a_credential_that_is_deleted_in_the_middle_is_told_and_takes_no_node_al
             }
         })
         .await;
-    assert_eq!(scene.warnings("kept").await, [told]);
+    // Whether its route was there before the credential went is a matter of time: one more thing may be told.
+    let mut warnings = scene.warnings("kept").await;
+    warnings.retain(|warning| warning.reason == told.reason);
+    assert_eq!(warnings, [told]);
     assert!(
         scene.node("kept").await.is_some(),
         "who is not known has not seen that it is gone"
