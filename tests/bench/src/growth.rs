@@ -4,43 +4,60 @@
 //! again in the cluster as it is now, where it has nothing to do but to refresh addresses. `growth_work` does that for one size, this file makes
 //! tables and lines of it.
 
-use anyhow::Result;
-
 use crate::growth_work::{self, Grown, Stage};
 use crate::measure::{Line, Measure, Section, Unit};
 
 /// So many Nodes, one after the other.
 pub const SIZES: [usize; 4] = [1_000, 5_000, 15_000, 50_000];
 
-/// A section for each size, and one with the lines over all of them.
+const TIME: &str = "from the start to the last Node";
+
+/// A section for each size, and one with the lines over all that were reached.
 ///
-/// # Errors
-///
-/// When a size cannot be reached; the message says which.
-pub async fn measure(stage: &Stage, sizes: &[usize]) -> Result<Vec<Section>> {
-    let mut all = Vec::new();
+/// A size that is not reached is told in its section, and the others are measured all the same.
+pub async fn measure(stage: &Stage, sizes: &[usize]) -> Vec<Section> {
+    let (mut sections, mut all) = (Vec::new(), Vec::new());
     for &nodes in sizes {
-        eprintln!("growth: {nodes} Nodes");
-        let grown = growth_work::grow(stage, nodes).await?;
-        eprintln!("growth: {grown:?}");
-        all.push(grown);
+        match growth_work::grow(stage, nodes).await {
+            Ok(grown) => {
+                eprintln!("growth: {nodes} Nodes in {}", Unit::Seconds.shown(grown.time));
+                sections.push(section(&grown));
+                all.push(grown);
+            }
+            Err(error) => {
+                eprintln!("growth: {nodes} Nodes: {error:#}");
+                sections.push(unreached(nodes, format!("{error:#}")));
+            }
+        }
     }
-    let mut sections: Vec<Section> = all.iter().map(section).collect();
     sections.extend(slopes(&all));
-    Ok(sections)
+    sections
+}
+
+fn empty(nodes: usize) -> Section {
+    Section::new(
+        format!("growth-{nodes}"),
+        format!("{} Nodes that wait, then a restart", Unit::Count.shown(nodes as f64)),
+        "kube-apiserver and etcd, both real, on the same machine. Cloudwit's defaults but no routes; no cloud latency; the component is compiled at the start, \
+         and its code is there at the restart, after which addresses are refreshed every 20 s. API writes are counted by the API server, Events included",
+    )
+}
+
+/// A size at which something broke.
+fn unreached(nodes: usize, why: String) -> Section {
+    let mut section = empty(nodes);
+    let mut time = Measure::new("time", TIME, Unit::Seconds);
+    time.ours.failures.push(why);
+    section.measures.push(time);
+    section
 }
 
 fn section(grown: &Grown) -> Section {
     let nodes = grown.nodes as f64;
     let figure = |id: &str, title: &str, unit: Unit, value: f64| Measure::new(id, title, unit).ours([value]);
-    let mut section = Section::new(
-        format!("growth-{}", grown.nodes),
-        format!("{} Nodes that wait, then a restart", Unit::Count.shown(nodes)),
-        "kube-apiserver and etcd, both real, on the same machine. Cloudwit's defaults but no routes; no cloud latency. After the restart addresses are \
-         refreshed every 20 s. API writes are counted by the API server, Events included",
-    );
+    let mut section = empty(grown.nodes);
     section.measures = vec![
-        figure("time", "from the start to the last Node", Unit::Seconds, grown.time),
+        figure("time", TIME, Unit::Seconds, grown.time),
         figure("rate", "Nodes a second", Unit::PerSecond, nodes / grown.time).more(),
         figure("cpu", "CPU", Unit::Seconds, grown.cpu),
         figure(
@@ -176,6 +193,17 @@ mod tests {
         assert_eq!(value("time").round(), 2000.0);
         let line = section.lines.iter().find(|line| line.label == "10 s later").unwrap();
         assert_eq!(line.points, [(1_000.0, 20e6), (5_000.0, 24e6)]);
+    }
+
+    #[test]
+    fn a_size_that_is_not_reached_is_a_failure_and_not_a_fast_one() {
+        let section = unreached(50_000, "not all within 900s".into());
+        assert_eq!(section.id, "growth-50000");
+        let time = &section.measures[0];
+        assert_eq!(
+            (time.ours.values.len(), &*time.ours.failures[0]),
+            (0, "not all within 900s")
+        );
     }
 
     #[test]

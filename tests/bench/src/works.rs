@@ -41,7 +41,7 @@ pub async fn run(work: BenchWork, setting: &Setting) -> Result<Vec<Section>> {
             } else {
                 &growth::SIZES[..SMALL]
             };
-            growth::measure(&stage, sizes).await
+            Ok(growth::measure(&stage, sizes).await)
         }
     }
 }
