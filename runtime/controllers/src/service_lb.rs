@@ -314,13 +314,14 @@ impl ServiceLb {
         lock(&self.records).contains_key(key)
     }
 
-    /// The Services whose load balancers are finished and that wait for nothing.
+    /// The Services whose load balancers are finished and that wait for nothing. One that is being worked on is not among them: the
+    /// work may fail and then has to wait its time.
     pub(crate) fn settled(&self) -> Vec<Key> {
-        let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
+        let busy: HashSet<Key> = self.queue.keys().into_iter().collect();
         let records = lock(&self.records);
         let settled = records
             .iter()
-            .filter(|(key, record)| record.is_settled() && !waiting.contains(*key));
+            .filter(|(key, record)| record.is_settled() && !busy.contains(*key));
         settled.map(|(key, _)| key.clone()).collect()
     }
 

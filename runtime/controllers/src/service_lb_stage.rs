@@ -232,6 +232,7 @@ impl Cloud for FakeCloud {
 #[derive(Default)]
 pub(super) struct FakeApi {
     pub(super) events: Mutex<Vec<(String, String)>>,
+    pub(super) counted_up: Mutex<Vec<String>>,
     pub(super) patches: Mutex<usize>,
     pub(super) refusals: Mutex<VecDeque<StatusCode>>,
     pub(super) services: Mutex<HashMap<String, Service>>,
@@ -244,6 +245,12 @@ impl FakeApi {
             let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
             lock(&self.events).push((text("reason"), text("message")));
             return Response::new(Body::from(serde_json::to_vec(&body).unwrap()));
+        }
+        // An Event that came again within its time of folding.
+        if path.contains("/events/") {
+            lock(&self.counted_up).push(body["message"].as_str().unwrap_or_default().to_owned());
+            let answer = json!({ "metadata": {}, "involvedObject": {}, "count": body["count"] });
+            return Response::new(Body::from(serde_json::to_vec(&answer).unwrap()));
         }
         *lock(&self.patches) += 1;
         if let Some(status) = lock(&self.refusals).pop_front() {
