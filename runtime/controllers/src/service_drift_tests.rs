@@ -160,6 +160,25 @@ async fn a_look_that_fails_changes_nothing_and_a_pause_that_the_cloud_asks_for_h
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_look_that_comes_due_during_a_call_does_not_repeat_it_when_it_fails() {
+    let stage = ready(1, |_| {}).await;
+    *lock(&stage.cloud.always) = Some(("update", Failure::Denied("no rights".into())));
+    stage.cloud.held.send_replace(Some(("update", "s0")));
+    stage.set_nodes(3);
+    stage
+        .until("the update is under way", |stage| stage.count("update") == 1)
+        .await;
+    // Every Service has its turn within two periods.
+    sleep(PERIOD * 2).await;
+    stage.cloud.held.send_replace(None);
+    sleep(Duration::from_secs(299)).await;
+    assert_eq!(stage.count("update"), 1, "a refusal is repeated after 300 s, not before");
+    stage
+        .until("it is tried again", |stage| stage.count("update") == 2)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_waits_for_the_cloud_is_not_looked_at() {
     let stage = ready(1, |_| {}).await;
     *lock(&stage.cloud.always) = Some(("update", Failure::Denied("no rights".into())));
