@@ -172,7 +172,11 @@ async fn a_look_that_comes_due_during_a_call_does_not_repeat_it_when_it_fails() 
     sleep(PERIOD * 2).await;
     stage.cloud.held.send_replace(None);
     sleep(Duration::from_secs(299)).await;
-    assert_eq!(stage.count("update"), 1, "a refusal is repeated after 300 s, not before");
+    assert_eq!(
+        stage.count("update"),
+        1,
+        "a refusal is repeated after 300 s, not before"
+    );
     stage
         .until("it is tried again", |stage| stage.count("update") == 2)
         .await;
