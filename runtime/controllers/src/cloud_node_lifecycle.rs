@@ -237,7 +237,7 @@ impl Lifecycle {
             let answers = match answer {
                 Ok(answers) => answers,
                 Err(error) => {
-                    self.lookup_failed(page.len(), &error);
+                    self.lookup_failed(page, &error, provider);
                     complete = false;
                     break;
                 }
@@ -259,10 +259,17 @@ impl Lifecycle {
         complete.then_some(gone)
     }
 
-    /// No answer resets nothing and deletes nothing.
-    fn lookup_failed(&mut self, nodes: usize, error: &CloudError) {
-        warn!(nodes, %error, "could not ask about Nodes that are not Ready; nothing changes for them");
-        for _ in 0..nodes {
+    /// No answer resets nothing and deletes nothing. When only a person can help, those who look at the Nodes are told.
+    fn lookup_failed(&mut self, nodes: &[Arc<Node>], error: &CloudError, provider: &ProviderIdentity) {
+        let count = nodes.len();
+        warn!(nodes = count, %error, "could not ask about Nodes that are not Ready; nothing changes for them");
+        if error.retry() == Retry::Slowly {
+            let reason = error.to_string();
+            nodes
+                .iter()
+                .for_each(|node| self.tell_unanswered(node, &reason, provider));
+        }
+        for _ in nodes {
             self.context
                 .metrics
                 .lifecycle_call("instance_exists", upstream_result(error));
@@ -286,7 +293,8 @@ impl Lifecycle {
             Ok(presence) => presence,
             Err(failure) => {
                 metrics.lifecycle_call("instance_exists", upstream_failure(&failure));
-                self.tell_unanswered(node, name, &failure, provider);
+                warn!(node = name, %failure, "could not learn whether its machine exists; nothing changes");
+                self.tell_unanswered(node, &failure.to_string(), provider);
                 return None;
             }
         };
@@ -316,15 +324,15 @@ impl Lifecycle {
     }
 
     /// Whatever the failure is called, it is no evidence. Who waits for the Node to be cleaned up has to learn why it is not.
-    fn tell_unanswered(&self, node: &Node, name: &str, failure: &Failure, provider: &ProviderIdentity) {
-        warn!(node = name, %failure, "could not learn whether its machine exists; nothing changes");
+    fn tell_unanswered(&self, node: &Node, reason: &str, provider: &ProviderIdentity) {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
         let due = lock(&self.known)
             .unanswered
-            .failed(&Key::from(name), &failure.to_string(), Instant::now());
+            .failed(&Key::from(name), reason, Instant::now());
         if due {
             let provider = &provider.name;
             let message = format!(
-                "Cloud provider {provider:?} cannot say whether the machine of this Node exists, so the Node stays: {failure}"
+                "Cloud provider {provider:?} cannot say whether the machine of this Node exists, so the Node stays: {reason}"
             );
             self.recorder
                 .node(node, EventKind::Warning, "MachineLookupFailed", message);

@@ -5,6 +5,7 @@ use cloudwit_model::{Evidence, Instance};
 use prometheus_client::encoding::text::encode;
 
 use super::*;
+use crate::events::Events;
 use crate::fake_cloud::{FakeCloud, context, node};
 use crate::options::Options;
 
@@ -149,6 +150,56 @@ async fn a_cloud_that_asks_to_slow_down_is_left_alone_for_that_long() {
     let cloud = FakeCloud::new(Err(limited.into()));
     run_for(&cloud, vec![node("a", "False", &[])], 299).await;
     assert_eq!(cloud.count(), 1);
+}
+
+/// The Events about these Nodes, none of which is Ready, within so many seconds: the Node's name and the message.
+async fn told(cloud: Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> Vec<(String, String)> {
+    let (mut context, _registry) = context(cloud, Options::default());
+    let client = kube::Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+    let (events, mut writer) = Events::new(client, context.metrics.clone(), context.nodes.clone());
+    context.events = events;
+    context.nodes.fill(nodes);
+    let shutdown = context.shutdown.clone();
+    let task = tokio::spawn(prepare(context));
+    sleep(Duration::from_secs(seconds)).await;
+    shutdown.cancel();
+    task.await.unwrap();
+    let events = writer.handed_over().into_iter();
+    let told = events.map(|event| {
+        assert_eq!(event.reason, "MachineLookupFailed");
+        (event.object.name.unwrap_or_default(), event.message)
+    });
+    told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_a_person_has_to_mend_is_told_on_each_node_it_concerns_and_every_five_minutes() {
+    let denied = || FakeCloud::new(Err(Failure::Denied("the key is wrong".into()).into()));
+    let nodes = || {
+        vec![
+            node("a", "False", &[]),
+            node("ready", "True", &[]),
+            node("b", "Unknown", &[]),
+        ]
+    };
+    let first = told(denied(), nodes(), 200).await;
+    let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert!(
+        first[0].1.ends_with("so the Node stays: denied: the key is wrong"),
+        "{first:?}"
+    );
+    assert_eq!(
+        told(denied(), nodes(), 500).await.len(),
+        4,
+        "once more after five minutes"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_that_passes_by_itself_is_no_event_on_the_nodes() {
+    let down = FakeCloud::new(Err(Failure::Unavailable("down".into()).into()));
+    assert_eq!(told(down, vec![node("a", "False", &[])], 900).await, []);
 }
 
 /// kubernetes/kubernetes#63226: the loop ran before the provider id was set and deleted the Node.

@@ -181,6 +181,12 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
+    /// What was handed over and is not written yet.
+    #[cfg(test)]
+    pub fn handed_over(&mut self) -> Vec<NewEvent> {
+        std::iter::from_fn(|| self.receiver.try_recv().ok()).collect()
+    }
+
     /// Writes Events while `leading` lasts, one after the other, for as long as somebody can hand some over.
     pub async fn run(mut self, leading: Leadership, dry_run: bool) {
         self.leading = leading;
