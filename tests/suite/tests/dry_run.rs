@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
-const SOON: Duration = Duration::from_secs(40);
+const SOON: Duration = Duration::from_secs(60);
 
 /// What changes something in the cloud.
 const WRITES: [Operation; 5] = [

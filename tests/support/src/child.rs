@@ -28,6 +28,9 @@ wait "$child""#;
 /// How many of the last lines of a log a failure shows.
 const TAIL: usize = 15;
 
+/// How long a shell may take to say something, on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
+
 /// A running program. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Child {
@@ -75,7 +78,7 @@ impl Child {
             leash,
             said,
         };
-        let pid = child.said("PID=", Duration::from_secs(5))?;
+        let pid = child.said("PID=", SOON)?;
         child.pid = pid.parse().with_context(|| format!("{pid:?} is no process id"))?;
         Ok(child)
     }
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn dropping_it_ends_the_program() {
         let (child, _dir) = start("echo READY; exec sleep 1000");
-        child.said("READY", Duration::from_secs(5)).unwrap();
+        child.said("READY", SOON).unwrap();
         let pid = child.pid();
         assert!(is_alive(pid) && child.runs());
         drop(child);
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn a_killed_program_finishes_nothing() {
         let (child, _dir) = start("trap 'echo finished' EXIT TERM; echo READY; while :; do sleep 0.1; done");
-        child.said("READY", Duration::from_secs(5)).unwrap();
+        child.said("READY", SOON).unwrap();
         let (pid, log) = (child.pid(), child.log().to_owned());
         child.kill().unwrap();
         assert!(!is_alive(pid));
@@ -246,14 +249,14 @@ mod tests {
     #[test]
     fn what_it_says_is_waited_for_and_logged() {
         let (child, _dir) = start("echo PORT=80; echo oh >&2; exec sleep 1000");
-        assert_eq!(child.said("PORT=", Duration::from_secs(5)).unwrap(), "80");
+        assert_eq!(child.said("PORT=", SOON).unwrap(), "80");
         assert!(child.log_end().contains("PORT=80"), "{}", child.log_end());
     }
 
     #[test]
     fn a_program_that_ends_early_is_an_error_with_the_end_of_its_log() {
         let (mut child, _dir) = start("echo broken; exit 3");
-        let error = child.said("READY", Duration::from_secs(5)).unwrap_err().to_string();
+        let error = child.said("READY", SOON).unwrap_err().to_string();
         assert!(error.contains("broken"), "{error}");
         let status = child.shell.wait().unwrap();
         assert_eq!(child.ended().unwrap(), Some(status));

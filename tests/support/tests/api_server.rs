@@ -65,7 +65,7 @@ async fn a_restart_keeps_data_address_and_kubeconfig() -> Result<()> {
         "the API server answers although it is stopped"
     );
     server.restart().await?;
-    eventually(Duration::from_secs(5), "the old client works again", || {
+    eventually(Duration::from_secs(60), "the old client works again", || {
         nodes.get("survivor")
     })
     .await;

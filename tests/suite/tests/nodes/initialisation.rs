@@ -229,7 +229,7 @@ async fn a_node_whose_machine_is_not_there_yet_waits_and_says_so_while_others_go
     // What a person mended by swapping the provider or its secret is tried at once.
     cloud.run("waits-failing");
     cloud.swap("mended");
-    eventually(Duration::from_secs(30), "the failing one is initialised", || {
+    eventually(LONG, "the failing one is initialised", || {
         is_initialised(&client, "waits-failing")
     })
     .await;
