@@ -132,10 +132,10 @@ async fn looks_never_cost_more_than_their_budget() {
     let looks = || rig.cloud.counters().requests(Operation::ListLoadBalancers);
     rig.cloud.reset_counters();
     let began = Instant::now();
-    eventually(SOON, "there are looks", || async { looks() >= 6 }).await;
-    // Five pauses of a second between them; the first may have been late.
+    eventually(SOON, "there are looks", || async { looks() >= 10 }).await;
+    // Nine pauses of a second between them; a busy machine may have told us late of the first.
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(3_500), "{} looks in {took:?}", looks());
+    assert!(took > Duration::from_secs(6), "{} looks in {took:?}", looks());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -186,8 +186,9 @@ async fn an_answer_of_20_mb_is_refused_before_it_is_copied() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guest_that_waits_in_the_host_is_stopped_by_the_wall_clock() {
+    // Long enough for the calls that behave, on a busy machine too.
     let limits = Limits {
-        wall_time: Duration::from_millis(500),
+        wall_time: Duration::from_secs(2),
         ..Limits::default()
     };
     let started = Instant::now();
@@ -195,7 +196,7 @@ async fn a_guest_that_waits_in_the_host_is_stopped_by_the_wall_clock() {
         "sleeps",
         limited(limits),
         FaultKind::Deadline,
-        "not done after 500ms (limits.wallTime)",
+        "not done after 2s (limits.wallTime)",
     )
     .await;
     assert!(started.elapsed() < LONG, "it sleeps for an hour");

@@ -175,7 +175,7 @@ async fn a_file_that_is_too_large_or_not_there_is_refused() {
 async fn a_guest_that_misbehaves_while_it_starts_is_not_loaded() {
     let hosting = Hosting::new(HostOptions::default());
     let limits = Limits {
-        cpu_time: Duration::from_millis(100),
+        cpu_time: Duration::from_millis(300),
         ..Limits::default()
     };
     for (bytes, kind) in [

@@ -69,7 +69,7 @@ async fn envoy_33600_calls_at_the_same_time_as_one_that_fails_are_well() {
 async fn envoy_38801_a_guest_that_never_answers_is_a_fault_and_not_a_wait_for_ever() {
     let hosting = Hosting::new(HostOptions::default());
     let limits = Limits {
-        cpu_time: std::time::Duration::from_millis(50),
+        cpu_time: std::time::Duration::from_millis(200),
         ..Limits::default()
     };
     let provider = hosting.swappable(&guest_file("spins").await, limited(limits)).await;
