@@ -25,6 +25,7 @@ pub mod cloud_node_waiting;
 pub mod cloud_node_write;
 pub mod cluster;
 pub mod dry_run;
+pub mod event_budget;
 pub mod event_folding;
 pub mod events;
 pub mod explain;
