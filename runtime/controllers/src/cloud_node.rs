@@ -238,8 +238,7 @@ impl CloudNode {
             self.tell_dropped(node, label);
         }
         info!(node = node.metadata.name, "initialised");
-        self.recorder
-            .node(node, EventKind::Normal, "Synced", "Node synced successfully");
+        self.recorder.node_routine(node, "Synced", "Node synced successfully");
     }
 
     fn tell_dropped(&self, node: &Node, label: &Dropped) {

@@ -4,8 +4,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use cloudwit_model::{Address, AddressKind};
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+
 use super::*;
-use crate::fake_cloud::{FakeCloud, context, node};
+use crate::fake_cloud::{FakeCloud, context, context_on, node};
+use crate::leadership::Leadership;
 use crate::options::Options;
 use crate::watch::Cache;
 
@@ -153,4 +159,42 @@ async fn a_node_that_goes_during_its_attempt_is_forgotten() {
         .expect("it comes at once");
     controller.sort(batch.unwrap(), &mut Lanes::new(1));
     assert_eq!((lock(&controller.waiting).keys().len(), controller.queue.len()), (0, 0));
+}
+
+/// An API server that takes every write and notes its method and path.
+fn taking_all(writes: Arc<Mutex<Vec<(Method, String)>>>) -> Client {
+    let server = tower::service_fn(move |request: Request<Body>| {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let answer = match method {
+            Method::POST => serde_json::json!({ "metadata": {}, "involvedObject": {} }),
+            _ => serde_json::json!({ "metadata": { "name": path.split('/').nth(4) } }),
+        };
+        lock(&writes).push((method, path));
+        async move { Ok::<_, kube::Error>(Response::new(Body::from(answer.to_string().into_bytes()))) }
+    });
+    Client::new(server, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wave_of_a_thousand_nodes_is_two_writes_for_each_and_a_handful_of_events() {
+    let machine = Instance {
+        provider_id: "sim://a".into(),
+        addresses: vec![Address::new(AddressKind::InternalIP, "10.0.0.1")],
+        ..Instance::default()
+    };
+    let writes = Arc::<Mutex<Vec<(Method, String)>>>::default();
+    let cloud = FakeCloud::new(Ok(Presence::Running(machine)));
+    let (context, writer, _registry) = context_on(taking_all(writes.clone()), cloud, Options::default());
+    let (nodes, metrics) = (context.nodes.clone(), context.metrics.clone());
+    tokio::spawn(writer.run(Leadership::always(), false));
+    tokio::spawn(prepare(context));
+    nodes.fill(tainted(1000));
+    sleep(Duration::from_secs(1)).await;
+    let count = |wanted: Method, status: bool| {
+        let of_kind = |(method, path): &&(Method, String)| *method == wanted && path.ends_with("/status") == status;
+        lock(&writes).iter().filter(of_kind).count()
+    };
+    assert_eq!((count(Method::PATCH, true), count(Method::PATCH, false)), (1000, 1000));
+    assert_eq!(count(Method::POST, false), 25, "all other Events are left out");
+    assert_eq!(metrics.events_limited.get(), 975);
 }

@@ -1,10 +1,11 @@
 //! The sentences users read in `kubectl describe`.
 //!
 //! [`Recorder`]s and providers hand Events over and never wait: up to 1000 are queued, further ones are dropped and
-//! counted. One task, [`EventWriter::run`], folds them ([`event_folding`](crate::event_folding)) and writes them as
-//! core/v1 Events, which upstream's RBAC rules cover.
+//! counted. Those of the routine have a budget ([`event_budget`](crate::event_budget)). One task,
+//! [`EventWriter::run`], folds them ([`event_folding`](crate::event_folding)) and writes them as core/v1 Events, which
+//! upstream's RBAC rules cover.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
@@ -19,10 +20,12 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use crate::apply::WriteError;
+use crate::event_budget::Budget;
 use crate::event_folding::{Folded, Folding, NewEvent};
 use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::options::Controller;
+use crate::sync::lock;
 use crate::watch::Cache;
 
 /// Events that may wait to be written, as in client-go.
@@ -42,6 +45,7 @@ pub struct Events {
     sender: mpsc::Sender<NewEvent>,
     metrics: Arc<Metrics>,
     nodes: Arc<Cache<Node>>,
+    routine: Arc<Mutex<Budget>>,
 }
 
 impl Events {
@@ -56,7 +60,13 @@ impl Events {
             folding: Folding::default(),
             leading: Leadership::always(),
         };
-        (Self { sender, metrics, nodes }, writer)
+        let events = Self {
+            sender,
+            metrics,
+            nodes,
+            routine: Arc::new(Mutex::new(Budget::new(Instant::now()))),
+        };
+        (events, writer)
     }
 
     /// For the Events of one controller.
@@ -126,6 +136,15 @@ impl Recorder {
     pub fn node(&self, node: &Node, kind: EventKind, reason: &str, message: impl Into<String>) {
         let object = node_reference(node.metadata.name.clone(), node.metadata.uid.clone());
         self.push(object, kind, reason, message.into());
+    }
+
+    /// A Normal Event on a Node that says that all went as it should. In a wave of Nodes most of these are not written but counted.
+    pub fn node_routine(&self, node: &Node, reason: &str, message: &str) {
+        if lock(&self.events.routine).take(Instant::now()) {
+            self.node(node, EventKind::Normal, reason, message);
+        } else {
+            self.events.metrics.events_limited.inc();
+        }
     }
 
     /// An Event on a Node of this name, which may be gone already.
@@ -343,5 +362,41 @@ fn cut(text: &mut String, bytes: usize) {
         const MARK: &str = "...";
         text.truncate(text.floor_char_boundary(bytes - MARK.len()));
         text.push_str(MARK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_cloud::{FakeCloud, context_on, node};
+    use crate::options::Options;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wave_of_nodes_is_told_of_in_few_events_and_its_warnings_in_all() {
+        let unused = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            Err::<http::Response<kube::client::Body>, _>(kube::Error::LinesCodecMaxLineLengthExceeded)
+        });
+        let cloud = FakeCloud::new(Ok(cloudwit_model::Presence::Absent(cloudwit_model::Evidence::ById)));
+        let (context, mut writer, _registry) = context_on(Client::new(unused, "default"), cloud, Options::default());
+        let recorder = context.events.recorder(Controller::CloudNode);
+        for number in 0..400 {
+            let node = node(&format!("n{number}"), "True", &[]);
+            recorder.node_routine(&node, "Synced", "all is well");
+            recorder.node(&node, EventKind::Warning, "InvalidLabel", "this one is left out");
+            recorder.node_named(
+                &format!("n{number}"),
+                EventKind::Normal,
+                "DeletedNode",
+                "its machine is gone",
+            );
+        }
+        let mut told = std::collections::BTreeMap::new();
+        while let Ok(event) = writer.receiver.try_recv() {
+            *told.entry(event.reason).or_insert(0) += 1;
+        }
+        let expected = [("DeletedNode", 400), ("InvalidLabel", 400), ("Synced", 25)];
+        assert_eq!(told, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
+        assert_eq!(context.metrics.events_limited.get(), 375);
+        assert_eq!(context.metrics.events_dropped.get(), 0);
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::apply::Apply;
 use crate::cluster::Context;
-use crate::events::Events;
+use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::sync::lock;
@@ -105,11 +105,17 @@ impl Cloud for FakeCloud {
 
 /// A context whose API server does not exist; for loops that shall not write. Its metrics come with it.
 pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
+    let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+    let (context, _, registry) = context_on(client, cloud, options);
+    (context, registry)
+}
+
+/// A context with this API server, and what writes its Events.
+pub fn context_on(client: Client, cloud: Arc<FakeCloud>, options: Options) -> (Context, EventWriter, Registry) {
     let mut registry = Registry::default();
     let metrics = Metrics::new(&mut registry);
-    let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
     let nodes = Arc::<Cache<Node>>::default();
-    let (events, _) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone());
     let context = Context {
         cloud,
         explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),
@@ -127,7 +133,7 @@ pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
         options: Arc::new(options),
         shutdown: CancellationToken::new(),
     };
-    (context, registry)
+    (context, writer, registry)
 }
 
 /// A Node with these taints, and the status of its Ready condition.

@@ -42,7 +42,7 @@ pub struct Metrics {
     watch_errors: Family<Labels<1>, Counter>,
     /// Events that were dropped because too many were waiting.
     pub events_dropped: Counter,
-    /// Events that were held back by the limit per object.
+    /// Events that were held back by the limit per object or the budget of the routine.
     pub events_limited: Counter,
     queues: Queues,
     /// The service controller's.
@@ -174,7 +174,7 @@ impl Metrics {
         );
         registry.register(
             "cloudwit_events_limited",
-            "Events not written because their object had too many",
+            "Events not written because their object had too many, or so many Nodes were initialised at once",
             self.events_limited.clone(),
         );
     }
