@@ -31,10 +31,14 @@ pub async fn alone() -> Alone {
     let services = alone.services();
     for service in services.list(&ListParams::default()).await.unwrap() {
         let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
-        services
+        // What the test before began to delete may go meanwhile.
+        match services
             .patch(&service.name_any(), &PatchParams::default(), &free)
             .await
-            .unwrap();
+        {
+            Err(kube::Error::Api(status)) if status.code == 404 => continue,
+            freed => freed.unwrap(),
+        };
         if service.name_any() != "kubernetes" {
             // A Service that was being deleted is gone with its last finalizer.
             let _ = services.delete(&service.name_any(), &DeleteParams::default()).await;

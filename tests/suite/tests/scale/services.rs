@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use cloudwit_sim_cloud::{Counters, Operation};
 use cloudwit_test_support::eventually;
 use cloudwit_test_support::objects::ready_condition;
+use kube::ResourceExt;
+use kube::api::ListParams;
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -91,10 +93,25 @@ async fn five_hundred_services_become_ready_and_a_minute_of_flapping_nodes_calls
     fleet.nodes_initialised(NODES).await;
     let routes = || async { fleet.site.cloud.routes().len() == NODES };
     eventually(PATIENCE, "all Nodes have routes", routes).await;
+    eventually(PATIENCE, "each Node knows of its route", || knows_its_route(&fleet)).await;
 
     services_become_ready(&fleet, &process).await;
     flapping_costs_nothing(&fleet, &process).await;
     a_real_change_costs_one_update_for_each_service(&fleet, &process).await;
+}
+
+/// Whether nothing is left to write to any Node.
+async fn knows_its_route(fleet: &Fleet) -> Result<(), String> {
+    let nodes = fleet.nodes().list(&ListParams::default()).await;
+    let nodes = nodes.map_err(|error| error.to_string())?;
+    let waits = nodes.iter().find(|node| {
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+        !conditions
+            .into_iter()
+            .flatten()
+            .any(|one| one.type_ == "NetworkUnavailable" && one.status == "False")
+    });
+    waits.map_or(Ok(()), |node| Err(node.name_any()))
 }
 
 async fn services_become_ready(fleet: &Fleet, process: &Process) {
@@ -102,7 +119,13 @@ async fn services_become_ready(fleet: &Fleet, process: &Process) {
     let began = Instant::now();
     fleet.add_services(SERVICES).await;
     fleet.services_ready(SERVICES).await;
-    let (time, cost) = (began.elapsed(), cost(fleet, process).await);
+    let time = began.elapsed();
+    // A write counts when its answer is there, which is after others can see it.
+    eventually(PATIENCE, "all writes are counted", || async {
+        cost(fleet, process).await.service_writes >= 2.0 * SERVICES as f64
+    })
+    .await;
+    let cost = cost(fleet, process).await;
     let balancers = fleet.site.cloud.load_balancers();
     assert_eq!(balancers.len(), SERVICES);
     assert!(balancers.iter().all(|balancer| balancer.spec.targets.len() == NODES));
