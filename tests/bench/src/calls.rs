@@ -101,10 +101,22 @@ pub async fn cost<F: Future<Output = Result<()>>>(repetitions: u32, mut work: im
     for _ in 0..repetitions {
         work().await?;
     }
-    Ok(Cost {
-        wall: started.elapsed().as_secs_f64() / f64::from(repetitions),
-        cpu: (cpu_time()? - cpu).as_secs_f64() / f64::from(repetitions),
-    })
+    Ok(Cost::of_one(
+        repetitions,
+        started.elapsed(),
+        cpu_time()?.saturating_sub(cpu),
+    ))
+}
+
+impl Cost {
+    /// Of one out of so many repetitions, which took so long together.
+    fn of_one(repetitions: u32, wall: Duration, cpu: Duration) -> Self {
+        let one = |all: Duration| all.as_secs_f64() / f64::from(repetitions);
+        Self {
+            wall: one(wall),
+            cpu: one(cpu),
+        }
+    }
 }
 
 /// Loads in a host of its own; seconds for the whole load.
@@ -169,4 +181,35 @@ pub fn service() -> Service {
 fn cpu_time() -> Result<Duration> {
     let usage = xtask::process::usage(std::process::id()).context("/proc tells nothing about this process")?;
     Ok(Duration::from_secs_f64(usage.cpu_seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_cost_of_one_is_that_of_all_divided_by_their_number() {
+        let cost = Cost::of_one(4, Duration::from_secs(2), Duration::from_secs(3));
+        assert_eq!((cost.wall, cost.cpu), (0.5, 0.75));
+    }
+
+    #[tokio::test]
+    async fn work_is_repeated_as_often_as_was_asked_and_ends_at_its_first_failure() {
+        let done = Cell::new(0);
+        let work = |fails_at: u32| {
+            done.set(0);
+            let done = &done;
+            move || async move {
+                done.set(done.get() + 1);
+                anyhow::ensure!(done.get() != fails_at, "number {fails_at} fails");
+                Ok(())
+            }
+        };
+        cost(7, work(0)).await.unwrap();
+        assert_eq!(done.get(), 7);
+        let error = cost(7, work(3)).await.unwrap_err();
+        assert_eq!((done.get(), error.to_string().as_str()), (3, "number 3 fails"));
+    }
 }

@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_secs(5);
 /// Memory at rest.
 const MEMORY: f64 = 15.0 * 1_048_576.0;
 
-/// Starts are short and vary: more of them.
+/// Starts are short and vary: more of them in a full run.
 const TIMES: usize = 2;
 
 /// Cold and warm.
@@ -35,6 +35,7 @@ const TIMES: usize = 2;
 ///
 /// When no run reaches its end.
 pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
+    let times = if setting.full { TIMES } else { 1 } * setting.pairs;
     let mut sections = Vec::new();
     for warm in [true, false] {
         let (id, words) = if warm {
@@ -52,7 +53,7 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
                 REST.as_secs()
             ),
         );
-        section.measures = pairs(&title, TIMES * setting.pairs, |side| run(setting, warm, side)).await?;
+        section.measures = pairs(&title, times, |side| run(setting, warm, side)).await?;
         for measure in &mut section.measures {
             measure.goal = match (measure.id.as_str(), warm) {
                 ("time", true) => Some(Goal::Times(2.0)),
@@ -74,7 +75,7 @@ async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> 
     if warm {
         tuning = setting.warm(tuning).await?;
     }
-    let scene = Scene::set(setting, Duration::ZERO).await?;
+    let scene = Scene::set(setting, "cold-start", Duration::ZERO).await?;
     scene.waiting_nodes(1).await?;
     forget_leases(&scene.client).await?;
     let mut nodes = Observer::start(Api::<Node>::all(scene.client.clone())).await?;
@@ -93,7 +94,7 @@ async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> 
         Reading::new(memory("peak-memory", "peak memory"), usage.peak_memory as f64),
         Reading::new(memory("idle-memory", "memory at rest"), usage.memory as f64),
     ];
-    running.stop()?;
+    scene.end(running)?;
     Ok(readings)
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use cloudwit_bench::run_folder::RunFolder;
 use cloudwit_test_support::aws_files::{aws_files, cloud_config};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{CLUSTER_CIDR, Deployment};
@@ -117,9 +118,9 @@ impl<'a> Scene<'a> {
         let server = ApiServer::start().await?;
         let client = server.client();
         join(&client, &self.machines).await?;
-        let folder = xtask::workspace::target().join("bench").join(self.name());
+        let folder = RunFolder::new("aws")?;
         let started = Instant::now();
-        let process = self.start(&folder, server.kubeconfig())?;
+        let process = self.start(&folder.path().join(self.name()), server.kubeconfig())?;
         let mut work = Work {
             scene: &self,
             client: &client,
@@ -142,6 +143,8 @@ impl<'a> Scene<'a> {
         }
         let mut actions: Vec<_> = counts.into_iter().collect();
         actions.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        drop((process, server));
+        folder.done()?;
         Ok(Measured { rows, actions })
     }
 

@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::Deployment;
 use cloudwit_test_support::{peer, port};
-use tempfile::TempDir;
 use xtask::process::{self, Usage};
 
 /// How long a side may take to end after SIGTERM.
@@ -131,23 +130,30 @@ pub struct Contestants {
     pub peer: PathBuf,
 }
 
+/// Where a side is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Its files and its log go into a folder in this one, which is named after it.
+    pub folder: &'a Path,
+    /// The cluster.
+    pub kubeconfig: &'a Path,
+    /// The URL of the simulated cloud, whose token is [`TOKEN`](cloudwit_test_support::deployment::TOKEN).
+    pub cloud: &'a str,
+}
+
 impl Contestants {
-    /// Starts a side on this cluster and the simulated cloud at this URL, whose token is
-    /// [`TOKEN`](cloudwit_test_support::deployment::TOKEN).
+    /// Starts a side.
     ///
     /// # Errors
     ///
     /// When a file cannot be written or the program cannot be started.
-    pub fn start(&self, side: Side, kubeconfig: &Path, cloud: &str, tuning: &Tuning) -> Result<Running> {
-        let folder = tempfile::Builder::new()
-            .prefix(side.name())
-            .tempdir()
-            .context("making a folder")?;
+    pub fn start(&self, side: Side, place: &Place<'_>, tuning: &Tuning) -> Result<Running> {
+        let (kubeconfig, cloud) = (place.kubeconfig, place.cloud);
         let mut flags = tuning.flags();
         if tuning.https {
             flags.extend(serving(kubeconfig)?);
         }
-        let run = folder.path().join("run");
+        let run = place.folder.join(side.name());
         let (started, process) = match side {
             Side::Ours => {
                 flags.extend(
@@ -167,12 +173,7 @@ impl Contestants {
                 (started, process)
             }
         };
-        Ok(Running {
-            side,
-            started,
-            process,
-            _folder: folder,
-        })
+        Ok(Running { side, started, process })
     }
 }
 
@@ -196,8 +197,6 @@ pub struct Running {
     side: Side,
     started: Instant,
     process: Child,
-    /// Its files; gone after the process.
-    _folder: TempDir,
 }
 
 impl Running {

@@ -59,7 +59,7 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
 
 async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Reading>> {
     let tuning = setting.warm(Tuning::lifted(WORKERS)).await?;
-    let scene = Scene::set(setting, latency).await?;
+    let scene = Scene::set(setting, "fan-out", latency).await?;
     scene.ready_nodes("node", NODES).await?;
     scene.services(SERVICES).await?;
     let mut services = Observer::start(Api::<Service>::default_namespaced(scene.client.clone())).await?;
@@ -100,7 +100,7 @@ async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Rea
             ),
         ]);
     }
-    running.stop()?;
+    scene.end(running)?;
     Ok(readings)
 }
 

@@ -3,17 +3,18 @@
 //! ```text
 //!   node_wave, services, ... ---> Section { Measure { samples of ours, of the peer, goal } }
 //!                                   |
-//!                  statistics  <----+---> report (terminal, Markdown), report_json, chart (SVG)
+//!                  statistics  <----+---> report (terminal, Markdown), report_json, bar_chart, line_chart (SVG)
 //! ```
 
+pub mod bar_chart;
 pub mod calls;
-pub mod chart;
 pub mod cloud;
 pub mod cold_start;
 pub mod contestant;
 pub mod fan_out;
 pub mod growth;
 pub mod growth_work;
+pub mod line_chart;
 pub mod machine;
 pub mod measure;
 pub mod meter;
@@ -26,11 +27,13 @@ pub mod publish;
 pub mod report;
 pub mod report_json;
 pub mod requests;
+pub mod run_folder;
 pub mod scene;
 pub mod services;
 pub mod setting;
 pub mod sizes;
 pub mod statistics;
 pub mod steady;
+pub mod svg;
 pub mod swap;
 pub mod works;

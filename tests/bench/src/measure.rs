@@ -84,6 +84,8 @@ pub enum Better {
     Less,
     /// More is better.
     More,
+    /// Neither: a part of another figure, which tells where that comes from. It has no ratio.
+    Neither,
 }
 
 /// What a figure shall be.
@@ -146,10 +148,24 @@ impl Measure {
         self
     }
 
+    /// A part of another figure.
+    #[must_use]
+    pub fn part(mut self) -> Self {
+        self.better = Better::Neither;
+        self
+    }
+
     /// With values of ours.
     #[must_use]
     pub fn ours(mut self, values: impl IntoIterator<Item = f64>) -> Self {
         self.ours.values.extend(values);
+        self
+    }
+
+    /// With values of the peer.
+    #[must_use]
+    pub fn peer(mut self, values: impl IntoIterator<Item = f64>) -> Self {
+        self.peer.get_or_insert_default().values.extend(values);
         self
     }
 

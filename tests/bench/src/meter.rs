@@ -120,14 +120,16 @@ impl Used {
         let each = |requests: u64| requests as f64 / count as f64;
         let requests = Measure::new("api-requests", format!("API requests for each {thing}"), Unit::Count);
         readings.push(Reading::new(requests, each(self.requests.total())));
-        for (what, number) in &self.requests.0 {
+        for (what, number) in &self.requests.counts {
             let id = format!("api-{}", what.to_lowercase().replace([' ', '/'], "-"));
             // One look at the whole list is none for each.
             if each(*number) >= 0.01 {
-                let measure = Measure::new(id, format!("of these: {what}"), Unit::Count);
+                let measure = Measure::new(id, format!("of these: {what}"), Unit::Count).part();
                 readings.push(Reading::new(measure, each(*number)).nought());
             }
         }
+        let refused = Measure::new("api-refused", "API requests answered with an error", Unit::Count).part();
+        readings.push(Reading::new(refused, self.requests.refused as f64));
         readings.push(self.cloud_calls());
         if let Some(seconds) = self.server_cpu {
             readings.push(Reading::new(

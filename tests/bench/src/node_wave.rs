@@ -19,6 +19,12 @@ const LIMIT: Duration = Duration::from_secs(200);
 /// With limits lifted: the number of workers with which the peer is fastest without needing ten times the memory.
 const WORKERS: u32 = 50;
 
+/// Requests a second that upstream's client makes by default (`--kube-api-qps`, `k8s.io/cloud-provider/options`).
+const QPS: u32 = 20;
+
+/// Those that it may make at once after a rest (`--kube-api-burst`).
+const BURST: u32 = 30;
+
 /// Peak memory of ours.
 const MEMORY: f64 = 30.0 * 1_048_576.0;
 
@@ -26,7 +32,18 @@ const MEMORY: f64 = 30.0 * 1_048_576.0;
 struct Wave {
     nodes: usize,
     latency: Duration,
-    lifted: bool,
+    limits: Limits,
+}
+
+/// How many requests to the API server the sides may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    /// As many as they can, with [`WORKERS`].
+    Lifted,
+    /// Both what upstream allows itself by default: then the number of requests decides.
+    Upstream,
+    /// Each what it allows itself.
+    Own,
 }
 
 /// All waves.
@@ -43,15 +60,20 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
             latencies.map(|latency| Wave {
                 nodes: *nodes,
                 latency,
-                lifted: true,
+                limits: Limits::Lifted,
             })
         })
         .collect();
-    waves.push(Wave {
+    let limited: &[Limits] = if setting.full {
+        &[Limits::Upstream, Limits::Own]
+    } else {
+        &[Limits::Own]
+    };
+    waves.extend(limited.iter().map(|limits| Wave {
         nodes: 200,
         latency: Duration::ZERO,
-        lifted: false,
-    });
+        limits: *limits,
+    }));
     let mut sections = Vec::new();
     for wave in waves {
         sections.push(wave.measure(setting).await?);
@@ -59,31 +81,54 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
     Ok(sections)
 }
 
+impl Limits {
+    fn tuning(self) -> Tuning {
+        match self {
+            Self::Lifted => Tuning::lifted(WORKERS),
+            Self::Upstream => Tuning {
+                qps: Some(QPS),
+                burst: Some(BURST),
+                ..Tuning::lifted(WORKERS)
+            },
+            Self::Own => Tuning::defaults(),
+        }
+    }
+}
+
 impl Wave {
     async fn measure(&self, setting: &Setting) -> Result<Section> {
-        let Self { nodes, lifted, .. } = self;
+        let nodes = self.nodes;
         let latency = self.latency.as_millis();
-        let shown = Unit::Count.shown(*nodes as f64);
-        let (tuned, flags) = if *lifted {
-            (
+        let shown = Unit::Count.shown(nodes as f64);
+        let (tuned, id, flags) = match self.limits {
+            Limits::Lifted => (
                 "limits lifted",
+                format!("{latency}ms"),
                 format!("--kube-api-qps=5000 and {WORKERS} workers for Nodes on both sides"),
-            )
-        } else {
-            ("each side's own defaults", "no flag for limits or workers".to_owned())
+            ),
+            Limits::Upstream => (
+                "upstream's limit on both sides",
+                "limited".to_owned(),
+                format!("--kube-api-qps={QPS}, --kube-api-burst={BURST} and {WORKERS} workers for Nodes on both sides"),
+            ),
+            Limits::Own => (
+                "each side's own defaults",
+                "defaults".to_owned(),
+                "no flag for limits or workers".to_owned(),
+            ),
         };
         let title = format!("{shown} Nodes that wait, {tuned}, cloud latency {latency} ms");
         let conditions = format!(
             "From the start of the process until every Node is without its taint and has its address; CPU, memory and requests until the side is at rest \
              after that. {flags}; no election, no routes; compile cache warm"
         );
-        let id = if *lifted {
-            format!("node-wave-{nodes}-{latency}ms")
+        let mut section = Section::new(format!("node-wave-{nodes}-{id}"), &title, conditions);
+        let times = if self.limits == Limits::Lifted {
+            setting.pairs
         } else {
-            format!("node-wave-{nodes}-defaults")
+            setting.few()
         };
-        let mut section = Section::new(id, &title, conditions);
-        section.measures = pairs(&title, setting.pairs, |side| self.run(setting, side)).await?;
+        section.measures = pairs(&title, times, |side| self.run(setting, side)).await?;
         for measure in &mut section.measures {
             measure.goal = self.goal(&measure.id);
         }
@@ -91,13 +136,8 @@ impl Wave {
     }
 
     async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
-        let tuning = if self.lifted {
-            Tuning::lifted(WORKERS)
-        } else {
-            Tuning::defaults()
-        };
-        let tuning = setting.warm(tuning).await?;
-        let scene = Scene::set(setting, self.latency).await?;
+        let tuning = setting.warm(self.limits.tuning()).await?;
+        let scene = Scene::set(setting, "node-wave", self.latency).await?;
         scene.waiting_nodes(self.nodes).await?;
         let mut nodes = Observer::start(Api::all(scene.client.clone())).await?;
         let meter = Meter::start(&scene, None).await?;
@@ -121,18 +161,18 @@ impl Wave {
             ),
         ];
         readings.extend(used.readings(self.nodes, "Node"));
-        running.stop()?;
+        scene.end(running)?;
         Ok(readings)
     }
 
-    /// Figures at each side's own defaults have one goal, which the peer's limit of requests decides.
+    /// With a limit of requests, that decides.
     fn goal(&self, measure: &str) -> Option<Goal> {
-        match (measure, self.lifted) {
-            ("time", false) => Some(Goal::Times(10.0)),
-            ("time", true) => Some(Goal::Times(1.5)),
-            ("cpu", true) => Some(Goal::Times(3.0)),
-            ("api-requests", true) => Some(Goal::AtMost(2.0)),
-            ("peak-memory", true) => Some(Goal::AtMost(MEMORY)),
+        match (measure, self.limits) {
+            ("time", Limits::Own) => Some(Goal::Times(10.0)),
+            ("time", Limits::Lifted) => Some(Goal::Times(1.5)),
+            ("cpu", Limits::Lifted) => Some(Goal::Times(3.0)),
+            ("api-requests", Limits::Lifted) => Some(Goal::AtMost(2.0)),
+            ("peak-memory", Limits::Lifted) => Some(Goal::AtMost(MEMORY)),
             _ => None,
         }
     }

@@ -194,14 +194,23 @@ fn key<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// Whether a Node has lost its taint and has an address from the cloud. Both, since a controller may fail between the two.
+/// What only the cloud knows of a Node, and both sides write down.
+const FROM_THE_CLOUD: [&str; 3] = [
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
+/// Whether a Node has lost its taint and has an address, a provider id and labels from the cloud. All of it: a controller may fail between its writes,
+/// and one that left something out would be the quicker for it.
 pub fn is_initialised(node: &Node) -> bool {
     let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref());
     let addressed = addresses
         .unwrap_or_default()
         .iter()
         .any(|address| address.type_ == "InternalIP");
-    addressed && !objects::is_uninitialised(node)
+    let labelled = FROM_THE_CLOUD.iter().all(|label| node.labels().contains_key(*label));
+    addressed && labelled && objects::provider_id(node).is_some() && !objects::is_uninitialised(node)
 }
 
 /// Whether a Service has an address.
@@ -232,12 +241,21 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_initialised_without_its_taint_and_with_an_address() {
-        let node = || NodeBuilder::new("a");
-        assert!(!is_initialised(&node().build()));
-        assert!(!is_initialised(&node().initialised().build()));
-        assert!(!is_initialised(&node().node_ip("10.0.0.1").build()));
-        assert!(is_initialised(&node().node_ip("10.0.0.1").initialised().build()));
+    fn a_node_is_initialised_when_it_has_all_that_the_cloud_knows_and_no_taint() {
+        let labelled = |labels: &[&str]| {
+            labels
+                .iter()
+                .fold(NodeBuilder::new("a"), |node, label| node.label(label, "x"))
+        };
+        let node = || labelled(&FROM_THE_CLOUD);
+        let known = |node: NodeBuilder| node.provider_id("sim://a");
+        let addressed = |node: NodeBuilder| node.node_ip("10.0.0.1");
+        assert!(is_initialised(&known(addressed(node())).initialised().build()));
+        assert!(!is_initialised(&known(addressed(node())).build()));
+        assert!(!is_initialised(&known(node()).initialised().build()));
+        assert!(!is_initialised(&addressed(node()).initialised().build()));
+        let unlabelled = labelled(&FROM_THE_CLOUD[1..]);
+        assert!(!is_initialised(&known(addressed(unlabelled)).initialised().build()));
     }
 
     #[test]

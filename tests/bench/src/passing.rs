@@ -134,3 +134,41 @@ fn node(number: usize) -> NodeRef {
         provider: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_node_is_another_one_with_addresses_that_exist() {
+        let nodes: Vec<NodeRef> = (0..NODES).map(node).collect();
+        let different = |part: fn(&NodeRef) -> String| nodes.iter().map(part).collect::<BTreeSet<_>>().len();
+        assert_eq!(different(|node| node.name.clone()), NODES);
+        assert_eq!(different(|node| node.provider_id.clone().unwrap()), NODES);
+        assert_eq!(different(|node| node.system_uuid.clone().unwrap()), NODES);
+        for node in &nodes {
+            let [internal, ..] = &node.addresses[..] else {
+                panic!("{node:?}")
+            };
+            assert_eq!(node.addresses.len(), 3);
+            internal.value.parse::<std::net::Ipv4Addr>().unwrap();
+        }
+    }
+
+    #[test]
+    fn costs_of_a_repetition_are_told_in_millionths_of_a_second() {
+        let way = Way {
+            costs: vec![Cost { wall: 0.25, cpu: 0.5 }, Cost { wall: 1.0, cpu: 2.0 }],
+            memory: vec![1024.0, 0.0],
+        };
+        let [time, cpu, memory] = way.measures("lookup", "looked up");
+        assert_eq!(time.ours.values, [250_000.0, 1_000_000.0]);
+        assert_eq!(cpu.ours.values, [500_000.0, 2_000_000.0]);
+        assert_eq!(
+            (memory.ours.values.as_slice(), memory.id.as_str()),
+            (&[1024.0, 0.0][..], "lookup-memory")
+        );
+    }
+}

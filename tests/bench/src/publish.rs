@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use xtask::bench_work::BenchWork;
 
-use crate::chart;
 use crate::machine::{self, Machine};
 use crate::measure::{Line, Section};
 use crate::report::markdown;
 use crate::report_json::Results;
+use crate::{bar_chart, line_chart};
 
 /// All samples, and what they come to.
 const JSON: &str = "results.json";
@@ -22,6 +22,11 @@ const JSON: &str = "results.json";
 /// When a file cannot be written, or the results that are there cannot be read.
 pub fn publish(folder: &Path, sections: Vec<Section>) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    // Benchmarks beside each other share the results and nothing else.
+    let folder_lock = fs::File::open(folder).with_context(|| format!("opening {}", folder.display()))?;
+    folder_lock
+        .lock()
+        .with_context(|| format!("locking {}", folder.display()))?;
     let mut results = before(folder)?;
     let (taken, commit) = (machine::today(), machine::commit());
     for section in sections {
@@ -40,11 +45,11 @@ pub fn publish(folder: &Path, sections: Vec<Section>) -> Result<()> {
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
     };
     write(JSON, &results.write()?)?;
-    if let Some(svg) = chart::ratios(&results.sections) {
+    if let Some(svg) = bar_chart::ratios(&results.sections) {
         write("results.svg", &svg)?;
     }
     for (name, lines) in charts(&results.sections) {
-        if let Some(svg) = chart::growth(&format!("Growth with the cluster: {name}"), &lines) {
+        if let Some(svg) = line_chart::growth(&format!("Growth with the cluster: {name}"), &lines) {
             write(&chart_file(name), &svg)?;
         }
     }

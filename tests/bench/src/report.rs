@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::machine::Machine;
-use crate::measure::{Better, Goal, Measure, Samples, Section};
+use crate::measure::{Goal, Measure, Samples, Section};
 use crate::statistics::{Verdict, ratio, summary, verdict};
 
 /// What a cell without a value shows.
@@ -154,9 +154,9 @@ pub fn times(ratio: f64) -> String {
 }
 
 fn wanted(measure: &Measure, goal: Goal) -> String {
-    match (goal, measure.better) {
-        (Goal::Times(times), _) => format!("{times} times"),
-        (Goal::AtMost(most), Better::Less | Better::More) => format!("at most {}", measure.unit.shown(most)),
+    match goal {
+        Goal::Times(times) => format!("{times} times"),
+        Goal::AtMost(most) => format!("at most {}", measure.unit.shown(most)),
     }
 }
 

@@ -14,9 +14,14 @@ const RESOURCES: [&str; 3] = ["nodes", "events", "services"];
 /// Requests that stand.
 const STANDING: [&str; 2] = ["WATCH", "CONNECT"];
 
-/// Requests by words such as `PATCH nodes/status`.
+/// How many requests there were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Requests(pub BTreeMap<String, u64>);
+pub struct Requests {
+    /// All, by words such as `PATCH nodes/status`, whatever came of them: what is tried again is counted again.
+    pub counts: BTreeMap<String, u64>,
+    /// Those of them that were answered with an error, such as a conflict.
+    pub refused: u64,
+}
 
 impl Requests {
     /// Since the server's start.
@@ -36,29 +41,32 @@ impl Requests {
     /// What came after `earlier`; what did not change is left out.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let new = self.0.iter().map(|(what, count)| {
-            let before = earlier.0.get(what).copied().unwrap_or_default();
+        let new = self.counts.iter().map(|(what, count)| {
+            let before = earlier.counts.get(what).copied().unwrap_or_default();
             (what.clone(), count.saturating_sub(before))
         });
-        Self(new.filter(|(_, count)| *count > 0).collect())
+        Self {
+            counts: new.filter(|(_, count)| *count > 0).collect(),
+            refused: self.refused.saturating_sub(earlier.refused),
+        }
     }
 
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.0.values().sum()
+        self.counts.values().sum()
     }
 
     /// Without so many of one kind, which were somebody else's.
     #[must_use]
     pub fn without(mut self, what: &str, count: u64) -> Self {
-        if let Some(all) = self.0.get_mut(what) {
+        if let Some(all) = self.counts.get_mut(what) {
             *all = all.saturating_sub(count);
         }
         self
     }
 
     fn read(metrics: &str) -> Self {
-        let mut counts = BTreeMap::new();
+        let mut requests = Self::default();
         for line in metrics
             .lines()
             .filter_map(|line| line.strip_prefix("apiserver_request_total{"))
@@ -77,11 +85,14 @@ impl Requests {
             };
             if RESOURCES.contains(&resource) && !STANDING.contains(&verb) {
                 let part = label("subresource").map(|name| format!("/{name}")).unwrap_or_default();
-                *counts.entry(format!("{verb} {resource}{part}")).or_default() +=
-                    value.parse::<f64>().map_or(0, |value| value as u64);
+                let count = value.parse::<f64>().map_or(0, |value| value as u64);
+                *requests.counts.entry(format!("{verb} {resource}{part}")).or_default() += count;
+                if label("code").is_some_and(|code| code.starts_with(['4', '5'])) {
+                    requests.refused += count;
+                }
             }
         }
-        Self(counts)
+        requests
     }
 }
 
@@ -90,12 +101,11 @@ mod tests {
     use super::*;
 
     fn requests(counts: &[(&str, u64)]) -> Requests {
-        Requests(
-            counts
-                .iter()
-                .map(|(what, count)| ((*what).to_owned(), *count))
-                .collect(),
-        )
+        let counts = counts.iter().map(|(what, count)| ((*what).to_owned(), *count));
+        Requests {
+            counts: counts.collect(),
+            refused: 0,
+        }
     }
 
     #[test]
@@ -106,10 +116,14 @@ mod tests {
             apiserver_request_total{code=\"201\",resource=\"events\",subresource=\"\",verb=\"POST\"} 1.2e+03\n\
             apiserver_request_total{code=\"200\",resource=\"nodes\",subresource=\"\",verb=\"WATCH\"} 9\n\
             apiserver_request_total{code=\"200\",resource=\"pods\",subresource=\"\",verb=\"LIST\"} 9\n";
+        let read = Requests::read(metrics);
         assert_eq!(
-            Requests::read(metrics),
-            requests(&[("PATCH nodes/status", 5), ("POST events", 1200)])
+            read.counts,
+            requests(&[("PATCH nodes/status", 5), ("POST events", 1200)]).counts
         );
+        assert_eq!(read.refused, 2);
+        assert_eq!(read.since(&Requests::default()).refused, 2);
+        assert_eq!(read.since(&read).refused, 0);
     }
 
     #[test]

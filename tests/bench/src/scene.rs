@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use cloudwit_sim_cloud::Machine;
+use crate::cloud::Cloud;
+use crate::contestant::{Place, Running, Side, Tuning};
+use crate::run_folder::RunFolder;
+use crate::setting::Setting;
+use anyhow::{Context, Result, ensure};
+use cloudwit_sim_cloud::{LoadBalancer, Machine};
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::Client;
-use tempfile::TempDir;
-
-use crate::cloud::Cloud;
-use crate::contestant::{Running, Side, Tuning};
-use crate::setting::Setting;
 
 /// Objects that are made at the same time; more do not make the API server faster.
 const MAKERS: usize = 16;
@@ -26,25 +25,26 @@ pub struct Scene<'a> {
     /// The cloud.
     pub cloud: Cloud,
     setting: &'a Setting,
-    _folder: TempDir,
+    folder: RunFolder,
 }
 
 impl<'a> Scene<'a> {
-    /// Starts both. Each request to the cloud takes so long.
+    /// Starts both for the work of this name. Each request to the cloud takes so long.
     ///
     /// # Errors
     ///
     /// When one of them does not start.
-    pub async fn set(setting: &'a Setting, latency: Duration) -> Result<Self> {
-        let folder = tempfile::tempdir().context("making a folder")?;
-        let cloud = Cloud::start(&setting.contestants.programs, &folder.path().join("cloud.log"), latency)?;
-        let server = ApiServer::start().await?;
+    pub async fn set(setting: &'a Setting, work: &str, latency: Duration) -> Result<Self> {
+        let folder = RunFolder::new(work)?;
+        let file = |name: &str| folder.path().join(name);
+        let cloud = Cloud::start(&setting.contestants.programs, &file("cloud.log"), latency)?;
+        let server = ApiServer::start_in(file("cluster"), file("cluster.log")).await?;
         Ok(Self {
             client: server.client(),
             server,
             cloud,
             setting,
-            _folder: folder,
+            folder,
         })
     }
 
@@ -54,8 +54,26 @@ impl<'a> Scene<'a> {
     ///
     /// When it cannot be started.
     pub fn start(&self, side: Side, tuning: &Tuning) -> Result<Running> {
-        let (kubeconfig, cloud) = (self.server.kubeconfig(), self.cloud.url());
-        self.setting.contestants.start(side, kubeconfig, cloud, tuning)
+        let place = Place {
+            folder: self.folder.path(),
+            kubeconfig: self.server.kubeconfig(),
+            cloud: self.cloud.url(),
+        };
+        self.setting.contestants.start(side, &place, tuning)
+    }
+
+    /// The work is done: ends the side, as kubelet does, and everything else, and removes the logs, which stay after a run that ends in any other way.
+    ///
+    /// # Errors
+    ///
+    /// When the side is gone already or does not end, or the folder cannot be removed.
+    pub fn end(self, running: Running) -> Result<()> {
+        running.stop()?;
+        let Self {
+            server, cloud, folder, ..
+        } = self;
+        drop((server, cloud));
+        folder.done()
     }
 
     /// So many machines whose Nodes wait, tainted, as kubelet registers them without `--provider-id`.
@@ -89,6 +107,27 @@ impl<'a> Scene<'a> {
             .map(|number| async move { ServiceBuilder::new(&format!("web-{number}")).create(&self.client).await });
         let made = stream::iter(made).buffer_unordered(MAKERS);
         made.try_collect::<Vec<Service>>().await.context("making Services")?;
+        Ok(())
+    }
+
+    /// Whether the cloud has so many load balancers, each with so many machines behind it: a Service may have an address without.
+    ///
+    /// # Errors
+    ///
+    /// When it is not so, or the cloud does not answer.
+    pub async fn is_balanced(&self, count: usize, machines: usize) -> Result<()> {
+        let balancers = self.cloud.content().await?.load_balancers;
+        ensure!(
+            balancers.len() == count,
+            "the cloud has {} load balancers instead of {count}",
+            balancers.len()
+        );
+        let whole = |balancer: &&LoadBalancer| balancer.spec.targets.len() == machines;
+        let whole = balancers.iter().filter(whole).count();
+        ensure!(
+            whole == count,
+            "{whole} of {count} load balancers have {machines} machines"
+        );
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use kube::api::DeleteParams;
 
 use crate::contestant::{Side, Tuning};
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::meter::Meter;
+use crate::meter::{Meter, rest};
 use crate::observer::{self, Observer};
 use crate::pairs::{Reading, pairs};
 use crate::scene::Scene;
@@ -68,14 +68,14 @@ impl Round {
         let title = format!("{SERVICES} Services, {tuned}, cloud latency {latency} ms");
         let conditions = format!(
             "{NODES} Nodes are ready. From the start of the process until the last Service has its address; then all are deleted, until the last one is \
-             gone. CPU and requests are of both together. No election, no routes; compile cache warm"
+             gone. CPU and requests are of both together, without the benchmark's own requests to delete. No election, no routes; compile cache warm"
         );
         let mut section = Section::new(format!("services-{id}-{latency}ms"), &title, conditions);
-        // A run at the defaults takes the peer minutes, and what decides is its limit of requests, which varies little.
-        let times = if self.workers.is_none() && !setting.full {
-            1
-        } else {
+        // What decides a run at the defaults is the peer's limit of requests, and one worker's waiting that with one.
+        let times = if self.workers == Some(10) {
             setting.pairs
+        } else {
+            setting.few()
         };
         section.measures = pairs(&title, times, |side| self.run(setting, side)).await?;
         for measure in &mut section.measures {
@@ -87,7 +87,7 @@ impl Round {
     async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
         let tuning = self.workers.map_or_else(Tuning::defaults, Tuning::lifted);
         let tuning = setting.warm(tuning).await?;
-        let scene = Scene::set(setting, self.latency).await?;
+        let scene = Scene::set(setting, "services", self.latency).await?;
         scene.ready_nodes("node", NODES).await?;
         scene.services(SERVICES).await?;
         let mut services = Observer::start(Api::<Service>::default_namespaced(scene.client.clone())).await?;
@@ -104,7 +104,8 @@ impl Round {
             .await?;
         let ready = (last - running.started()).as_secs_f64();
         // Events and heartbeats that follow do not belong to the deletion's time.
-        crate::meter::rest(&scene).await?;
+        rest(&scene).await?;
+        scene.is_balanced(SERVICES, NODES).await?;
         let began = Instant::now();
         let (gone, deleted) = tokio::join!(
             services.until_none("Services are deleted", observer::is_balanced, &running, LIMIT),
@@ -112,7 +113,9 @@ impl Round {
         );
         deleted?;
         let deletion = (gone? - began).as_secs_f64();
-        let used = meter.read_at_rest(&scene, &running).await?;
+        let mut used = meter.read_at_rest(&scene, &running).await?;
+        scene.is_balanced(0, NODES).await?;
+        used.requests = used.requests.without("DELETE services", SERVICES as u64);
         let mut readings = vec![
             Reading::new(Measure::new("time", "time to the last address", Unit::Seconds), ready),
             Reading::new(
@@ -121,7 +124,7 @@ impl Round {
             ),
         ];
         readings.extend(used.readings(SERVICES, "Service"));
-        running.stop()?;
+        scene.end(running)?;
         Ok(readings)
     }
 

@@ -42,6 +42,11 @@ impl Setting {
         })
     }
 
+    /// How often each side does a piece of work that takes minutes and whose figures vary little.
+    pub fn few(&self) -> usize {
+        if self.full { self.pairs.min(3) } else { 1 }
+    }
+
     /// The compile cache of ours, as the first start on a machine leaves it. The first who asks makes that start.
     ///
     /// # Errors
@@ -65,7 +70,7 @@ impl Setting {
     }
 
     async fn prime(&self) -> Result<()> {
-        let scene = Scene::set(self, Duration::ZERO).await?;
+        let scene = Scene::set(self, "first-start", Duration::ZERO).await?;
         scene.waiting_nodes(1).await?;
         let mut nodes = Observer::start(kube::Api::all(scene.client.clone())).await?;
         let tuning = Tuning {
@@ -77,6 +82,6 @@ impl Setting {
         nodes
             .until("the first start", 1, observer::is_initialised, &running, limit)
             .await?;
-        running.stop()
+        scene.end(running)
     }
 }

@@ -42,17 +42,16 @@ pub fn summary(samples: &Samples) -> Option<Summary> {
 }
 
 /// How many times as good as the peer's median ours is: above 1, ours is better. Infinite when ours needs nothing and the peer something; 1 when both
-/// need nothing. `None` when a side has no value.
+/// need nothing. `None` when a side has no value, and for parts of other figures.
 pub fn ratio(measure: &Measure) -> Option<f64> {
     let ours = summary(&measure.ours)?.median;
     let peer = summary(measure.peer.as_ref()?)?.median;
-    if ours == peer {
-        return Some(1.0);
-    }
-    Some(match measure.better {
-        Better::Less => peer / ours,
-        Better::More => ours / peer,
-    })
+    let (above, below) = match measure.better {
+        Better::Less => (peer, ours),
+        Better::More => (ours, peer),
+        Better::Neither => return None,
+    };
+    Some(if above == below { 1.0 } else { above / below })
 }
 
 /// `None` without a goal.
@@ -111,6 +110,7 @@ mod tests {
         assert_eq!(ratio(&measure(&[2.0], &[6.0]).more()), Some(1.0 / 3.0));
         assert_eq!(ratio(&measure(&[0.0], &[6.0])), Some(f64::INFINITY));
         assert_eq!(ratio(&measure(&[0.0], &[0.0])), Some(1.0));
+        assert_eq!(ratio(&measure(&[2.0], &[6.0]).part()), None);
         assert_eq!(ratio(&measure(&[], &[6.0])), None);
         assert_eq!(ratio(&Measure::new("x", "x", Unit::Count).ours([1.0])), None);
     }

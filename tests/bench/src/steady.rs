@@ -40,6 +40,8 @@ struct Calm {
     nodes: usize,
     time: Duration,
     refresh: Duration,
+    /// For how long Nodes are looked at that are silent.
+    silence: Duration,
 }
 
 /// Both: all Nodes Ready, and 1,000 of them silent.
@@ -54,20 +56,20 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
             nodes: 5_000,
             time: seconds(300),
             refresh: seconds(60),
+            silence: seconds(60),
         }
     } else {
         Calm {
             nodes: 1_000,
-            time: seconds(60),
-            refresh: seconds(20),
+            time: seconds(30),
+            refresh: seconds(10),
+            silence: seconds(30),
         }
     };
-    // Nothing varies here but the machine, and each run takes minutes.
-    let times = if setting.full { setting.pairs.min(3) } else { 1 };
     let shown = Unit::Count.shown(calm.nodes as f64);
     let (length, refresh) = (calm.time.as_secs(), calm.refresh.as_secs());
     let title = format!("{shown} Nodes, nothing happens for {length} s");
-    let measures = pairs(&title, times, |side| calm.run(setting, side)).await?;
+    let measures = pairs(&title, setting.few(), |side| calm.run(setting, side)).await?;
     let (silent, calm_measures): (Vec<Measure>, Vec<Measure>) = measures
         .into_iter()
         .partition(|measure| measure.id.starts_with("silent-"));
@@ -88,8 +90,9 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
     let mut silence = Section::new(
         format!("steady-{}-silent", calm.nodes),
         format!(
-            "{} of {shown} Nodes are silent for a minute",
-            Unit::Count.shown(SILENT as f64)
+            "{} of {shown} Nodes are silent for {} s",
+            Unit::Count.shown(SILENT as f64),
+            calm.silence.as_secs()
         ),
         "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period)",
     );
@@ -115,7 +118,7 @@ impl Calm {
             ..Tuning::defaults()
         };
         let tuning = setting.warm(tuning).await?;
-        let scene = Scene::set(setting, Duration::ZERO).await?;
+        let scene = Scene::set(setting, "steady", Duration::ZERO).await?;
         scene.waiting_nodes(self.nodes).await?;
         let mut nodes = Observer::start(Api::all(scene.client.clone())).await?;
         let running = scene.start(side, &tuning)?;
@@ -131,8 +134,8 @@ impl Calm {
         drop(nodes);
         rest(&scene).await?;
         let mut readings = self.calm(&scene, &running).await?;
-        readings.extend(silence(&scene, &running).await?);
-        running.stop()?;
+        readings.extend(silence(&scene, &running, self.silence).await?);
+        scene.end(running)?;
         Ok(readings)
     }
 
@@ -163,8 +166,8 @@ impl Calm {
     }
 }
 
-/// A minute in which `SILENT` Nodes do not report, after as many seconds in which they fall silent and are looked up first.
-async fn silence(scene: &Scene<'_>, running: &Running) -> Result<Vec<Reading>> {
+/// A time in which `SILENT` Nodes do not report, after they have fallen silent and were looked up first.
+async fn silence(scene: &Scene<'_>, running: &Running, time: Duration) -> Result<Vec<Reading>> {
     let api = Api::<Node>::all(scene.client.clone());
     let condition = json!({ "status": { "conditions": [ready_condition(None)] } });
     let silenced = (0..SILENT).map(|number| {
@@ -185,10 +188,11 @@ async fn silence(scene: &Scene<'_>, running: &Running) -> Result<Vec<Reading>> {
     // Two periods, until both know.
     wait("Nodes fall silent", running, Duration::from_secs(10)).await?;
     let meter = Meter::start(scene, Some(running)).await?;
-    wait("Nodes are silent", running, Duration::from_secs(60)).await?;
+    wait("Nodes are silent", running, time).await?;
     let used = meter.read(scene, running).await?;
     let calls = Measure::new("silent-cloud-calls", "cloud calls in a minute", Unit::Count);
-    let mut readings = vec![Reading::new(calls, used.cloud.total() as f64)];
+    let a_minute = 60.0 / time.as_secs_f64();
+    let mut readings = vec![Reading::new(calls, used.cloud.total() as f64 * a_minute)];
     readings.extend(at_rest("silent-", &used));
     Ok(readings)
 }

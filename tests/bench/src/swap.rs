@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::mount::MountedFile;
+use crate::run_folder::RunFolder;
 
 /// Swaps of each kind.
 const SWAPS: usize = 10;
@@ -56,7 +57,8 @@ pub async fn measure(programs: &Path, component: &Path) -> Result<Section> {
     joining?;
     let joined = joined.load(Ordering::Relaxed);
     let left = scene.left_over(joined).await?;
-    let bad = scene.bad_calls().await?;
+    let bad = failed(&scene.calls().await?);
+    scene.end(left, bad)?;
 
     let mut section = Section::new(
         "swap",
@@ -92,8 +94,8 @@ struct Scene {
     mounts: tokio::sync::Mutex<Mounts>,
     pages: String,
     cloudwit: Child,
-    _server: ApiServer,
-    _folder: tempfile::TempDir,
+    server: ApiServer,
+    folder: RunFolder,
 }
 
 struct Mounts {
@@ -103,14 +105,15 @@ struct Mounts {
 
 impl Scene {
     async fn start(programs: &Path, component: &Path) -> Result<Self> {
-        let server = ApiServer::start().await?;
+        let folder = RunFolder::new("swap")?;
+        let file = |name: &str| folder.path().join(name);
+        let server = ApiServer::start_in(file("cluster"), file("cluster.log")).await?;
         let options = SimCloudOptions {
             token: token(0),
             ..SimCloudOptions::default()
         };
         let cloud = SimCloud::start(options).await.context("starting the cloud")?;
-        let folder = tempfile::tempdir().context("making a folder")?;
-        let deployment = Deployment::new(&folder.path().join("run"), programs, component)?;
+        let deployment = Deployment::new(&folder.path().join("cloudwit"), programs, component)?;
         let component = std::fs::read(component).context("reading the component")?;
         let mounts = Mounts {
             component: MountedFile::new(deployment.folder().join("providers"), "sim.wasm", &component)?,
@@ -129,8 +132,8 @@ impl Scene {
             mounts: tokio::sync::Mutex::new(mounts),
             pages,
             cloudwit,
-            _server: server,
-            _folder: folder,
+            server,
+            folder,
         };
         scene.until_swaps("unchanged", 1).await?;
         Ok(scene)
@@ -216,12 +219,26 @@ impl Scene {
         Ok(())
     }
 
-    /// Calls of the provider that did not end well.
-    async fn bad_calls(&self) -> Result<f64> {
+    /// Calls of the provider, by their labels.
+    async fn calls(&self) -> Result<Vec<(String, f64)>> {
         let calls = self.metrics("cloudwit_provider_calls_total").await?;
         ensure!(!calls.is_empty(), "no call was counted");
-        let bad = calls.iter().filter(|(labels, _)| !labels.contains("result=\"ok\""));
-        Ok(bad.map(|(_, value)| value).sum())
+        Ok(calls)
+    }
+
+    /// Ends everything. Logs stay when something was lost.
+    fn end(self, left: usize, bad: f64) -> Result<()> {
+        let Self {
+            cloudwit,
+            server,
+            folder,
+            ..
+        } = self;
+        drop((cloudwit, server));
+        if left == 0 && bad == 0.0 {
+            folder.done()?;
+        }
+        Ok(())
     }
 
     /// Labels and values of a metric.
@@ -231,6 +248,12 @@ impl Scene {
             .await?;
         Ok(parse(&text, name))
     }
+}
+
+/// How many calls did not end well.
+fn failed(calls: &[(String, f64)]) -> f64 {
+    let bad = calls.iter().filter(|(labels, _)| !labels.contains("result=\"ok\""));
+    bad.map(|(_, value)| value).sum()
 }
 
 fn parse(text: &str, name: &str) -> Vec<(String, f64)> {
@@ -250,4 +273,45 @@ fn token(number: usize) -> String {
 /// A custom section named `variant` with this content: other bytes, the same component.
 fn custom_section(variant: u8) -> [u8; 11] {
     [0, 9, 7, b'v', b'a', b'r', b'i', b'a', b'n', b't', variant]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_read_by_its_whole_name() {
+        let text = "# TYPE cloudwit_provider_calls_total counter\n\
+            cloudwit_provider_calls_total{call=\"lookup\",result=\"ok\"} 3\n\
+            cloudwit_provider_calls_total_other{result=\"ok\"} 4\n\
+            cloudwit_provider_calls_total{call=\"lookup\",result=\"trap\"} 2\n";
+        let calls = parse(text, "cloudwit_provider_calls_total");
+        let values: Vec<f64> = calls.iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, [3.0, 2.0]);
+        assert!(calls[0].0.contains("call=\"lookup\""), "{calls:?}");
+    }
+
+    #[test]
+    fn every_call_that_is_not_ok_has_failed() {
+        let call = |result: &str, value| (format!("result=\"{result}\""), value);
+        assert_eq!(failed(&[call("ok", 7.0), call("trap", 2.0), call("retry", 1.0)]), 3.0);
+        assert_eq!(failed(&[call("ok", 7.0)]), 0.0);
+    }
+
+    #[test]
+    fn a_variant_is_the_same_component_with_a_custom_section_of_its_own() {
+        let [section, other] = [1, 2].map(custom_section);
+        assert_ne!(section, other);
+        let [id, size, name, content @ ..] = &section[..] else {
+            panic!("{section:?}")
+        };
+        assert_eq!((*id, usize::from(*size)), (0, section.len() - 2));
+        let (name, content) = content.split_at(usize::from(*name));
+        assert_eq!((name, content), (&b"variant"[..], &[1][..]));
+    }
+
+    #[test]
+    fn each_swap_has_a_token_of_its_own() {
+        assert_ne!(token(1), token(11));
+    }
 }

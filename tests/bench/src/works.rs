@@ -1,10 +1,9 @@
 //! Runs the pieces of work that were asked for, in the order of the report.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use xtask::bench_work::BenchWork;
 
+use crate::contestant::Contestants;
 use crate::growth_work::Stage;
 use crate::measure::Section;
 use crate::setting::Setting;
@@ -30,7 +29,7 @@ pub async fn run(work: BenchWork, setting: &Setting) -> Result<Vec<Section>> {
         BenchWork::Component => Ok(vec![calls::measure(provider).await?]),
         BenchWork::Passing => Ok(vec![passing::measure(&setting.guests).await?]),
         BenchWork::Swap => Ok(vec![swap::measure(programs, provider).await?]),
-        BenchWork::Sizes => Ok(vec![sizes_of(programs, provider)?]),
+        BenchWork::Sizes => Ok(vec![sizes_of(contestants)?]),
         BenchWork::Growth => {
             let stage = Stage {
                 programs: programs.clone(),
@@ -46,8 +45,11 @@ pub async fn run(work: BenchWork, setting: &Setting) -> Result<Vec<Section>> {
     }
 }
 
-fn sizes_of(programs: &Path, provider: &Path) -> Result<Section> {
-    let components = provider.parent().context("the component is in no folder")?;
-    let image = xtask::workspace::target().join("dist/x86_64-unknown-linux-musl/dist/cloudwit");
-    sizes::measure(programs, components, &image)
+fn sizes_of(contestants: &Contestants) -> Result<Section> {
+    sizes::measure(&sizes::Things {
+        programs: &contestants.programs,
+        components: contestants.provider.parent().context("the component is in no folder")?,
+        static_binary: &xtask::workspace::target().join("dist/x86_64-unknown-linux-musl/dist/cloudwit"),
+        peer: &contestants.peer,
+    })
 }
