@@ -80,7 +80,7 @@ impl Said {
                 service,
                 ports = ports.join(" "),
                 nodes = targets.len(),
-                names = names(targets),
+                names = short_list(targets),
                 "dry run: this load balancer would be ensured"
             );
         }
@@ -92,7 +92,7 @@ impl Said {
             info!(
                 service,
                 nodes = targets.len(),
-                names = names(targets),
+                names = short_list(targets),
                 "dry run: this load balancer would get these nodes"
             );
         }
@@ -138,10 +138,6 @@ fn ids(targets: &[Target]) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-fn names(targets: &[Target]) -> String {
-    short_list(targets.iter().map(|target| target.node.name.as_str()), targets.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +167,7 @@ mod tests {
                 ready: true,
             })
             .collect();
-        assert!(names(&targets).ends_with("n18 n19 <2 more>"));
-        assert_eq!(names(&targets[..2]), "n0 n1");
+        assert!(short_list(&targets).ends_with("n18 n19 <2 more>"));
+        assert_eq!(short_list(&targets[..2]), "n0 n1");
     }
 }

@@ -70,6 +70,7 @@ pub mod service_metrics;
 pub mod service_needs_update;
 pub mod service_patch;
 pub mod service_record;
+mod service_target_cache;
 pub mod service_targets;
 pub mod service_view;
 pub mod standing;

@@ -84,13 +84,10 @@ pub fn belongs_to(node: &Node, provider: &ProviderIdentity) -> bool {
 
 /// The Node as a provider sees it. Addresses of kinds we do not know are left out.
 pub fn node_ref(node: &Node) -> NodeRef {
-    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     NodeRef {
         name: node.metadata.name.clone().unwrap_or_default(),
         provider_id: provider_id(node).map(|id| id.as_str().to_owned()),
-        system_uuid: info
-            .map(|info| info.system_uuid.clone())
-            .filter(|uuid| !uuid.is_empty()),
+        system_uuid: system_uuid(node).map(str::to_owned),
         addresses: addresses(node)
             .iter()
             .filter_map(|address| Some(Address::new(AddressKind::parse(&address.type_)?, &address.address)))
@@ -99,8 +96,14 @@ pub fn node_ref(node: &Node) -> NodeRef {
     }
 }
 
+/// The machine's own number (SMBIOS), unless it is empty.
+pub fn system_uuid(node: &Node) -> Option<&str> {
+    let info = node.status.as_ref()?.node_info.as_ref()?;
+    Some(info.system_uuid.as_str()).filter(|uuid| !uuid.is_empty())
+}
+
 /// Value of the label by which a Node without a provider id names its provider.
-fn provider_label(node: &Node) -> Option<&str> {
+pub fn provider_label(node: &Node) -> Option<&str> {
     let labels = node.metadata.labels.as_ref()?;
     labels.get(PROVIDER).map(String::as_str)
 }

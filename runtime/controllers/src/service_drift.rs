@@ -152,17 +152,17 @@ impl ServiceLb {
     /// Has the load balancer ensured although nothing is known to be wrong: the provider compares what `get` cannot show. Nobody is told
     /// unless the cloud has to build again.
     async fn look_fully(&self, key: &Key, service: &Service) -> Option<Outcome> {
-        let (set, targets) = self.targets_now();
-        match self.call_ensure(service, &targets, None).await {
+        let given = self.targets_now();
+        match self.call_ensure(service, &given.list, None).await {
             Ok(balancer) => {
                 self.record(key, |record| {
-                    record.note_ensured(set, ingress_status(&balancer.ingress), balancer.annotations);
+                    record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);
                 });
                 None
             }
             Err(error @ CloudError::Failure(Failure::Pending { .. })) => {
                 self.record(key, Record::forget_ensured);
-                Some(self.call_failed(key, service, Operation::Ensure, set, &error))
+                Some(self.call_failed(key, service, Operation::Ensure, &given, &error))
             }
             Err(CloudError::DryRun) => None,
             Err(error) => {

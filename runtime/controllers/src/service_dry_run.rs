@@ -9,13 +9,13 @@ use tracing::info;
 use crate::queue::Outcome;
 use crate::service_lb::ServiceLb;
 use crate::service_record::Operation;
-use crate::service_targets::TargetSet;
+use crate::service_target_cache::Targets;
 use crate::service_view::{ingress_status, lenient_service_view};
 use crate::watch::Key;
 
 impl ServiceLb {
     /// Notes what the cloud has for a Service whose load balancer would be ensured with these nodes.
-    pub(crate) async fn pretend_ensured(&self, key: &Key, service: &Service, set: TargetSet) -> Option<Outcome> {
+    pub(crate) async fn pretend_ensured(&self, key: &Key, service: &Service, given: &Targets) -> Option<Outcome> {
         let news = |what| self.context.apply.said().is_news(&format!("in the cloud {key}"), what);
         match self.context.cloud.get_balancer(&lenient_service_view(service)).await {
             Ok(Some(balancer)) => {
@@ -23,7 +23,7 @@ impl ServiceLb {
                     info!(service = %key, "dry run: the cloud has this load balancer already; it would be brought to this state");
                 }
                 self.record(key, |record| {
-                    record.note_ensured(set, ingress_status(&balancer.ingress), Vec::new());
+                    record.note_ensured(given.set, ingress_status(&balancer.ingress), Vec::new());
                 });
                 None
             }
@@ -33,7 +33,7 @@ impl ServiceLb {
                 }
                 Some(Outcome::Done)
             }
-            Err(error) => Some(self.call_failed(key, service, Operation::Ensure, set, &error)),
+            Err(error) => Some(self.call_failed(key, service, Operation::Ensure, given, &error)),
         }
     }
 }

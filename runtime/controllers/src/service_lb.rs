@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
-//!   Node events --(NodeFacts differ)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
+//!   Node events --(NodeFacts differ, there are Services)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
 //!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
 //! ```
 //!
@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{Retry, Target};
+use cloudwit_model::Retry;
 use k8s_openapi::api::core::v1::{Node, Service};
 use tokio::task::JoinSet;
 use tracing::{Instrument as _, debug, warn};
@@ -32,7 +32,8 @@ use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
 use crate::service_lb_workers::work_all;
 use crate::service_metrics::Stopwatch;
 use crate::service_record::Record;
-use crate::service_targets::{NodeFacts, TargetSet, targets};
+use crate::service_target_cache::{TargetCache, Targets};
+use crate::service_targets::{NodeFacts, TargetSet};
 use crate::standing::{Object, Unfinished};
 use crate::sync::lock;
 use crate::watch::{Change, Key};
@@ -63,7 +64,6 @@ async fn run(controller: Arc<ServiceLb>) {
     let _running = controller.context.metrics.running(Controller::ServiceLb);
     controller.context.nodes.synced().await;
     controller.context.services.synced().await;
-    controller.targets_now();
     let mut tasks = JoinSet::new();
     tasks.spawn(work_all(controller.clone()));
     tasks.spawn(watch_nodes(controller.clone()));
@@ -97,8 +97,7 @@ pub(crate) struct ServiceLb {
     pub(crate) queue: Queue,
     node_queue: Queue,
     records: Mutex<HashMap<Key, Record>>,
-    /// The nodes as they were last looked at.
-    targets: Mutex<TargetSet>,
+    targets: TargetCache,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
     passes: Mutex<HashMap<Key, Arc<Stopwatch>>>,
     /// When the cloud may be asked again whether load balancers are still there.
@@ -112,7 +111,7 @@ impl ServiceLb {
             queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
             node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
             records: Mutex::default(),
-            targets: Mutex::default(),
+            targets: TargetCache::default(),
             passes: Mutex::default(),
             drift_pause: DriftPause::default(),
             context,
@@ -126,12 +125,20 @@ impl ServiceLb {
                 controller.service_changed(key, &change);
             }
         });
-        let node_queue = self.node_queue.clone();
+        let controller = Arc::downgrade(self);
         self.context.nodes.listen(move |_, change| {
-            if node_change_matters(&change) {
-                node_queue.after(ALL_NODES, NODE_WINDOW);
+            if let Some(controller) = controller.upgrade() {
+                controller.node_changed(&change);
             }
         });
+    }
+
+    /// Without a Service to look after there is nobody to tell: one that comes later gets the nodes of then.
+    fn node_changed(&self, change: &Change<'_, Node>) {
+        self.targets.changed(change);
+        if !lock(&self.records).is_empty() && node_change_matters(change) {
+            self.node_queue.after(ALL_NODES, NODE_WINDOW);
+        }
     }
 
     fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
@@ -211,7 +218,11 @@ impl ServiceLb {
     /// failure, or for the cloud) are left alone: they get the nodes of then.
     fn node_pass(&self) {
         let pass = Arc::new(self.context.metrics.service.node_pass());
-        let (now, _) = self.targets_now();
+        // Nobody was given nodes, nor is being given some at this moment.
+        if !lock(&self.records).values().any(Record::is_touched) {
+            return;
+        }
+        let now = self.targets.look(&self.context.nodes);
         let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
         let outdated: Vec<Key> = lock(&self.records)
             .iter()
@@ -241,6 +252,9 @@ impl ServiceLb {
             other => other,
         };
         taken.finish(outcome);
+        if self.queue.is_empty() {
+            self.targets.forget_list();
+        }
     }
 
     /// Makes steps until there is nothing left to do or one has to wait.
@@ -263,7 +277,7 @@ impl ServiceLb {
 
     fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
         let classes = &self.context.options.service.classes;
-        let targets = lock(&self.targets).clone();
+        let targets = self.targets.known();
         let mut records = lock(&self.records);
         let Some(service) = current else {
             return records
@@ -325,15 +339,10 @@ impl ServiceLb {
         settled.map(|(key, _)| key.clone()).collect()
     }
 
-    /// The nodes of this moment, as a set to remember and as a list for the provider.
-    pub(crate) fn targets_now(&self) -> (TargetSet, Vec<Target>) {
-        let nodes = self.context.nodes.all();
-        let set = TargetSet::of(nodes.iter().map(|node| &**node));
-        let mut known = lock(&self.targets);
-        if *known != set {
-            *known = set;
-        }
-        (known.clone(), targets(nodes.iter().map(|node| &**node)))
+    /// The nodes of this moment. A call that gives them to a load balancer has to be [started](Record::start) before, so that no pass
+    /// over changes that come after overlooks it.
+    pub(crate) fn targets_now(&self) -> Targets {
+        self.targets.now(&self.context.nodes)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::queue::Outcome;
 use crate::service_lb::ServiceLb;
 use crate::service_patch::write_answers;
 use crate::service_record::{Operation, Record};
-use crate::service_targets::TargetSet;
+use crate::service_target_cache::Targets;
 use crate::service_view::lenient_service_view;
 use crate::watch::Key;
 
@@ -33,7 +33,7 @@ impl ServiceLb {
             Ok(Some(wanted)) => wanted,
             Err(failure) => {
                 let error = CloudError::from(failure);
-                let outcome = self.call_failed(key, service, Operation::Ensure, TargetSet::default(), &error);
+                let outcome = self.call_failed(key, service, Operation::Ensure, &Targets::default(), &error);
                 return Some(Some(outcome));
             }
         };
@@ -78,7 +78,7 @@ impl ServiceLb {
             Ok(changes) => changes,
             Err(CloudError::DryRun | CloudError::Failure(Failure::ImplementedElsewhere(_))) => Vec::new(),
             Err(error) => {
-                return Err(self.call_failed(key, service, Operation::Delete, TargetSet::default(), &error));
+                return Err(self.call_failed(key, service, Operation::Delete, &Targets::default(), &error));
             }
         };
         self.record(key, |record| record.note_moved(changes));

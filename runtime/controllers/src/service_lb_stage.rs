@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use cloudwit_model::owners::PROVIDER;
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
-    NodeRef, Owners, Presence, ProviderIdentity, Route, RouteOutcome,
+    NodeRef, Owners, Presence, ProviderIdentity, Route, RouteOutcome, Target,
 };
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;

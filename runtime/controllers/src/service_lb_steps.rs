@@ -15,7 +15,8 @@ use crate::service_lb::ServiceLb;
 use crate::service_lb_plan::Step;
 use crate::service_patch::{add_finalizer, remove_finalizer, write_answers};
 use crate::service_record::{Operation, Record};
-use crate::service_targets::TargetSet;
+use crate::service_target_cache::Targets;
+use crate::service_targets::short_list;
 use crate::service_view::{ingress_status, lenient_service_view, service_view};
 use crate::watch::{Key, key_of};
 
@@ -58,29 +59,29 @@ impl ServiceLb {
         if let Some(outcome) = self.settle_owner(key, service).await {
             return outcome;
         }
-        let (set, targets) = self.targets_now();
         let token = self.record(key, |record| record.start(Operation::Ensure))?;
+        let given = self.targets_now();
         if token.is_none() {
             self.tell(service, "EnsuringLoadBalancer", "Ensuring load balancer");
-            if set.is_empty() {
+            if given.set.is_empty() {
                 self.tell_no_nodes(service);
             }
         }
-        match self.call_ensure(service, &targets, token.as_deref()).await {
+        match self.call_ensure(service, &given.list, token.as_deref()).await {
             Ok(balancer) => {
                 self.record(key, |record| {
-                    record.note_ensured(set, ingress_status(&balancer.ingress), balancer.annotations);
+                    record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);
                 });
                 self.tell(service, "EnsuredLoadBalancer", "Ensured load balancer");
                 None
             }
             Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
                 info!(service = %key, why = message, "another controller looks after this load balancer");
-                self.record(key, |record| record.note_elsewhere(set));
+                self.record(key, |record| record.note_elsewhere(given.set));
                 None
             }
-            Err(CloudError::DryRun) => self.pretend_ensured(key, service, set).await,
-            Err(error) => Some(self.call_failed(key, service, Operation::Ensure, set, &error)),
+            Err(CloudError::DryRun) => self.pretend_ensured(key, service, &given).await,
+            Err(error) => Some(self.call_failed(key, service, Operation::Ensure, &given, &error)),
         }
     }
 
@@ -101,8 +102,8 @@ impl ServiceLb {
     }
 
     async fn update_targets(&self, key: &Key, service: &Service) -> Option<Outcome> {
-        let (set, targets) = self.targets_now();
         let token = self.record(key, |record| record.start(Operation::UpdateTargets))?;
+        let given = self.targets_now();
         let view = lenient_service_view(service);
         let metrics = &self.context.metrics.service;
         metrics.target_updates.inc();
@@ -110,25 +111,25 @@ impl ServiceLb {
         let result = self
             .context
             .cloud
-            .update_targets(&view, &targets, token.as_deref())
+            .update_targets(&view, &given.list, token.as_deref())
             .await;
         drop(stopwatch);
         match result {
             Err(CloudError::DryRun) => {
-                self.record(key, |record| record.note_updated(set, Vec::new()));
+                self.record(key, |record| record.note_updated(given.set, Vec::new()));
                 None
             }
             Ok(changes) => {
-                if set.is_empty() {
+                if given.set.is_empty() {
                     self.tell_no_nodes(service);
                 } else {
                     self.tell(service, "UpdatedLoadBalancer", "Updated load balancer with new hosts");
                 }
-                self.record(key, |record| record.note_updated(set, changes));
+                self.record(key, |record| record.note_updated(given.set, changes));
                 None
             }
             Err(CloudError::Failure(Failure::ImplementedElsewhere(_))) => {
-                self.record(key, |record| record.note_elsewhere(set));
+                self.record(key, |record| record.note_elsewhere(given.set));
                 None
             }
             Err(CloudError::Failure(Failure::NotFound(message))) => {
@@ -136,7 +137,7 @@ impl ServiceLb {
                 self.record(key, Record::forget_ensured);
                 None
             }
-            Err(error) => Some(self.call_failed(key, service, Operation::UpdateTargets, set, &error)),
+            Err(error) => Some(self.call_failed(key, service, Operation::UpdateTargets, &given, &error)),
         }
     }
 
@@ -176,7 +177,7 @@ impl ServiceLb {
                 }
                 None
             }
-            Err(error) => Some(self.call_failed(key, service, Operation::Delete, TargetSet::default(), &error)),
+            Err(error) => Some(self.call_failed(key, service, Operation::Delete, &Targets::default(), &error)),
         }
     }
 
@@ -266,14 +267,14 @@ impl ServiceLb {
         key: &Key,
         service: &Service,
         operation: Operation,
-        given: TargetSet,
+        given: &Targets,
         error: &CloudError,
     ) -> Outcome {
         let retry = error.retry();
         if let CloudError::Failure(Failure::Pending { token, message, .. }) = error {
             let (token, text) = (token.clone(), message.clone());
             let news = self
-                .record(key, |record| record.wait(operation, token, text, given))
+                .record(key, |record| record.wait(operation, token, text, given.set))
                 .unwrap_or(false);
             if news {
                 info!(service = %key, ?operation, why = message, "waiting for the cloud");
@@ -298,7 +299,7 @@ impl ServiceLb {
                 .services
                 .get(key)
                 .is_none_or(|current| current.metadata.uid != service.metadata.uid);
-            let (reason, message) = failure_event(operation, gone, &given, error);
+            let (reason, message) = failure_event(operation, gone, given, error);
             self.events.service(service, EventKind::Warning, reason, message);
         }
         Outcome::Retry(retry)
@@ -313,7 +314,7 @@ fn waiting_reason(operation: Operation) -> &'static str {
     }
 }
 
-fn failure_event(operation: Operation, gone: bool, given: &TargetSet, error: &CloudError) -> (&'static str, String) {
+fn failure_event(operation: Operation, gone: bool, given: &Targets, error: &CloudError) -> (&'static str, String) {
     match operation {
         Operation::Ensure => (
             "SyncLoadBalancerFailed",
@@ -322,9 +323,9 @@ fn failure_event(operation: Operation, gone: bool, given: &TargetSet, error: &Cl
         Operation::UpdateTargets => (
             "UpdateLoadBalancerFailed",
             format!(
-                "Error updating load balancer with new hosts {} [node names limited, total number of nodes: {}], error: {error}",
-                given.short_list(),
-                given.len()
+                "Error updating load balancer with new hosts [{}] [node names limited, total number of nodes: {}], error: {error}",
+                short_list(&given.list),
+                given.list.len()
             ),
         ),
         Operation::Delete if gone => (

@@ -1,17 +1,18 @@
 //! Which nodes receive traffic, and when a change of nodes matters.
 //!
 //! Pure. `service_lb` asks [`NodeFacts`] whether a Node event is worth a look at all, builds one [`TargetSet`] for all Services
-//! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud.
+//! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud. `service_target_cache`
+//! keeps what is built here.
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use cloudwit_model::Target;
 use k8s_openapi::api::core::v1::Node;
 
-use crate::node_view::{AUTOSCALER_DELETES, Readiness, has_taint, node_ref, readiness};
+use crate::node_view::{
+    AUTOSCALER_DELETES, Readiness, addresses, has_taint, node_ref, provider_label, readiness, system_uuid,
+};
 
 /// Takes a Node out of all load balancers (`api core/v1:LabelNodeExcludeBalancers`).
 pub const EXCLUSION_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -57,51 +58,54 @@ fn id(node: &Node) -> &str {
 ///
 /// The autoscaler's taint is in here, other than upstream, where it counts only once some other Node has changed (weak spot S9): the
 /// machine goes soon, so new connections should stop now. Not in here, as upstream: readiness, other taints, deletion, addresses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeFacts {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeFacts<'a> {
     included: bool,
     untainted: bool,
-    provider_id: String,
+    provider_id: &'a str,
 }
 
-impl NodeFacts {
+impl<'a> NodeFacts<'a> {
     /// The facts of a Node.
-    pub fn of(node: &Node) -> Self {
+    pub fn of(node: &'a Node) -> Self {
         Self {
             included: included(node),
             untainted: untainted(node),
-            provider_id: id(node).to_owned(),
+            provider_id: id(node),
         }
     }
 }
 
-/// The nodes a load balancer sends traffic to, as much of them as it takes to tell whether they are the same: their names and
-/// provider ids as a digest, and the names that Events show.
+/// Whether an update of a Node leaves what a provider is told about it as a target as it was.
+pub fn same_target(old: &Node, new: &Node) -> bool {
+    eligible(old) == eligible(new)
+        && id(old) == id(new)
+        && readiness(old) == readiness(new)
+        && addresses(old) == addresses(new)
+        && system_uuid(old) == system_uuid(new)
+        && provider_label(old) == provider_label(new)
+}
+
+/// The nodes a load balancer sends traffic to, as much of them as it takes to tell whether they are the same: how many, and a digest of
+/// their names and provider ids.
 ///
 /// Each load balancer's set is remembered, and while Nodes join they are all different: a thousand sets of five thousand names would
 /// be half a gigabyte.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TargetSet {
     len: usize,
     digest: u128,
-    first: Arc<[String]>,
 }
 
 impl TargetSet {
     /// The eligible ones among these Nodes.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
         let eligible = nodes.into_iter().filter(|node| eligible(node));
-        let targets: BTreeMap<&str, &str> = eligible
-            .filter_map(|node| Some((node.metadata.name.as_deref()?, id(node))))
-            .collect();
-        if targets.is_empty() {
-            return Self::default();
-        }
-        Self {
-            len: targets.len(),
-            digest: digest(&targets),
-            first: targets.keys().take(MAX_NODE_NAMES).map(ToString::to_string).collect(),
-        }
+        eligible.fold(Self::default(), |set, node| Self {
+            len: set.len + 1,
+            // A sum has no order, so nothing needs to be sorted.
+            digest: set.digest.wrapping_add(digest(node)),
+        })
     }
 
     /// Number of nodes.
@@ -113,30 +117,25 @@ impl TargetSet {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    /// The first [`MAX_NODE_NAMES`] names as upstream's Events print them: `[a b c <7 more>]`.
-    pub fn short_list(&self) -> String {
-        format!("[{}]", short_list(self.first.iter().map(String::as_str), self.len))
-    }
 }
 
-/// The first [`MAX_NODE_NAMES`] of `len` names: `a b c <7 more>`.
-pub fn short_list<'a>(names: impl Iterator<Item = &'a str>, len: usize) -> String {
+/// Name and provider id of a Node in 128 bits, so that two sets are not taken for one by chance.
+fn digest(node: &Node) -> u128 {
+    let mut hasher = DefaultHasher::new();
+    (node.metadata.name.as_deref(), id(node)).hash(&mut hasher);
+    let low = hasher.finish();
+    hasher.write_u8(1);
+    u128::from(hasher.finish()) << 64 | u128::from(low)
+}
+
+/// The first [`MAX_NODE_NAMES`] names of targets as upstream's Events print them: `a b c <7 more>`.
+pub fn short_list(targets: &[Target]) -> String {
+    let names = targets.iter().map(|target| target.node.name.as_str());
     let names: Vec<&str> = names.take(MAX_NODE_NAMES).collect();
-    match len.saturating_sub(names.len()) {
+    match targets.len() - names.len() {
         0 => names.join(" "),
         more => format!("{} <{more} more>", names.join(" ")),
     }
-}
-
-/// 128 bits, so that two sets are not taken for one by chance.
-fn digest(targets: &BTreeMap<&str, &str>) -> u128 {
-    let half = |seed: u8| {
-        let mut hasher = DefaultHasher::new();
-        (seed, targets).hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(0) << 64 | half(1)
 }
 
 /// The eligible Nodes as a provider gets them, by name.

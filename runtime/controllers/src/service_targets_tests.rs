@@ -1,7 +1,8 @@
 //! Rows of upstream's `controllers/service/controller_test.go` about nodes (`docs/reference/upstream-tests.md`).
 
 use super::*;
-use k8s_openapi::api::core::v1::{NodeCondition, NodeSpec, NodeStatus, Taint};
+use cloudwit_model::owners::PROVIDER;
+use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -72,13 +73,17 @@ impl Build {
         self
     }
 
-    fn facts(&self) -> NodeFacts {
+    fn facts(&self) -> NodeFacts<'_> {
         NodeFacts::of(&self.0)
     }
 }
 
 fn set(nodes: &[Build]) -> TargetSet {
     TargetSet::of(nodes.iter().map(|node| &node.0))
+}
+
+fn names(nodes: &[Build]) -> String {
+    short_list(&targets(nodes.iter().map(|node| &node.0)))
 }
 
 #[test]
@@ -306,7 +311,9 @@ fn only_eligible_nodes_are_picked_whatever_their_order() {
         .collect();
     assert_eq!(names, [("a", true), ("c", false), ("e", false)]);
     assert_eq!(targets[0].node.provider_id.as_deref(), Some("x://1"));
-    assert_eq!(set(&nodes).short_list(), "[a c e]", "the set and the list agree");
+    let picked = [node("a").id("x://1"), node("c"), node("e")];
+    assert_eq!(set(&nodes), set(&picked), "the set and the list agree");
+    assert_eq!(set(&nodes).len(), 3);
 }
 
 #[test]
@@ -316,18 +323,17 @@ fn at_most_twenty_node_names_are_listed() {
             .map(|index| node(&format!("n{index:02}")))
             .collect::<Vec<_>>()
     };
-    assert_eq!(set(&[]).short_list(), "[]");
-    assert_eq!(set(&nodes(2)).short_list(), "[n00 n01]");
-    assert!(set(&nodes(20)).short_list().ends_with("n18 n19]"));
-    assert!(set(&nodes(27)).short_list().ends_with("n18 n19 <7 more>]"));
+    assert_eq!(names(&[]), "");
+    assert_eq!(names(&nodes(2)), "n00 n01");
+    assert!(names(&nodes(20)).ends_with("n18 n19"));
+    assert!(names(&nodes(27)).ends_with("n18 n19 <7 more>"));
 }
 
 #[test]
-fn a_set_of_five_thousand_nodes_is_as_small_as_one_of_twenty_and_knows_each_node() {
+fn a_set_of_five_thousand_nodes_knows_each_node() {
     let nodes = || (0..5000).map(|index| node(&format!("n{index:04}")).id(&format!("x://{index}")));
     let all = set(&nodes().collect::<Vec<_>>());
-    let TargetSet { len, digest: _, first } = all.clone();
-    assert_eq!((len, first.len()), (5000, MAX_NODE_NAMES));
+    assert_eq!(all.len(), 5000);
     assert_eq!(all, set(&nodes().rev().collect::<Vec<_>>()), "in any order");
     let without = |gone: usize| {
         set(&nodes()
@@ -340,4 +346,58 @@ fn a_set_of_five_thousand_nodes_is_as_small_as_one_of_twenty_and_knows_each_node
     let mut renewed: Vec<Build> = nodes().collect();
     renewed[4999] = node("n4999").id("x://new");
     assert_ne!(all, set(&renewed), "another machine behind the last name");
+    let swapped = [node("a").id("x://2"), node("b").id("x://1")];
+    let straight = [node("a").id("x://1"), node("b").id("x://2")];
+    assert_ne!(set(&swapped), set(&straight), "the same words, dealt otherwise");
+}
+
+#[test]
+fn an_update_of_a_node_matters_for_the_list_when_the_provider_would_be_told_something_else() {
+    let address = |mut node: Build, ip: &str| {
+        let address = NodeAddress {
+            address: ip.into(),
+            type_: "InternalIP".into(),
+        };
+        node.0.status.get_or_insert_default().addresses = Some(vec![address]);
+        node
+    };
+    let uuid = |mut node: Build, uuid: &str| {
+        let info = NodeSystemInfo {
+            system_uuid: uuid.into(),
+            ..NodeSystemInfo::default()
+        };
+        node.0.status.get_or_insert_default().node_info = Some(info);
+        node
+    };
+    let old = address(uuid(node("a").id("x://1").ready("True"), "u1"), "10.0.0.1");
+    for (new, same, why) in [
+        (old.clone(), true, "nothing"),
+        (old.clone().label("other", "x"), true, "another label"),
+        (old.clone().taint("other"), true, "another taint"),
+        (
+            old.clone().condition("NetworkUnavailable", "False"),
+            true,
+            "another condition",
+        ),
+        (old.clone().id("x://2"), false, "provider id"),
+        (old.clone().excluded(""), false, "exclusion label"),
+        (old.clone().taint(AUTOSCALER_DELETES), false, "the autoscaler's taint"),
+        (old.clone().deleted(), false, "deletion"),
+        (address(old.clone(), "10.0.0.2"), false, "address"),
+        (uuid(old.clone(), "u2"), false, "number of the machine"),
+        (
+            old.clone().label(PROVIDER, "x"),
+            false,
+            "label with the provider's name",
+        ),
+        (
+            address(uuid(node("a").id("x://1").ready("False"), "u1"), "10.0.0.1"),
+            false,
+            "readiness",
+        ),
+    ] {
+        assert_eq!(same_target(&old.0, &new.0), same, "{why}");
+        let told = |node: &Build| targets([&node.0]);
+        assert_eq!(told(&old) == told(&new), same, "{why}: what a provider is told");
+    }
 }

@@ -1,0 +1,77 @@
+//! How many Nodes are walked over, and that nobody gets an old list.
+
+use serde_json::json;
+
+use super::*;
+
+fn node(index: usize, version: usize, ready: &str) -> Node {
+    serde_json::from_value(json!({
+        "metadata": { "name": format!("n{index}"), "uid": format!("n{index}"), "resourceVersion": version.to_string() },
+        "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+    }))
+    .unwrap()
+}
+
+/// A cache of Nodes that tells of its changes, with so many Nodes in it.
+fn cluster(count: usize) -> (Arc<Cache<Node>>, Arc<TargetCache>) {
+    let (nodes, cache) = (Arc::<Cache<Node>>::default(), Arc::<TargetCache>::default());
+    let listening = cache.clone();
+    nodes.listen(move |_, change| listening.changed(&change));
+    nodes.fill((0..count).map(|index| node(index, 1, "True")).collect());
+    (nodes, cache)
+}
+
+#[test]
+fn five_thousand_changes_of_nodes_walk_over_none_until_somebody_asks() {
+    let (_, cache) = cluster(5000);
+    assert_eq!(cache.walked(), 0);
+    assert_eq!(cache.known(), TargetSet::default(), "nobody has asked");
+}
+
+#[test]
+fn two_hundred_load_balancers_share_one_walk_over_the_nodes() {
+    let (nodes, cache) = cluster(5000);
+    let first = cache.now(&nodes);
+    assert_eq!((first.list.len(), first.set.len()), (5000, 5000));
+    for _ in 1..200 {
+        let given = cache.now(&nodes);
+        assert!(Arc::ptr_eq(&given.list, &first.list));
+        assert_eq!((given.set, cache.known()), (first.set, first.set));
+        assert_eq!(cache.look(&nodes), first.set);
+    }
+    assert_eq!(cache.walked(), 5000);
+}
+
+#[test]
+fn after_a_change_the_next_question_is_answered_with_the_nodes_of_then_and_what_was_known_stays_until_it() {
+    let (nodes, cache) = cluster(3);
+    let old = cache.now(&nodes);
+    nodes.observe(node(0, 2, "False"));
+    let news = cache.now(&nodes);
+    assert_eq!((old.list[0].ready, news.list[0].ready), (true, false));
+    assert_eq!(old.set, news.set, "readiness is no matter of the set");
+
+    nodes.fill((0..2).map(|index| node(index, 3, "True")).collect());
+    assert_eq!(cache.known(), old.set, "as of the last question");
+    assert_eq!(cache.look(&nodes).len(), 2);
+    assert_eq!((cache.known().len(), cache.now(&nodes).list.len()), (2, 2));
+}
+
+#[test]
+fn a_heartbeat_of_a_node_leaves_the_list_as_it_is() {
+    let (nodes, cache) = cluster(3);
+    let old = cache.now(&nodes);
+    nodes.observe(node(0, 2, "True"));
+    assert!(Arc::ptr_eq(&cache.now(&nodes).list, &old.list));
+    assert_eq!(cache.walked(), 3);
+}
+
+#[test]
+fn a_forgotten_list_gives_its_memory_back_and_is_made_again_on_demand() {
+    let (nodes, cache) = cluster(3);
+    let list = Arc::downgrade(&cache.now(&nodes).list);
+    assert!(list.upgrade().is_some());
+    cache.forget_list();
+    assert!(list.upgrade().is_none());
+    assert_eq!(cache.now(&nodes).list.len(), 3);
+}
