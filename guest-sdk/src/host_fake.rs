@@ -63,6 +63,9 @@ pub(crate) fn unix_seconds() -> u64 {
     world(|world| world.now)
 }
 
+/// What the controller takes the book-keeping of one entry to cost, in bytes.
+const ENTRY_OVERHEAD: u64 = 64;
+
 pub(crate) fn state_get(key: &str) -> Option<Entry> {
     world(|world| {
         let kept = world.state.get(key)?;
@@ -73,6 +76,9 @@ pub(crate) fn state_get(key: &str) -> Option<Entry> {
 
 pub(crate) fn state_put(key: &str, value: &[u8], keep: Keep) -> Result<u64, StateError> {
     world(|world| {
+        if (key.len() + value.len()) as u64 + ENTRY_OVERHEAD > world.state_limit {
+            return Err(StateError::TooLarge(world.state_limit));
+        }
         let version = world.state.get(key).map_or(1, |kept| kept.entry.version + 1);
         let entry = Entry {
             value: value.to_vec(),

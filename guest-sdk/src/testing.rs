@@ -71,6 +71,7 @@ pub(crate) struct World {
     pub(crate) services: Option<Vec<Service>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
     pub(crate) state: BTreeMap<String, Kept>,
+    pub(crate) state_limit: u64,
     pub(crate) locks: BTreeSet<String>,
     pub(crate) locked_by_others: BTreeMap<String, Box<dyn FnOnce()>>,
     pub(crate) logs: Vec<LogLine>,
@@ -98,6 +99,7 @@ impl World {
             services: None,
             secrets: BTreeMap::new(),
             state: BTreeMap::new(),
+            state_limit: STATE_LIMIT,
             locks: BTreeSet::new(),
             locked_by_others: BTreeMap::new(),
             logs: Vec::new(),
@@ -106,6 +108,9 @@ impl World {
         }
     }
 }
+
+/// What a provider's state may hold where the operator says nothing (`grants.state.maxBytes`), in bytes.
+const STATE_LIMIT: u64 = 1_048_576;
 
 thread_local! {
     static WORLD: RefCell<World> = const { RefCell::new(World::new()) };
@@ -174,6 +179,12 @@ impl FakeHost {
     /// Grants the view on the cluster, which shows these.
     pub fn view(&self, nodes: Vec<ClusterNode>, services: Vec<Service>) -> &Self {
         world(|world| (world.nodes, world.services) = (Some(nodes), Some(services)));
+        self
+    }
+
+    /// The most that the state may hold, in bytes, instead of the controller's default of 1 MiB. A larger entry is not kept.
+    pub fn state_limit(&self, bytes: u64) -> &Self {
+        world(|world| world.state_limit = bytes);
         self
     }
 

@@ -18,18 +18,14 @@ use crate::annotations_settings::Settings;
 use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, SERVICE_TAG};
-use crate::network_apply::RULES_LOCK;
 use crate::security_groups::{CLASSIC_PREFIX, Group};
-use crate::security_groups_plan::{NodeTraffic, node_rules_classic, node_rules_network};
+use crate::security_groups_plan::{NodeTraffic, node_rules_classic};
 use crate::tags::{CLUSTER_PREFIX, tag};
 use crate::target_groups::{self, prefix, security_group_name};
 use crate::{classic_plan, network_plan};
 
 /// When to look again while the cloud holds on to something.
 const RELEASE_POLL: Duration = Duration::from_secs(5);
-
-/// How long a call waits for another one that changes the rules of the same Nodes.
-const RULES_WAIT: Duration = Duration::from_secs(20);
 
 impl Aws {
     /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say, none when nobody can tell.
@@ -114,26 +110,7 @@ impl Aws {
             subnets: Vec::new(),
             shared_health_port: self.config.shared_health_check().map(|(port, _)| port),
         };
-        let plan = || -> Result<Vec<_>, AwsError> {
-            let mut groups = self.security_groups("tag-key", &[&self.cluster.key()], Some(vpc))?;
-            let known: Vec<&String> = groups.iter().map(|group| &group.id).collect();
-            let further: Vec<String> = machines
-                .groups
-                .iter()
-                .filter(|id| !known.contains(id))
-                .cloned()
-                .collect();
-            groups.extend(self.security_groups_by_id(&further)?);
-            Ok(groups
-                .iter()
-                .flat_map(|group| node_rules_network(group, &traffic, false))
-                .collect())
-        };
-        if plan()?.is_empty() {
-            return Ok(());
-        }
-        let _lock = self.context.state().lock(RULES_LOCK, RULES_WAIT);
-        self.run_all(&plan()?)
+        self.bring_node_rules(vpc, &machines.groups, &traffic, false)
     }
 
     /// The target groups that were attached, and those of the Service that a crash left behind.

@@ -22,13 +22,12 @@ use crate::security_groups_own::OwnGroup;
 use crate::security_groups_plan::{NodeTraffic, front_rules, node_rules_network};
 use crate::subnets_plan::Subnet;
 use crate::target_groups::security_group_name;
-use crate::target_instances::Instances;
 
 /// How long a call waits for another one that changes the rules of the same Nodes.
 const RULES_WAIT: Duration = Duration::from_secs(20);
 
 /// The lock for that. Rules for path MTU discovery belong to all load balancers together.
-pub(crate) const RULES_LOCK: &str = "balancer-node-rules";
+const RULES_LOCK: &str = "balancer-node-rules";
 
 /// When to look again at a load balancer without an address.
 const BUILD_POLL: Duration = Duration::from_secs(5);
@@ -69,7 +68,8 @@ impl Aws {
             &read_attributes(&attributes),
             groups.as_deref(),
         ))?;
-        self.open_nodes(&machines, &node_traffic(self, service, &wanted, &seen, &known)?)?;
+        let traffic = node_traffic(self, service, &wanted, &seen, &known)?;
+        self.bring_node_rules(&seen.vpc, &machines.groups, &traffic, true)?;
         let known = if new { Vec::new() } else { self.listeners_of(&seen.arn)? };
         let attached = self.target_groups_of(&known)?;
         let arns = self.bring_target_groups(&wanted, &seen.vpc, &attached, &machines)?;
@@ -105,7 +105,8 @@ impl Aws {
         // Rules follow from the annotations, and stay as they are while those make no sense.
         if sound {
             let (_, known) = self.balancer_subnets(&settings)?;
-            self.open_nodes(&machines, &node_traffic(self, service, &wanted, seen, &known)?)?;
+            let traffic = node_traffic(self, service, &wanted, seen, &known)?;
+            self.bring_node_rules(&seen.vpc, &machines.groups, &traffic, true)?;
         }
         for group in self.target_groups_of(&self.listeners_of(&seen.arn)?)? {
             if !sound || wanted.ports.iter().any(|port| group.can_be(&port.group)) {
@@ -214,17 +215,31 @@ impl Aws {
         Ok(Some(vec![self.own_group(&own, &attached)?.id]))
     }
 
-    /// Makes the Nodes' security groups let this traffic in. Who changes them looks once more under a lock: several load balancers share
-    /// them.
-    pub(crate) fn open_nodes(&self, machines: &Instances, traffic: &NodeTraffic) -> Result<(), AwsError> {
+    /// Makes `groups`, which are those of the targets, let this traffic in if `open`. The cluster's other groups in the VPC let in nothing of
+    /// it: Nodes that were targets once may have left rules there. Who changes them looks once more under a lock: several load balancers
+    /// share them.
+    pub(crate) fn bring_node_rules(
+        &self,
+        vpc: &str,
+        groups: &[String],
+        traffic: &NodeTraffic,
+        open: bool,
+    ) -> Result<(), AwsError> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }
         let plan = || -> Result<Vec<_>, AwsError> {
-            let groups = self.security_groups_by_id(&machines.groups)?;
+            let mut seen = self.security_groups("tag-key", &[&self.cluster.key()], Some(vpc))?;
+            let mut further = groups.to_vec();
+            further.retain(|id| !seen.iter().any(|group| group.id == *id));
+            seen.append(&mut self.security_groups_by_id(&further)?);
             let mut steps = Vec::new();
-            for group in &groups {
-                steps.append(&mut node_rules_network(group, traffic, true));
+            for group in &seen {
+                steps.append(&mut node_rules_network(
+                    group,
+                    traffic,
+                    open && groups.contains(&group.id),
+                ));
             }
             Ok(steps)
         };

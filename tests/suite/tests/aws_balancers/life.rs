@@ -95,6 +95,51 @@ async fn nodes_come_and_go() {
     }
 }
 
+/// A second pool of Nodes has a security group of its own. When its last target goes, its group is as the operator left it.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_for_nodes_that_are_targets_no_more_leave_their_security_group() {
+    let stand = Stand::new("pools").await;
+    let mut pool = stand.cluster.clone();
+    let group = json!({
+        "VpcId": pool.vpc, "GroupName": "pools-second", "Description": "Nodes", "TagSpecifications": [{
+            "ResourceType": "security-group", "Tags": [{ "Key": "kubernetes.io/cluster/pools", "Value": "owned" }],
+        }],
+    });
+    pool.security_group = text(&stand.ask("ec2", "create_security_group", group).await["GroupId"]);
+    let ssh = json!([{ "IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{ "CidrIp": "10.0.0.0/8" }] }]);
+    let ssh = json!({ "GroupId": pool.security_group, "IpPermissions": ssh });
+    stand.ask("ec2", "authorize_security_group_ingress", ssh).await;
+    let by_operator = stand.rules(&pool.security_group).await;
+    let machine = pool.machines(stand.moto, 1, 1).await.unwrap().remove(0);
+    let first = target(&stand.machines[0]);
+    let both = [first.clone(), target(&machine)];
+    let (web, mail) = (service("pools-web", "nlb"), service("pools-mail", "nlb"));
+    let told_of = |rules: Vec<Value>, service| rules.iter().any(|rule| rule.to_string().contains(&name(service)));
+
+    stand.ensure_on(&web, &both).await.unwrap();
+    stand.ensure_on(&mail, &both).await.unwrap();
+    let at_first = stand.rules(&stand.cluster.security_group).await;
+    stand
+        .provider
+        .update_targets(&web, std::slice::from_ref(&first), None)
+        .await
+        .unwrap();
+    assert!(!told_of(stand.rules(&pool.security_group).await, &web));
+    let others = told_of(stand.rules(&pool.security_group).await, &mail);
+    assert!(others, "another Service's stay");
+    stand.ensure_on(&mail, std::slice::from_ref(&first)).await.unwrap();
+    assert_eq!(stand.rules(&pool.security_group).await, by_operator);
+    assert_eq!(stand.rules(&stand.cluster.security_group).await, at_first);
+    let (done, writes) = stand.writes(stand.ensure_on(&mail, &[first])).await;
+    assert_eq!((done.map(drop), writes), (Ok(()), Vec::new()));
+
+    for service in [&web, &mail] {
+        stand.delete(service).await.unwrap();
+    }
+    assert_eq!(stand.rules(&pool.security_group).await, by_operator);
+    assert_eq!(stand.rules(&stand.cluster.security_group).await, Vec::<Value>::new());
+}
+
 /// The ids of the registered instances, sorted.
 async fn members(stand: &Stand, service: &cloudwit_model::Service, kind: &str) -> Vec<String> {
     let mut ids: Vec<String> = if kind == "classic" {
