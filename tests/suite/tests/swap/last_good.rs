@@ -11,8 +11,10 @@ use kube::Api;
 use crate::stack::{SOON, Stack};
 
 /// What is rolled out wrongly, what the metric calls it, and what the Event says.
-async fn refused(stack: &Stack, result: &str, says: &[&str]) {
+async fn refused(stack: &Stack, change: impl FnOnce(), result: &str, says: &[&str]) {
+    // Counted before the change: it may be followed before anything else is asked.
     let before = stack.swaps(result).await.unwrap();
+    change();
     stack.until_swaps(result, before + 1).await;
     for part in says {
         stack.until_event("ProviderSwapRefused", part).await;
@@ -89,28 +91,29 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
     ];
     for (what, component, result, says) in components {
         println!("{what}");
-        stack.components.write(&[("sim.wasm", &component)]);
-        refused(&stack, result, says).await;
+        let change = || stack.components.write(&[("sim.wasm", &component)]);
+        refused(&stack, change, result, says).await;
     }
     withdrawn(&stack).await;
 
-    stack.configure(&sim.replace('}', ",\"pageSize\":0}"), &settings);
-    refused(&stack, "check", &["pageSize: 0 is not between 1 and 500"]).await;
-    stack.configure(&sim, &settings.replace("GET, POST, PUT, DELETE", "GET"));
+    let change = || stack.configure(&sim.replace('}', ",\"pageSize\":0}"), &settings);
+    refused(&stack, change, "check", &["pageSize: 0 is not between 1 and 500"]).await;
+    let change = || stack.configure(&sim, &settings.replace("GET, POST, PUT, DELETE", "GET"));
     refused(
         &stack,
+        change,
         "grants",
         &["it would like to be granted more than it is; add to grants.http: - {scheme: http, host: \"127.0.0.1\", port: "],
     )
     .await;
-    stack.configure(&sim, &settings.replace("grants:", "grant:"));
-    refused(&stack, "settings", &["settings.yaml"]).await;
+    let change = || stack.configure(&sim, &settings.replace("grants:", "grant:"));
+    refused(&stack, change, "settings", &["settings.yaml"]).await;
     withdrawn(&stack).await;
 
-    stack.secret.write(&[("token", b"")]);
-    refused(&stack, "settings", &["is empty; put the secret"]).await;
-    stack.secret.write(&[("token", b"wrong-token")]);
-    refused(&stack, "probe", &["cannot use the cloud: denied"]).await;
+    let change = || stack.secret.write(&[("token", b"")]);
+    refused(&stack, change, "settings", &["is empty; put the secret"]).await;
+    let change = || stack.secret.write(&[("token", b"wrong-token")]);
+    refused(&stack, change, "probe", &["cannot use the cloud: denied"]).await;
     withdrawn(&stack).await;
     stack.until_event("ProviderSwapWithdrawn", "nothing changed").await;
     let said = stack.events("ProviderSwapRefused").await.join("\n");
