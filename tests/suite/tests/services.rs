@@ -247,6 +247,8 @@ async fn only_changes_that_concern_the_balancer_reach_the_cloud() {
     settle(&alone, "marker").await;
     assert_eq!(cloud.count("ensure"), 2, "one for each Service");
     let writes = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="ok"}"#;
+    // A write counts when its answer is there, which is after others can see it.
+    until("the writes are counted", || async { running.metric(writes) >= 4.0 }).await;
     let before = running.metric(writes);
     assert_eq!(before, 4.0, "finalizer and address of two Services");
 
@@ -261,6 +263,10 @@ async fn only_changes_that_concern_the_balancer_reach_the_cloud() {
     })
     .await;
     settle(&alone, "marker-2").await;
+    until("the writes are counted", || async {
+        running.metric(writes) >= before + 2.0
+    })
+    .await;
     assert_eq!(
         running.metric(writes),
         before + 2.0,

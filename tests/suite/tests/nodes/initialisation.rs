@@ -57,7 +57,7 @@ async fn a_node_that_joins_gets_id_labels_addresses_and_loses_its_taint() -> Res
         "running_managed_controllers{name=\"cloud-node\",manager=\"cloud-controller-manager\"}",
         "running_managed_controllers{name=\"cloud-node-lifecycle\",manager=\"cloud-controller-manager\"}",
     ] {
-        assert_eq!(running.metric(metric), 1.0, "{metric}");
+        eventually(LONG, metric, || async { running.metric(metric) == 1.0 }).await;
     }
     running.stop().await;
     Ok(())

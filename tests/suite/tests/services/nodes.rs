@@ -60,7 +60,10 @@ async fn flapping_nodes_cost_no_call_and_real_changes_one_each() {
     })
     .await;
     assert_eq!((cloud.count("update"), cloud.count("ensure")), (4, 1));
-    assert_eq!(running.metric("service_controller_loadbalancer_sync_total "), 4.0);
+    until("the updates are counted", || async {
+        running.metric("service_controller_loadbalancer_sync_total ") == 4.0
+    })
+    .await;
     until("the passes are measured", || async {
         running.metric("service_controller_nodesync_latency_seconds_count ") == 4.0
     })
@@ -135,6 +138,10 @@ async fn five_hundred_services_with_two_hundred_nodes_cost_two_writes_and_one_ca
         began.elapsed().as_secs_f64()
     );
     settle(&alone, "marker").await;
+    until("the marker's writes are counted", || async {
+        running.metric(writes) >= 1002.0
+    })
+    .await;
     assert_eq!(running.metric(writes), 1002.0);
     assert_eq!((cloud.count("ensure"), cloud.count("update")), (501, 0));
     assert!(cloud.balancers().iter().all(|balancer| balancer.targets.len() == 200));
