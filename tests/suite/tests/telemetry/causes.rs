@@ -84,7 +84,9 @@ async fn vsphere_482_each_replica_says_in_its_log_and_in_readyz_whether_it_leads
             .contains("[+]leaderElection ok: this replica leads\n")
     };
     first.until("the first one leads", &leads).await;
-    assert!(first.log().contains("became leader"), "{}", first.log());
+    first
+        .until("its log says so", || async { first.log().contains("became leader") })
+        .await;
     let second = first.replica(&flags);
     let waits = "[+]leaderElection ok: another replica leads, or none yet\n";
     first
