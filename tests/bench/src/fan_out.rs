@@ -1,4 +1,6 @@
 //! What one Node means for 200 Services: it comes, and every load balancer gets its machine; it wants no more traffic, and every one loses it again.
+//! Then ten come one after the other, as when a cluster grows. Cloudwit waits a second for further Nodes, which costs time with one and saves calls with
+//! ten; upstream begins at once.
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,12 @@ const SERVICES: usize = 200;
 
 /// Machines behind each before the Node comes.
 const NODES: usize = 10;
+
+/// So many come one after the other.
+const JOINING: usize = 10;
+
+/// Between two of them.
+const APART: Duration = Duration::from_millis(50);
 
 /// The peer's workers; ours has as many.
 const WORKERS: u32 = 10;
@@ -47,7 +55,9 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
             format!("A Node comes and goes behind {SERVICES} Services, {WORKERS} workers, cloud latency {latency} ms");
         let conditions = format!(
             "{NODES} Nodes are behind all load balancers. From the creation of one more, which is Ready and initialised, until its machine is behind the last \
-             load balancer; from the label that excludes it until the last one is without it. Limits lifted on both sides"
+             load balancer; from the label that excludes it until the last one is without it; from the creation of the first of {JOINING} more, {} ms apart, until \
+             all are behind all. Cloudwit waits a second for further Nodes before it begins. Limits lifted on both sides",
+            APART.as_millis()
         );
         let mut section = Section::new(format!("fan-out-{latency}ms"), &title, conditions);
         let latency = Duration::from_millis(latency);
@@ -77,7 +87,7 @@ async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Rea
     rest(&scene).await?;
 
     let mut readings = Vec::new();
-    for step in [Step::Comes, Step::Goes] {
+    for step in [Step::Comes, Step::Goes, Step::Join] {
         let meter = Meter::start(&scene, Some(&running)).await?;
         let began = Instant::now();
         step.begin(&scene).await?;
@@ -108,6 +118,7 @@ async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Rea
 enum Step {
     Comes,
     Goes,
+    Join,
 }
 
 impl Step {
@@ -115,6 +126,7 @@ impl Step {
         match self {
             Self::Comes => ("comes", "a Node comes"),
             Self::Goes => ("goes", "it is excluded"),
+            Self::Join => ("join", "ten more come"),
         }
     }
 
@@ -128,18 +140,30 @@ impl Step {
                     .await?;
                 Ok(())
             }
+            Self::Join => {
+                for number in 0..JOINING {
+                    scene.ready_nodes(&format!("join-{number}"), 1).await?;
+                    tokio::time::sleep(APART).await;
+                }
+                Ok(())
+            }
         }
     }
 
-    /// Without the one request that is ours: the creation or the label.
+    /// Without the requests that are ours: creations and the label.
     fn of_the_side(self, requests: u64) -> f64 {
-        requests.saturating_sub(1) as f64
+        let ours = match self {
+            Self::Comes | Self::Goes => 1,
+            Self::Join => JOINING as u64,
+        };
+        requests.saturating_sub(ours) as f64
     }
 
     async fn until_done(self, scene: &Scene<'_>, running: &Running) -> Result<()> {
         let wanted = match self {
             Self::Comes => NODES + 1,
             Self::Goes => NODES,
+            Self::Join => NODES + JOINING,
         };
         let deadline = Instant::now() + LIMIT;
         loop {

@@ -24,6 +24,7 @@ pub mod observer;
 pub mod pairs;
 pub mod passing;
 pub mod publish;
+pub mod refreshes;
 pub mod report;
 pub mod report_json;
 pub mod requests;

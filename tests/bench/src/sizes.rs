@@ -76,7 +76,7 @@ pub fn measure(things: &Things<'_>) -> Result<Section> {
             size("static-binary-packed", "static binary, packed as in an image", packed).peer([peer_packed as f64]),
             size(
                 "with-provider-packed",
-                "the same with one provider, the component `sim`",
+                "the same and the component `sim`",
                 packed + sim_packed,
             )
             .peer([peer_packed as f64]),

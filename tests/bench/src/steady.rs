@@ -17,6 +17,7 @@ use crate::measure::{Goal, Measure, Section, Unit};
 use crate::meter::{Meter, Used, rest};
 use crate::observer::{self, Observer};
 use crate::pairs::{Reading, pairs};
+use crate::refreshes::Refreshes;
 use crate::scene::Scene;
 use crate::setting::Setting;
 
@@ -25,6 +26,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// How often kubelet reports a Node that does not change (`nodeStatusReportFrequency`).
 const REPORT: Duration = Duration::from_secs(300);
+
+/// Longer than any run.
+const NEVER: Duration = Duration::from_secs(3600);
 
 /// How many Nodes fall silent.
 const SILENT: usize = 1_000;
@@ -94,7 +98,7 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
             Unit::Count.shown(SILENT as f64),
             calm.silence.as_secs()
         ),
-        "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period)",
+        "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period) and refresh no addresses meanwhile",
     );
     silence.measures = silent;
     for measure in silence
@@ -134,22 +138,32 @@ impl Calm {
         drop(nodes);
         rest(&scene).await?;
         let mut readings = self.calm(&scene, &running).await?;
+        running.stop()?;
+        // Without refreshes, which would be counted among the looks at silent Nodes.
+        let tuning = Tuning {
+            node_status_update_frequency: Some(NEVER),
+            ..tuning
+        };
+        let running = scene.start(side, &tuning)?;
         readings.extend(silence(&scene, &running, self.silence).await?);
         scene.end(running)?;
         Ok(readings)
     }
 
     async fn calm(&self, scene: &Scene<'_>, running: &Running) -> Result<Vec<Reading>> {
+        Refreshes::default().until_pause(scene).await?;
         let meter = Meter::start(scene, Some(running)).await?;
-        let reports = report(scene, running, self.nodes, self.time).await?;
+        let mut refreshes = Refreshes::default();
+        let reports = self.report(scene, running, &mut refreshes).await?;
+        refreshes.until_pause(scene).await?;
         let used = meter.read(scene, running).await?;
-        let refreshes = self.time.as_secs_f64() / self.refresh.as_secs_f64();
+        ensure!(refreshes.count > 0, "{} refreshed no address", running.side());
         let requests = used.requests.clone().without("PATCH nodes/status", reports);
         let calls = used.cloud.total() as f64;
         let mut readings = vec![
             Reading::new(
                 Measure::new("cloud-calls-per-refresh", "cloud calls for each refresh", Unit::Count),
-                calls / refreshes,
+                calls / f64::from(refreshes.count),
             ),
             Reading::new(Measure::new("cloud-calls", "cloud calls", Unit::Count), calls),
             Reading::new(
@@ -163,6 +177,29 @@ impl Calm {
             used.usage.memory as f64,
         ));
         Ok(readings)
+    }
+
+    /// Reports of kubelets, one after the other, so that each Node has its turn once in `REPORT`. Gives how many there were.
+    async fn report(&self, scene: &Scene<'_>, running: &Running, refreshes: &mut Refreshes) -> Result<u64> {
+        let api = Api::<Node>::all(scene.client.clone());
+        let mut turn = interval(REPORT.div_f64(self.nodes as f64));
+        turn.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let mut progress = Progress::start(&format!("nothing happens, {}", running.side()));
+        let (began, mut count) = (Instant::now(), 0);
+        while began.elapsed() < self.time {
+            turn.tick().await;
+            ensure!(running.runs(), "{} has ended:\n{}", running.side(), running.log_end());
+            let condition = json!({ "type": "Ready", "lastHeartbeatTime": at(count) });
+            let report = json!({ "status": { "conditions": [condition] } });
+            let name = format!("node-{}", count as usize % self.nodes);
+            api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&report))
+                .await?;
+            count += 1;
+            refreshes.look(scene).await?;
+            progress.show(&format!("{} of {} s", began.elapsed().as_secs(), self.time.as_secs()));
+        }
+        progress.finish("done");
+        Ok(count)
     }
 }
 
@@ -185,7 +222,7 @@ async fn silence(scene: &Scene<'_>, running: &Running, time: Duration) -> Result
         .buffer_unordered(WRITERS)
         .try_collect::<Vec<Node>>()
         .await?;
-    // Two periods, until both know.
+    // Two periods, until both know; and time for the refresh at the start.
     wait("Nodes fall silent", running, Duration::from_secs(10)).await?;
     let meter = Meter::start(scene, Some(running)).await?;
     wait("Nodes are silent", running, time).await?;
@@ -205,28 +242,6 @@ fn at_rest(prefix: &str, used: &Used) -> Vec<Reading> {
             .map(|seconds| Reading::new(cpu("server-cpu", "CPU time of the API server"), seconds)),
     );
     readings
-}
-
-/// Reports of kubelets, one after the other, so that each Node has its turn once in `REPORT`. Gives how many there were.
-async fn report(scene: &Scene<'_>, running: &Running, nodes: usize, time: Duration) -> Result<u64> {
-    let api = Api::<Node>::all(scene.client.clone());
-    let mut turn = interval(REPORT.div_f64(nodes as f64));
-    turn.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let mut progress = Progress::start(&format!("nothing happens, {}", running.side()));
-    let (began, mut count) = (Instant::now(), 0);
-    while began.elapsed() < time {
-        turn.tick().await;
-        ensure!(running.runs(), "{} has ended:\n{}", running.side(), running.log_end());
-        let condition = json!({ "type": "Ready", "lastHeartbeatTime": at(count) });
-        let report = json!({ "status": { "conditions": [condition] } });
-        let name = format!("node-{}", count as usize % nodes);
-        api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&report))
-            .await?;
-        count += 1;
-        progress.show(&format!("{} of {} s", began.elapsed().as_secs(), time.as_secs()));
-    }
-    progress.finish("done");
-    Ok(count)
 }
 
 /// Some moment, another one for each report.
