@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(400);
 /// A spike of latency: every request takes so long.
 const SPIKE: Duration = Duration::from_secs(2);
 /// An API server that restarts refuses connections for some seconds.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(120);
 
 /// Short periods, so that a minute is long.
 const FLAGS: [&str; 7] = [
@@ -147,7 +147,8 @@ impl Chaos {
 
     async fn turmoil(&mut self, time: Duration) {
         let (start, mut step) = (Instant::now(), 0_u32);
-        while start.elapsed() < time {
+        // On a busy machine the steps of this time may be too few for the first restart.
+        while start.elapsed() < time || self.restarts == 0 {
             match step % 10 {
                 0 | 1 | 4 => self.add().await,
                 2 => self.flap(None).await,
