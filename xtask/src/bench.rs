@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: builds both sides, the guests and the benchmark, and runs `tests/bench`, which measures and writes the report; with `--cloud`,
 //! compares with a cloud's own controller.
 
+use std::ffi::OsString;
 use std::process::Command;
 
 use anyhow::Result;
@@ -43,10 +44,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     command.arg("--provider").arg(provider);
     command.arg("--guests").arg(folder);
     command.arg("--peer").arg(peer);
-    let results = args.results.clone().unwrap_or_else(|| workspace::root().join(RESULTS));
-    command.arg("--results").arg(results);
-    let pairs = args.pairs.unwrap_or(if args.full { FULL_PAIRS } else { PAIRS });
-    command.arg(format!("--pairs={pairs}"));
+    command.args(report(args));
     command.args(args.full.then_some("--full"));
     command.args(args.only.iter().map(|work| format!("--only={}", work.name())));
     shown(&mut command)?;
@@ -62,9 +60,17 @@ fn compare(args: &BenchArgs) -> Result<()> {
     let mut command = Command::new(workspace::target().join("release/cloudwit-aws-peer"));
     command.current_dir(workspace::root()).arg("--provider").arg(provider);
     command.arg("--peer").arg(peer);
+    command.args(report(args));
     command.args(["--nodes", &args.nodes.to_string()]);
     shown(command.args(["--services", &args.services.to_string()]))?;
     Ok(())
+}
+
+/// How often, and where the report goes.
+fn report(args: &BenchArgs) -> [OsString; 3] {
+    let results = args.results.clone().unwrap_or_else(|| workspace::root().join(RESULTS));
+    let pairs = args.pairs.unwrap_or(if args.full { FULL_PAIRS } else { PAIRS });
+    ["--results".into(), results.into(), format!("--pairs={pairs}").into()]
 }
 
 /// In the release profile, as the peers are optimised too.

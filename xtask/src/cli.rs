@@ -143,12 +143,12 @@ pub struct BenchArgs {
     )]
     pub only: Vec<BenchWork>,
 
-    /// How often each side does each piece of work: 3 if left out, 5 in a full run.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), conflicts_with = "cloud")]
+    /// How often each side does each piece of work: 3 if left out, 5 in a full run, less where a run takes minutes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]
     pub pairs: Option<u8>,
 
     /// Where the report goes, instead of docs/reference/benchmarks.
-    #[arg(long, value_name = "DIR", conflicts_with = "cloud")]
+    #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 
     /// How many Nodes wait to be initialised, in a comparison on a cloud.

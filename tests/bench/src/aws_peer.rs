@@ -1,20 +1,27 @@
-//! What `cargo xtask bench --cloud aws` runs: Cloudwit and AWS's own cloud controller manager do the same work, one after the other, on the same
-//! moto, and the calls that moto was sent are counted.
+//! What `cargo xtask bench --cloud aws` runs: Cloudwit and AWS's own cloud controller manager do the same work in turn, several times, each time on a
+//! fresh moto, and the calls that moto was sent are counted.
 //!
 //! | file | what it is about |
 //! | ---- | ---------------- |
 //! | `contest` | one contender: its cluster, its phases, what was measured |
-//! | this | both, and the table |
+//! | this | both, in turn, and the table |
 
 mod contest;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use cloudwit_bench::contestant::Side;
+use cloudwit_bench::machine::Machine;
+use cloudwit_bench::measure::Section;
+use cloudwit_bench::pairs::{Reading, pairs};
+use cloudwit_bench::{publish, report};
 use cloudwit_test_support::moto::Moto;
 
-use crate::contest::{Contender, Measured, Scene};
+use crate::contest::{Contender, Scene};
 
 /// Compares; `cargo xtask bench --help` tells more.
 #[derive(Debug, Parser)]
@@ -27,6 +34,14 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     peer: PathBuf,
 
+    /// Where the report goes.
+    #[arg(long, value_name = "DIR")]
+    results: PathBuf,
+
+    /// Runs of each side.
+    #[arg(long)]
+    pairs: usize,
+
     /// How many Nodes join.
     #[arg(long, default_value_t = 500)]
     nodes: u16,
@@ -36,52 +51,44 @@ struct Args {
     services: u16,
 }
 
+/// How often each action was called, the most frequent first, by whom. Of the last run: there is no difference between runs but for waiting.
+type Actions = RefCell<BTreeMap<Side, Vec<(String, usize)>>>;
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let args = Args::parse();
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    let moto = Moto::start_lifelike().await?;
-    // Both clusters are there before either begins: moto gets slower with each instance it has.
-    let mut scenes = Vec::new();
-    for contender in [Contender::Ours(args.provider), Contender::Peer(args.peer)] {
-        scenes.push(Scene::set(&moto, contender, args.nodes, args.services).await?);
-    }
-    let mut measured = Vec::new();
-    for scene in scenes {
-        let name = scene.name();
-        eprintln!("{name} at work");
-        measured.push(scene.play().await?);
-    }
-    println!(
-        "\n{} Nodes and {} Services of type LoadBalancer on one moto, default flags but no routes",
-        args.nodes, args.services
-    );
-    print(&measured[0], &measured[1]);
-    Ok(())
-}
-
-/// Ours, theirs, and how many times ours theirs is.
-fn print(ours: &Measured, peer: &Measured) {
-    let width = ours.rows.iter().map(|row| row.what.len()).max().unwrap_or_default();
-    println!(
-        "  {:width$}  {:>12}  {:>12}  {:>8}",
-        "", "Cloudwit", "upstream", "ratio"
-    );
-    for (ours, peer) in ours.rows.iter().zip(&peer.rows) {
-        let ratio = if ours.value > 0.0 {
-            format!("{:.1}", peer.value / ours.value)
-        } else {
-            "-".to_owned()
-        };
-        let (value, other) = (ours.shown(), peer.shown());
-        println!("  {:width$}  {value:>12}  {other:>12}  {ratio:>8}", ours.what);
-    }
-    for (name, measured) in [("Cloudwit", ours), ("upstream", peer)] {
-        println!("\n  calls of {name}");
-        for (action, count) in &measured.actions {
+    println!("{}", Machine::this().sentence());
+    let Args { nodes, services, .. } = args;
+    let title = format!("AWS: {nodes} Nodes and {services} Services of type LoadBalancer, beside AWS's own controller");
+    let conditions = "Each run on a fresh moto, in a cluster of its own there. Default flags of both, but no routes; Cloudwit compiles its component at the \
+                      start. Nodes register with --provider-id";
+    let mut section = Section::new(format!("aws-{nodes}-{services}"), &title, conditions);
+    let actions = Actions::default();
+    section.measures = pairs(&title, args.pairs, |side| run(&args, side, &actions)).await?;
+    println!("{}", report::terminal(&section));
+    for (side, actions) in actions.take() {
+        println!("  calls of {side}");
+        for (action, count) in actions {
             println!("    {count:>6}  {action}");
         }
     }
+    publish::publish(&args.results, vec![section])?;
+    println!("written: {}", args.results.display());
+    Ok(())
+}
+
+/// One side, once. A moto of its own, since moto gets slower with each thing that it has.
+async fn run(args: &Args, side: Side, actions: &Actions) -> Result<Vec<Reading>> {
+    let contender = match side {
+        Side::Ours => Contender::Ours(args.provider.clone()),
+        Side::Peer => Contender::Peer(args.peer.clone()),
+    };
+    let moto = Moto::start_lifelike().await?;
+    let scene = Scene::set(&moto, contender, args.nodes, args.services).await?;
+    let measured = scene.play().await?;
+    actions.borrow_mut().insert(side, measured.actions);
+    Ok(measured.readings)
 }

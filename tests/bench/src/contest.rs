@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use cloudwit_bench::measure::{Measure, Unit};
+use cloudwit_bench::pairs::Reading;
 use cloudwit_bench::run_folder::RunFolder;
 use cloudwit_test_support::aws_files::{aws_files, cloud_config};
 use cloudwit_test_support::child::Child;
@@ -39,39 +41,11 @@ pub enum Contender {
     Peer(PathBuf),
 }
 
-/// A line of the table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// What was measured.
-    pub what: String,
-    /// How much.
-    pub value: f64,
-    unit: &'static str,
-}
-
-impl Row {
-    fn new(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self {
-            what: what.into(),
-            value,
-            unit,
-        }
-    }
-
-    /// The value with its unit; calls are whole.
-    pub fn shown(&self) -> String {
-        match self.unit {
-            "" => format!("{:.0}", self.value),
-            unit => format!("{:.1} {unit}", self.value),
-        }
-    }
-}
-
 /// What a contender needed.
 #[derive(Debug)]
 pub struct Measured {
-    /// In the same order for all.
-    pub rows: Vec<Row>,
+    /// In the same order for both.
+    pub readings: Vec<Reading>,
     /// How often it called each action, the most frequent first.
     pub actions: Vec<(String, usize)>,
 }
@@ -125,27 +99,31 @@ impl<'a> Scene<'a> {
             scene: &self,
             client: &client,
             process: &process,
-            rows: Vec::new(),
+            readings: Vec::new(),
         };
         let done = work.all(started).await;
         done.map_err(|error| anyhow!("{error:#}\n{}", process.log_end()))?;
-        let mut rows = work.rows;
+        let mut readings = work.readings;
         let used = xtask::process::usage(process.pid()).context("the contender has ended")?;
-        rows.push(Row::new("CPU", used.cpu_seconds, "s"));
-        rows.push(Row::new(
-            "peak memory",
-            used.peak_memory as f64 / f64::from(1 << 20),
-            "MiB",
-        ));
+        readings.extend([
+            Reading::new(Measure::new("cpu", "CPU time", Unit::Seconds), used.cpu_seconds),
+            Reading::new(
+                Measure::new("peak-memory", "peak memory", Unit::Bytes),
+                used.peak_memory as f64,
+            ),
+        ]);
         let mut counts = BTreeMap::new();
-        for call in self.calls().await? {
+        let calls = self.calls().await?;
+        let all = Measure::new("all-calls", "all calls", Unit::Count);
+        readings.push(Reading::new(all, calls.len() as f64));
+        for call in calls {
             *counts.entry(call).or_insert(0) += 1;
         }
         let mut actions: Vec<_> = counts.into_iter().collect();
         actions.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         drop((process, server));
         folder.done()?;
-        Ok(Measured { rows, actions })
+        Ok(Measured { readings, actions })
     }
 
     fn start(&self, folder: &Path, kubeconfig: &Path) -> Result<Child> {
@@ -216,7 +194,7 @@ struct Work<'a> {
     scene: &'a Scene<'a>,
     client: &'a Client,
     process: &'a Child,
-    rows: Vec<Row>,
+    readings: Vec<Reading>,
 }
 
 impl Work<'_> {
@@ -226,7 +204,7 @@ impl Work<'_> {
         self.until(|| self.initialised(nodes))
             .await
             .context("initialising Nodes")?;
-        self.measured(&format!("{nodes} Nodes initialised"), started, &mut calls)
+        self.measured("nodes", &format!("{nodes} Nodes initialised"), started, &mut calls)
             .await?;
 
         let started = Instant::now();
@@ -244,6 +222,7 @@ impl Work<'_> {
             .await
             .context("making load balancers")?;
         self.measured(
+            "services",
             &format!("{services} Services with {nodes} machines behind each"),
             started,
             &mut calls,
@@ -256,7 +235,7 @@ impl Work<'_> {
         self.until(|| self.balanced(services, nodes + 1))
             .await
             .context("adding a machine")?;
-        self.measured("one more Node, behind all of them", started, &mut calls)
+        self.measured("node", "one more Node, behind all of them", started, &mut calls)
             .await?;
 
         let started = Instant::now();
@@ -265,17 +244,19 @@ impl Work<'_> {
             api.delete(&format!("web-{number}"), &DeleteParams::default()).await?;
         }
         self.until(|| self.none_left()).await.context("deleting Services")?;
-        self.measured(&format!("{services} Services deleted"), started, &mut calls)
+        self.measured("deletion", &format!("{services} Services deleted"), started, &mut calls)
             .await
     }
 
-    /// Adds the rows of a piece of work: time, and calls since the last one.
-    async fn measured(&mut self, what: &str, started: Instant, calls: &mut usize) -> Result<()> {
+    /// Adds the figures of a piece of work: time, and calls since the last one.
+    async fn measured(&mut self, id: &str, what: &str, started: Instant, calls: &mut usize) -> Result<()> {
         let time = started.elapsed().as_secs_f64();
         let now = self.scene.calls().await?.len();
-        self.rows
-            .push(Row::new(format!("{what}: calls"), (now - *calls) as f64, ""));
-        self.rows.push(Row::new(format!("{what}: time"), time, "s"));
+        let figure = |part: &str, unit| Measure::new(format!("{id}-{part}"), format!("{what}: {part}"), unit);
+        self.readings.extend([
+            Reading::new(figure("calls", Unit::Count), (now - *calls) as f64),
+            Reading::new(figure("time", Unit::Seconds), time),
+        ]);
         eprintln!("  {what}: {} calls, {time:.1} s", now - *calls);
         *calls = now;
         Ok(())

@@ -36,10 +36,10 @@ pub fn publish(folder: &Path, sections: Vec<Section>) -> Result<()> {
             ..section
         });
     }
-    // Stable: sections of one piece of work stay in the order in which it tells them.
+    // Stable: sections of one piece of work stay in the order in which it tells them. Comparisons on a cloud come last.
     results
         .sections
-        .sort_by_key(|section| BenchWork::of_section(&section.id));
+        .sort_by_key(|section| BenchWork::of_section(&section.id).map_or((true, None), |work| (false, Some(work))));
     let write = |name: &str, text: &str| {
         let file = folder.join(name);
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
