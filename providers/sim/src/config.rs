@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
 /// The most machines that the cloud takes or gives in one request.
-pub const MAX_PAGE_SIZE: u16 = 500;
+pub const MAX_PAGE_SIZE: u16 = 1_000;
 
 /// What the operator configures. The token is no part of it: it is a secret.
 #[derive(Debug, Clone, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Config {
     pub endpoint: String,
     /// Only machines of this region; all when left out.
     pub region: Option<String>,
-    /// Machines per request, 1 to 500.
+    /// Machines per request, 1 to 1,000.
     #[serde(default = "max_page_size")]
     pub page_size: u16,
     /// What provider ids have before `://`: letters, digits and `-`. Another than `sim` for a second cloud in the same cluster.

@@ -55,16 +55,13 @@ impl Instances for Sim {
 }
 
 impl Sim {
-    /// Asks for machines by id or name, a page of keys at a time. One answer for each key, in order.
+    /// Asks for machines by id or name, as many at a time as the cloud answers. One answer for each key, in order.
     fn find_machines(&self, by: MachineKey, keys: &[&str]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
         let mut answers = Vec::with_capacity(keys.len());
-        for page in keys.chunks(self.api.page_size()) {
-            let machines = self.api.machines(by, page)?;
-            debug!(asked = page.len(), found = machines.len(), "machines");
-            for key in page {
-                let found: Vec<&Machine> = machines.iter().filter(|machine| by.of(machine) == *key).collect();
-                answers.push(decide(&found, by, &self.prefix));
-            }
+        for part in self.api.parts(keys) {
+            let machines = self.api.machines(by, part)?;
+            debug!(asked = part.len(), found = machines.len(), "machines");
+            answers.extend(part.iter().map(|key| decide(by.find(key, &machines), by, &self.prefix)));
         }
         Ok(answers)
     }
@@ -75,7 +72,7 @@ fn unanswered() -> Result<Presence, Failure> {
 }
 
 /// What the machines that were found for one Node say about it.
-fn decide(machines: &[&Machine], by: MachineKey, prefix: &str) -> Result<Presence, Failure> {
+fn decide(machines: &[Machine], by: MachineKey, prefix: &str) -> Result<Presence, Failure> {
     match machines {
         [] => Ok(Presence::Absent(match by {
             MachineKey::Id => Evidence::ById,
@@ -185,7 +182,7 @@ mod tests {
         let host = FakeHost::new();
         host.config(r#"{"endpoint": "https://sim.test", "providerIdScheme": "sim-b"}"#);
         assert_eq!(host.describe::<Sim>().provider_id_prefixes, ["sim-b://"]);
-        host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=500")
+        host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=1000")
             .answers(200, json!({"items": [machine("vm-1", "a", "running")], "next": null}));
         let own = NodeRef::named("a").with_provider_id("sim-b://vm-1");
         let answers = host.provider::<Sim>().lookup(&[own, by_id("vm-2")]).unwrap();
@@ -194,6 +191,30 @@ mod tests {
         };
         assert_eq!(instance.provider_id, "sim-b://vm-1");
         assert!(matches!(answers[1], Err(Failure::Invalid(_))));
+    }
+
+    #[test]
+    fn long_names_take_more_requests_so_that_no_url_is_too_long() {
+        let host = FakeHost::new();
+        host.config(r#"{"endpoint": "https://sim.test"}"#);
+        let names: Vec<String> = (0..250).map(|number| format!("{number:0>253}")).collect();
+        // Each name and its comma take 256 of 30,000 bytes.
+        for part in names.chunks(117) {
+            let url = format!("https://sim.test/v1/instances?names={}&limit=1000", part.join("%2C"));
+            assert!(url.len() < 31_000);
+            let machines: Vec<Value> = part.iter().map(|name| machine(name, name, "running")).collect();
+            host.expect("GET", &url)
+                .answers(200, json!({"items": machines, "next": null}));
+        }
+        let nodes: Vec<NodeRef> = names.iter().map(NodeRef::named).collect();
+        let answers = host.provider::<Sim>().lookup(&nodes).unwrap();
+        assert_eq!(answers.len(), 250);
+        for (name, answer) in names.iter().zip(answers) {
+            let Ok(Presence::Running(instance)) = answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(instance.provider_id, format!("sim://{name}"));
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Load balancers for Services: find, adopt, create, and wait without sleeping.
 //!
 //! The owner mark (the Service's uid) is what makes a load balancer ours; it is found by it wherever it came from. One that
-//! has the right name and no owner is adopted, so that a cluster can move here without new addresses. The cloud builds
-//! for a while: `ensure` answers `pending` with the id as token, and goes on from there when it is called again.
+//! has the right name and no owner is adopted, so that a cluster can move here without new addresses; the cloud keeps names
+//! unique, so a new one is made without asking for its name first. The cloud builds for a while: `ensure` answers `pending`
+//! with the id as token, and goes on from there when it is called again.
 
 use std::time::Duration;
 
@@ -17,16 +18,6 @@ pub const SCHEME: &str = "sim.cloudwit.dev/scheme";
 
 /// How long to wait before looking again at what the cloud builds.
 const BUILD_POLL: Duration = Duration::from_secs(1);
-
-/// What a search for a Service's load balancer finds.
-enum Found {
-    /// It, or one to adopt.
-    Ours(LoadBalancer),
-    /// One of its name that belongs to somebody else.
-    Foreign(LoadBalancer),
-    /// Nothing.
-    Nothing,
-}
 
 impl LoadBalancers for Sim {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
@@ -44,17 +35,15 @@ impl LoadBalancers for Sim {
         };
         let existing = match existing {
             Some(existing) => Some(existing),
-            None => match self.search(service)? {
-                Found::Foreign(foreign) => return Err(foreign_name(service, &foreign)),
-                Found::Ours(existing) => Some(existing),
-                Found::Nothing => None,
-            },
+            None => self.owned(service)?,
         };
         let balancer = match self.bring_about(existing.as_ref(), &wanted) {
-            Err(Failure::Invalid(why)) => {
-                let targets = self.without_gone(&wanted.targets, why)?;
-                self.bring_about(existing.as_ref(), &BalancerSpec { targets, ..wanted })?
-            }
+            Err(Failure::Conflict(why)) if existing.is_none() => match self.named(service)? {
+                Some(named) if named.spec.owner.is_none() => self.bring_about(Some(&named), &wanted)?,
+                Some(foreign) => return Err(foreign_name(service, &foreign)),
+                // It is not about the name.
+                None => return Err(Failure::Conflict(why)),
+            },
             result => result?,
         };
         match balancer.state {
@@ -98,13 +87,13 @@ impl LoadBalancers for Sim {
 impl Sim {
     /// The Service's load balancer: the one it owns, else one of its name that nobody owns.
     fn find_balancer(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
-        Ok(match self.search(service)? {
-            Found::Ours(balancer) => Some(balancer),
-            Found::Foreign(_) | Found::Nothing => None,
-        })
+        match self.owned(service)? {
+            Some(owned) => Ok(Some(owned)),
+            None => Ok(self.named(service)?.filter(|named| named.spec.owner.is_none())),
+        }
     }
 
-    fn search(&self, service: &Service) -> Result<Found, Failure> {
+    fn owned(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
         let mut owned = self.api.load_balancers(&self.cluster, "owner", &service.uid)?;
         if owned.len() > 1 {
             let ids: Vec<&str> = owned.iter().map(|balancer| balancer.id.as_str()).collect();
@@ -114,24 +103,32 @@ impl Sim {
                 ids.join(", ")
             )));
         }
-        if let Some(balancer) = owned.pop() {
-            return Ok(Found::Ours(balancer));
-        }
-        let mut named = self.api.load_balancers(
-            &self.cluster,
-            "name",
-            &cloudwit_guest_sdk::provider::default_balancer_name(service),
-        )?;
-        // The name is unique in its cluster.
-        Ok(match named.pop() {
-            Some(balancer) if balancer.spec.owner.is_none() => Found::Ours(balancer),
-            Some(balancer) => Found::Foreign(balancer),
-            None => Found::Nothing,
-        })
+        Ok(owned.pop())
     }
 
-    /// The load balancer as `wanted` says; no request when it is that already.
+    /// The one of the Service's name, whoever owns it. Names are unique in a cluster.
+    fn named(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
+        let name = cloudwit_guest_sdk::provider::default_balancer_name(service);
+        Ok(self.api.load_balancers(&self.cluster, "name", &name)?.pop())
+    }
+
+    /// The load balancer as `wanted` says, with those of the targets whose machines exist.
     fn bring_about(&self, existing: Option<&LoadBalancer>, wanted: &BalancerSpec) -> Result<LoadBalancer, Failure> {
+        match self.make(existing, wanted) {
+            Err(Failure::Invalid(why)) => {
+                let targets = self.without_gone(&wanted.targets, why)?;
+                let wanted = BalancerSpec {
+                    targets,
+                    ..wanted.clone()
+                };
+                self.make(existing, &wanted)
+            }
+            result => result,
+        }
+    }
+
+    /// No request when it is that already.
+    fn make(&self, existing: Option<&LoadBalancer>, wanted: &BalancerSpec) -> Result<LoadBalancer, Failure> {
         match existing {
             Some(existing) if existing.spec == *wanted => Ok(existing.clone()),
             Some(existing) => self.api.update_load_balancer(&existing.id, wanted),
@@ -150,11 +147,11 @@ impl Sim {
     /// Node does, and must not hold up the load balancers of everybody else. If none is gone, the reason was another.
     fn without_gone(&self, targets: &[String], why: String) -> Result<Vec<String>, Failure> {
         let mut left = Vec::with_capacity(targets.len());
-        for page in targets.chunks(self.api.page_size()) {
-            let keys: Vec<&str> = page.iter().map(String::as_str).collect();
+        for part in self.api.parts(targets) {
+            let keys: Vec<&str> = part.iter().map(String::as_str).collect();
             let machines = self.api.machines(MachineKey::Id, &keys)?;
-            let exists = |id: &&String| machines.iter().any(|machine| machine.id == **id);
-            left.extend(page.iter().filter(exists).cloned());
+            let exists = |id: &&String| !MachineKey::Id.find(id, &machines).is_empty();
+            left.extend(part.iter().filter(exists).cloned());
         }
         if left.len() == targets.len() {
             return Err(Failure::Invalid(why));

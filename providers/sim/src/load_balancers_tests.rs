@@ -6,8 +6,8 @@ use cloudwit_guest_sdk::testing::FakeHost;
 
 use crate::Sim;
 
-const BY_OWNER: &str = "https://sim.test/v1/load-balancers?cluster=test&owner=uid-1&limit=500";
-const BY_NAME: &str = "https://sim.test/v1/load-balancers?cluster=test&name=auid1&limit=500";
+const BY_OWNER: &str = "https://sim.test/v1/load-balancers?cluster=test&owner=uid-1&limit=1000";
+const BY_NAME: &str = "https://sim.test/v1/load-balancers?cluster=test&name=auid1&limit=1000";
 
 fn host() -> FakeHost {
     let host = FakeHost::new();
@@ -59,10 +59,17 @@ fn nothing_found(host: &FakeHost) {
     host.expect("GET", BY_NAME).answers(200, page(&[]));
 }
 
+/// The first two requests of an `ensure` for which there is one of its name.
+fn name_is_taken(host: &FakeHost) {
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
+    host.expect("POST", "https://sim.test/v1/load-balancers")
+        .answers(409, json!({"error": "lb-1 is named auid1 already"}));
+}
+
 #[test]
 fn a_new_one_is_created_and_waited_for_without_sleeping() {
     let host = host();
-    nothing_found(&host);
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
     host.expect("POST", "https://sim.test/v1/load-balancers")
         .with_json(spec(&["vm-1", "vm-2"]))
         .answers(201, balancer("building", spec(&["vm-1", "vm-2"])));
@@ -100,12 +107,12 @@ fn machine(id: &str) -> Value {
 #[test]
 fn a_machine_that_is_gone_does_not_hold_up_the_others() {
     let host = host();
-    nothing_found(&host);
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
     let refusal = json!({"error": "there is no machine vm-2"});
     host.expect("POST", "https://sim.test/v1/load-balancers")
         .with_json(spec(&["vm-1", "vm-2"]))
         .answers(422, refusal.clone());
-    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=500")
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=1000")
         .answers(200, page(&[machine("vm-1")]));
     host.expect("POST", "https://sim.test/v1/load-balancers")
         .with_json(spec(&["vm-1"]))
@@ -118,7 +125,7 @@ fn a_machine_that_is_gone_does_not_hold_up_the_others() {
         .answers(200, page(&[balancer("active", spec(&["vm-1"]))]));
     host.expect("PUT", "https://sim.test/v1/load-balancers/lb-1/targets")
         .answers(422, refusal);
-    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=500")
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1%2Cvm-2&limit=1000")
         .answers(200, page(&[machine("vm-1")]));
     host.provider::<Sim>()
         .update_targets(&service(), &targets, None)
@@ -128,10 +135,10 @@ fn a_machine_that_is_gone_does_not_hold_up_the_others() {
 #[test]
 fn a_refusal_that_is_not_about_machines_is_told() {
     let host = host();
-    nothing_found(&host);
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
     host.expect("POST", "https://sim.test/v1/load-balancers")
         .answers(422, json!({"error": "port 80 is taken"}));
-    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=500")
+    host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=1000")
         .answers(200, page(&[machine("vm-1")]));
     let failure = host
         .provider::<Sim>()
@@ -173,7 +180,7 @@ fn one_of_the_right_name_without_an_owner_is_adopted() {
     let host = host();
     let mut unowned = spec(&[]);
     unowned["owner"] = Value::Null;
-    host.expect("GET", BY_OWNER).answers(200, page(&[]));
+    name_is_taken(&host);
     host.expect("GET", BY_NAME)
         .answers(200, page(&[balancer("active", unowned)]));
     host.expect("PUT", "https://sim.test/v1/load-balancers/lb-1")
@@ -192,12 +199,24 @@ fn one_of_the_right_name_that_belongs_to_another_service_is_not_touched() {
         .answers(200, page(&[balancer("active", foreign.clone())]));
     assert_eq!(host.provider::<Sim>().delete(&service(), None), Ok(vec![]));
 
-    host.expect("GET", BY_OWNER).answers(200, page(&[]));
+    name_is_taken(&host);
     host.expect("GET", BY_NAME)
         .answers(200, page(&[balancer("active", foreign)]));
     let failure = host.provider::<Sim>().ensure(&service(), &[], None).unwrap_err();
     assert!(
         matches!(&failure, Failure::Invalid(why) if why.contains("lb-1") && why.contains("owned by uid-2")),
+        "{failure:?}"
+    );
+}
+
+#[test]
+fn a_conflict_that_is_not_about_the_name_is_told() {
+    let host = host();
+    name_is_taken(&host);
+    host.expect("GET", BY_NAME).answers(200, page(&[]));
+    let failure = host.provider::<Sim>().ensure(&service(), &[], None).unwrap_err();
+    assert!(
+        matches!(&failure, Failure::Conflict(text) if text.contains("already")),
         "{failure:?}"
     );
 }
@@ -221,7 +240,7 @@ fn a_token_of_a_vanished_one_starts_again() {
     let host = host();
     host.expect("GET", "https://sim.test/v1/load-balancers/lb-7")
         .answers(404, json!({}));
-    nothing_found(&host);
+    host.expect("GET", BY_OWNER).answers(200, page(&[]));
     host.expect("POST", "https://sim.test/v1/load-balancers")
         .answers(201, balancer("active", spec(&[])));
     host.provider::<Sim>().ensure(&service(), &[], Some("lb-7")).unwrap();

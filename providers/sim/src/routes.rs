@@ -118,7 +118,7 @@ mod tests {
     fn only_this_clusters_routes_are_listed() {
         let host = host();
         host.cluster("blue", &[]);
-        host.expect("GET", "https://sim.test/v1/routes?cluster=blue&limit=500").answers(
+        host.expect("GET", "https://sim.test/v1/routes?cluster=blue&limit=1000").answers(
             200,
             json!({"items": [{"id": "rt-1", "blackhole": true,
                 "spec": {"cluster": "blue", "destination": "10.8.0.0/24", "machine": "vm-1", "node": "a"}}], "next": null}),

@@ -10,7 +10,7 @@
 //! | `GET /v1/routes?cluster=` | a page of routes |
 //! | `POST /v1/routes/batch` | one result for each deletion and creation |
 //!
-//! A page is `{"items": [...], "next": "token"}` with at most 500 items; an error is `{"error": {"status": 404, "message": "..."}}`.
+//! A page is `{"items": [...], "next": "token"}` with at most 1,000 items; an error is `{"error": {"status": 404, "message": "..."}}`.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::traffic;
 use crate::wire::*;
 
 /// Most items of a page, and most ids or names in one request.
-const MAX_PAGE: usize = 500;
+const MAX_PAGE: usize = 1_000;
 
 type Cloud = State<Arc<Shared>>;
 type Answer<T> = Result<Json<T>, Refusal>;

@@ -108,10 +108,10 @@ async fn a_request_without_the_token_is_refused_and_counted() {
 #[tokio::test]
 async fn pages_follow_each_other_to_the_end() {
     let test = Test::start().await;
-    test.cloud.add_numbered_machines("node", 1100);
+    test.cloud.add_numbered_machines("node", 2100);
     let (mut seen, mut token, mut pages) = (Vec::new(), String::new(), 0);
     loop {
-        let page = test.get(&format!("/v1/instances?limit=1000{token}")).await;
+        let page = test.get(&format!("/v1/instances?limit=2000{token}")).await;
         seen.extend(ids(&page).into_iter().map(str::to_owned));
         pages += 1;
         match page["next"].as_str() {
@@ -119,10 +119,10 @@ async fn pages_follow_each_other_to_the_end() {
             None => break,
         }
     }
-    assert_eq!((pages, seen.len()), (3, 1100), "a page holds at most 500");
+    assert_eq!((pages, seen.len()), (3, 2100), "a page holds at most 1,000");
     seen.sort();
     seen.dedup();
-    assert_eq!(seen.len(), 1100);
+    assert_eq!(seen.len(), 2100);
     let (status, _) = test.send(Method::GET, "/v1/instances?token=nonsense", None).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
 }
@@ -140,7 +140,7 @@ async fn a_batch_of_ids_gives_those_that_exist() {
         test.send(Method::GET, "/v1/instances/vm-2", None).await.0,
         StatusCode::NOT_FOUND
     );
-    let many: Vec<String> = (0..501).map(|number| format!("vm-{number}")).collect();
+    let many: Vec<String> = (0..1001).map(|number| format!("vm-{number}")).collect();
     let (status, body) = test
         .send(Method::GET, &format!("/v1/instances?ids={}", many.join(",")), None)
         .await;

@@ -97,7 +97,7 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
     withdrawn(&stack).await;
 
     let change = || stack.configure(&sim.replace('}', ",\"pageSize\":0}"), &settings);
-    refused(&stack, change, "check", &["pageSize: 0 is not between 1 and 500"]).await;
+    refused(&stack, change, "check", &["pageSize: 0 is not between 1 and 1000"]).await;
     let change = || stack.configure(&sim, &settings.replace("GET, POST, PUT, DELETE", "GET"));
     refused(
         &stack,
