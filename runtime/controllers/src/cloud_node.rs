@@ -19,7 +19,6 @@ use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
@@ -33,6 +32,7 @@ use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_node::initialisation;
 use crate::metrics::Purpose;
+use crate::node::Node;
 use crate::node_labels::{DropReason, Dropped};
 use crate::node_view::{UNINITIALIZED, has_taint, node_ref, owner, owner_place, provider_id};
 use crate::options::Controller;

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use cloudwit_model::{EventKind, ProviderIdentity};
-use k8s_openapi::api::core::v1::Node;
 use tokio::time::Instant;
 use tracing::{Instrument as _, info, warn};
 
@@ -13,6 +12,7 @@ use crate::cloud_node_lifecycle_plan::may_still_go;
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::guard::{Admission, Guard, Proof};
+use crate::node::Node;
 use crate::node_view::provider_id;
 use crate::options::Controller;
 use crate::passes::Pass;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use crate::node::Node;
 use tokio::time::Instant;
 
 use crate::cloud_node_waiting::Waiting;

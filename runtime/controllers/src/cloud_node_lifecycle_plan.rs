@@ -5,8 +5,9 @@
 //! [`guard`](crate::guard)); answers about a machine that is not asked for by id never delete.
 
 use cloudwit_model::{Evidence, Presence, ProviderIdentity};
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 
+use crate::node::Node;
 use crate::node_view::{
     ABSENT, AUTOSCALER_DELETES, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness,
     taints,

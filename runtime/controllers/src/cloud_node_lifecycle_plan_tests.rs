@@ -1,12 +1,13 @@
 //! Upstream's decision table, row by row. What follows from "gone" is in the tests of [`guard`](crate::guard).
 
 use cloudwit_model::Instance;
-use k8s_openapi::api::core::v1::{NodeCondition, NodeSpec, NodeStatus};
+use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
 
 use super::*;
+use crate::node::{NodeSpec, NodeStatus};
 
 fn provider() -> ProviderIdentity {
     ProviderIdentity {

@@ -6,8 +6,9 @@
 //! differs, so they can be made again at any time.
 
 use cloudwit_model::Instance;
-use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+use k8s_openapi::api::core::v1::{NodeAddress, Taint};
 
+use crate::node::Node;
 use crate::node_addresses::{self, AddressError};
 use crate::node_labels::{self, Dropped, Labels};
 use crate::node_view::{self, PROVIDED_NODE_IP, UNINITIALIZED, WAITING};
@@ -77,7 +78,10 @@ pub fn matters(old: &Node, new: &Node) -> bool {
         || old.metadata.labels != new.metadata.labels
         || node_view::annotation(old, PROVIDED_NODE_IP) != node_view::annotation(new, PROVIDED_NODE_IP)
         || node_view::taints(old) != node_view::taints(new)
-        || node_view::node_ref(old) != node_view::node_ref(new)
+        || node_view::addresses(old) != node_view::addresses(new)
+        || node_view::provider_id_text(old) != node_view::provider_id_text(new)
+        || node_view::system_uuid(old) != node_view::system_uuid(new)
+        || old.metadata.name != new.metadata.name
 }
 
 #[cfg(test)]

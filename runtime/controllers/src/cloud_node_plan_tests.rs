@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use cloudwit_model::{Address, AddressKind};
-use k8s_openapi::api::core::v1::{NodeCondition, NodeSpec, NodeStatus};
+use k8s_openapi::api::core::v1::NodeCondition;
 use kube::api::ObjectMeta;
 
 use super::*;
+use crate::node::{NodeSpec, NodeStatus};
 
 const CLOUD_ID: &str = "fake://12345";
 

@@ -5,10 +5,11 @@
 //! planned on, since it replaces the list of taints; on a conflict the Node is read from the API server, not from the
 //! cache, and planned again.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use cloudwit_model::{Instance, Retry};
-use k8s_openapi::api::core::v1::{Node, NodeAddress};
+use k8s_openapi::api::core::v1::NodeAddress;
 use kube::api::Patch;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -16,6 +17,7 @@ use tokio::time::sleep;
 
 use crate::apply::{Apply, Part, Target, WriteError};
 use crate::cloud_node_plan::{Release, plan_addresses, plan_labels, plan_release, waits_in_vain};
+use crate::node::Node;
 use crate::node_addresses::AddressError;
 use crate::node_labels::Dropped;
 use crate::node_view::{UNINITIALIZED, WAITING, annotation, has_taint};
@@ -67,10 +69,10 @@ pub async fn initialise(
     node: &Node,
     instance: &Instance,
 ) -> Result<Initialised, InitError> {
-    let mut node = node.clone();
+    let mut node = Cow::Borrowed(node);
     let mut attempt = 1;
     loop {
-        let conflict = match attempt_to_initialise(apply, cache, node.clone(), instance).await {
+        let conflict = match attempt_to_initialise(apply, cache, &node, instance).await {
             Err(InitError::Write(error @ WriteError::Conflict(_))) if attempt < ATTEMPTS => error,
             other => return other,
         };
@@ -79,7 +81,9 @@ pub async fn initialise(
         sleep(PAUSE.mul_f64(rand::random_range(1.0..2.0))).await;
         let name = node.metadata.name.clone().unwrap_or_default();
         match apply.read::<Node>(Target::node(&name)).await? {
-            Some(fresh) if fresh.metadata.uid == node.metadata.uid && has_taint(&fresh, UNINITIALIZED) => node = fresh,
+            Some(fresh) if fresh.metadata.uid == node.metadata.uid && has_taint(&fresh, UNINITIALIZED) => {
+                node = Cow::Owned(fresh);
+            }
             _ => return Ok(Initialised::Moot),
         }
     }
@@ -88,21 +92,21 @@ pub async fn initialise(
 async fn attempt_to_initialise(
     apply: &Apply,
     cache: &Cache<Node>,
-    mut node: Node,
+    node: &Node,
     instance: &Instance,
 ) -> Result<Initialised, InitError> {
-    if let Some(addresses) = plan_addresses(&node, instance)?
-        && let Some(written) = write_addresses(apply, &node, &addresses).await?
-    {
-        cache.observe(written.clone());
-        node = written;
-    }
+    let written = match plan_addresses(node, instance)? {
+        Some(addresses) => write_addresses(apply, node, &addresses).await?,
+        None => None,
+    };
+    let written = written.map(|written| cache.observed(written));
     // The answer is the newest state: taints that others added meanwhile are in it.
-    let release = plan_release(&node, instance);
-    let name = node.metadata.name.clone().unwrap_or_default();
-    let patch = Patch::Merge(release_patch(&node, &release));
+    let node = written.as_deref().unwrap_or(node);
+    let release = plan_release(node, instance);
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let patch = Patch::Merge(release_patch(node, &release));
     match apply
-        .patch::<Node>(Target::node(&name), Part::Object, &patch, "end the initialisation")
+        .patch::<Node>(Target::node(name), Part::Object, &patch, "end the initialisation")
         .await?
     {
         Some(written) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_model::{Cloud, ClusterNode, ClusterView, EventSink};
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client};
 use prometheus_client::registry::Registry;
 use thiserror::Error;
@@ -25,6 +25,7 @@ use crate::explain::Explain;
 use crate::leadership::Leadership;
 use crate::leading_cloud::LeadingCloud;
 use crate::metrics::Metrics;
+use crate::node::Node;
 use crate::options::{Controller, Options};
 use crate::service_helpers::service_type;
 use crate::service_view::lenient_service_view;

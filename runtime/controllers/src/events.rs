@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
-use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference, Service};
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
@@ -24,6 +24,7 @@ use crate::event_budget::Budget;
 use crate::event_folding::{Folded, Folding, NewEvent};
 use crate::leadership::Leadership;
 use crate::metrics::Metrics;
+use crate::node::Node;
 use crate::options::Controller;
 use crate::sync::lock;
 use crate::watch::Cache;

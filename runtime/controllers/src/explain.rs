@@ -12,9 +12,10 @@ use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 use serde::Serialize;
 
+use crate::node::Node;
 use crate::options::Controller;
 use crate::sync::{read, write};
 use crate::watch::Cache;

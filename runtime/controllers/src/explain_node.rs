@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use cloudwit_model::ProviderIdentity;
-use k8s_openapi::api::core::v1::Node;
 
 use crate::cloud_node_waiting::StillWaiting;
 use crate::explain::{span, times};
 use crate::guard::{Brake, Seen};
+use crate::node::Node;
 use crate::node_view::{
     ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness, taints,
 };

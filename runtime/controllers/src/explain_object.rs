@@ -3,9 +3,10 @@
 //!
 //! What the controllers remember (tries, pauses, the provider's last words) is not in here; see [`explain`](crate::explain) for that.
 
-use k8s_openapi::api::core::v1::{Node, NodeCondition, Service};
+use k8s_openapi::api::core::v1::{NodeCondition, Service};
 use kube::api::ObjectMeta;
 
+use crate::node::Node;
 use crate::node_view::{ABSENT, SHUTDOWN, UNINITIALIZED, has_taint, provider_id};
 use crate::service_classes::Classes;
 use crate::service_helpers::{has_cleanup_finalizer, ingress, service_type};

@@ -1,6 +1,6 @@
 //! Sentences about the routes of a Node, for [`explain`](crate::explain). Pure. All of them continue `Node NAME `.
 
-use k8s_openapi::api::core::v1::Node;
+use crate::node::Node;
 
 use crate::explain::{span, times};
 use crate::node_route_plan::waits;

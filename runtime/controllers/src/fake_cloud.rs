@@ -8,7 +8,7 @@ use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Presence,
     ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
-use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Taint};
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use kube::api::ObjectMeta;
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
@@ -18,6 +18,7 @@ use crate::apply::Apply;
 use crate::cluster::Context;
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
+use crate::node::{Node, NodeSpec, NodeStatus};
 use crate::options::Options;
 use crate::sync::lock;
 use crate::watch::Cache;

@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 
 use crate::metrics::Metrics;
+use crate::node::Node;
 use crate::options::Controller;
 use crate::watch::Cache;
 

@@ -38,6 +38,7 @@ pub mod health;
 pub mod leadership;
 pub mod leading_cloud;
 pub mod metrics;
+pub mod node;
 pub mod node_addresses;
 pub mod node_labels;
 pub mod node_route;

@@ -3,9 +3,11 @@
 //! Pure. Words: `spec/route-controller.md`, section 6. One difference: upstream renews `lastTransitionTime` with every write; here it
 //! moves only when the status flips, as the API conventions say, so that it tells since when.
 
-use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+
+use crate::node::Node;
 
 const NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
 
@@ -47,7 +49,7 @@ fn condition(node: &Node) -> Option<&NodeCondition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use k8s_openapi::api::core::v1::NodeStatus;
+    use crate::node::NodeStatus;
     use k8s_openapi::jiff::Timestamp;
 
     fn time(second: i64) -> Time {

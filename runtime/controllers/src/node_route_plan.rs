@@ -12,8 +12,8 @@ use std::net::IpAddr;
 
 use cloudwit_model::{Address, NewRoute, NodeRef, Route};
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Node;
 
+use crate::node::Node;
 use crate::node_view::{UNINITIALIZED, has_taint, node_ref};
 
 /// What has to change at one destination: deletions first, then the creation.

@@ -446,10 +446,10 @@ fn only_ranges_and_addresses_of_a_node_concern_routes() {
     assert!(concerns_routes(&before, &node("n1", &["10.120.1.0/24"])));
     assert!(concerns_routes(&node("n1", &[]), &before));
     assert!(!concerns_routes(&before, &before.clone()));
-    let mut images = before.clone();
-    images.status.as_mut().unwrap().images = Some(Vec::new());
-    images.metadata.labels = Some([("a".into(), "b".into())].into());
-    assert!(!concerns_routes(&before, &images));
+    let mut labelled = before.clone();
+    labelled.status.as_mut().unwrap().conditions = Some(Vec::new());
+    labelled.metadata.labels = Some([("a".into(), "b".into())].into());
+    assert!(!concerns_routes(&before, &labelled));
 }
 
 #[test]

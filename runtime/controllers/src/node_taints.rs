@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use kube::api::Patch;
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::apply::{Apply, Part, Target, WriteError};
+use crate::node::Node;
 use crate::watch::Cache;
 
 /// Attempts against conflicts, and the pause between them, to which up to as much again is added

@@ -2,7 +2,9 @@
 
 use cloudwit_model::owners::PROVIDER;
 use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, Owners, ProviderId, ProviderIdentity};
-use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+use k8s_openapi::api::core::v1::{NodeAddress, Taint};
+
+use crate::node::Node;
 
 /// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by
 /// key alone, whatever its value and effect.
@@ -69,10 +71,13 @@ pub fn addresses(node: &Node) -> &[NodeAddress] {
 
 /// `spec.providerID`, unless it is empty.
 pub fn provider_id(node: &Node) -> Option<ProviderId> {
-    node.spec
-        .as_ref()
-        .and_then(|spec| spec.provider_id.as_deref())
-        .and_then(ProviderId::new)
+    provider_id_text(node).and_then(ProviderId::new)
+}
+
+/// The same as it stands in the Node.
+pub fn provider_id_text(node: &Node) -> Option<&str> {
+    let id = node.spec.as_ref()?.provider_id.as_deref()?;
+    Some(id).filter(|id| !id.is_empty())
 }
 
 /// Whether this provider looks after the Node: its provider id has one of the provider's prefixes. A Node without an
@@ -110,8 +115,7 @@ pub fn provider_label(node: &Node) -> Option<&str> {
 
 /// The place in `owners` of the provider that looks after the Node; none for a Node that is nobody's.
 pub fn owner_place(node: &Node, owners: &Owners) -> Option<usize> {
-    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
-    let place = owners.place(id.filter(|id| !id.is_empty()), provider_label(node))?;
+    let place = owners.place(provider_id_text(node), provider_label(node))?;
     belongs_to(node, &owners.providers()[place]).then_some(place)
 }
 

@@ -1,9 +1,10 @@
 //! Builders of Services, node sets and records for the tests of the plan and of the record.
 
+use crate::node::Node;
 use crate::service_classes::Classes;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Node, Service, ServiceSpec, ServiceStatus};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Service, ServiceSpec, ServiceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 

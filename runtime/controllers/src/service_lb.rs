@@ -15,13 +15,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::Retry;
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::Service;
 use tokio::task::JoinSet;
 use tracing::{Instrument as _, debug, warn};
 
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_service;
+use crate::node::Node;
 use crate::options::Controller;
 use crate::provider_swap::after_each_swap;
 use crate::queue::{Backoff, Outcome, Queue, Taken};

@@ -8,8 +8,8 @@
 use std::sync::{Arc, Mutex};
 
 use cloudwit_model::Target;
-use k8s_openapi::api::core::v1::Node;
 
+use crate::node::Node;
 use crate::service_targets::{TargetSet, same_target, targets};
 use crate::sync::lock;
 use crate::watch::{Cache, Change};

@@ -8,8 +8,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cloudwit_model::Target;
-use k8s_openapi::api::core::v1::Node;
 
+use crate::node::Node;
 use crate::node_view::{
     AUTOSCALER_DELETES, Readiness, addresses, has_taint, node_ref, provider_label, readiness, system_uuid,
 };

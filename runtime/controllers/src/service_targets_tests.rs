@@ -1,8 +1,9 @@
 //! Rows of upstream's `controllers/service/controller_test.go` about nodes (`docs/reference/upstream-tests.md`).
 
+use crate::node::{NodeSpec, NodeStatus, NodeSystemInfo};
 use super::*;
 use cloudwit_model::owners::PROVIDER;
-use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint};
+use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 

@@ -1,6 +1,7 @@
 //! The caches of Nodes and Services: one watch per kind feeds everybody.
 //!
-//! Objects are trimmed on arrival to what the controllers read, so that thousands of Nodes stay small. The list comes
+//! Of a Node only what the controllers read is decoded ([`Node`]), and Services are trimmed on arrival, so that thousands
+//! stay small. The list comes
 //! as a stream where the API server can (one object in memory at a time), else in pages; errors back off and the
 //! watch goes on where it stopped. Listeners get old and new object together, which is why this is not `kube`'s own
 //! store.
@@ -14,7 +15,7 @@ use std::pin::pin;
 use std::sync::{Arc, RwLock};
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{Node, NodeSystemInfo, Service};
+use k8s_openapi::api::core::v1::Service;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::metrics::Metrics;
-use crate::node_view;
+use crate::node::Node;
 use crate::rights::with_advice;
 use crate::sync::{read, write};
 
@@ -41,7 +42,7 @@ pub trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned
     /// Access to objects of this kind; `namespace` is None for kinds without one.
     fn api(client: Client, namespace: Option<&str>) -> Api<Self>;
 
-    /// Throws away what no controller reads.
+    /// Throws away what no controller reads and decoding has not left out.
     fn trim(&mut self);
 }
 
@@ -55,35 +56,7 @@ impl Watched for Node {
     }
 
     fn trim(&mut self) {
-        trim_metadata(&mut self.metadata);
-        if let Some(annotations) = &mut self.metadata.annotations {
-            annotations.retain(|key, _| matches!(key.as_str(), node_view::PROVIDED_NODE_IP | node_view::WAITING));
-        }
-        if let Some(status) = &mut self.status {
-            status.allocatable = None;
-            status.capacity = None;
-            status.config = None;
-            status.daemon_endpoints = None;
-            status.declared_features = None;
-            status.features = None;
-            status.images = None;
-            status.runtime_handlers = None;
-            status.volumes_attached = None;
-            status.volumes_in_use = None;
-            // The route controller owns NetworkUnavailable, everybody else reads Ready.
-            if let Some(conditions) = &mut status.conditions {
-                conditions.retain(|condition| matches!(condition.type_.as_str(), "Ready" | "NetworkUnavailable"));
-                conditions
-                    .iter_mut()
-                    .for_each(|condition| condition.last_heartbeat_time = None);
-            }
-            if let Some(info) = status.node_info.take() {
-                status.node_info = Some(NodeSystemInfo {
-                    system_uuid: info.system_uuid,
-                    ..NodeSystemInfo::default()
-                });
-            }
-        }
+        self.fit();
     }
 }
 
@@ -232,26 +205,30 @@ impl<K: Watched> Cache<K> {
     }
 
     /// Takes over the API server's answer to a write, unless the cache is newer or holds another object of that name.
-    pub fn observe(&self, mut object: K) {
+    pub fn observe(&self, object: K) {
+        self.observed(object);
+    }
+
+    /// As [`observe`](Self::observe), and hands the answer back, shared with the cache.
+    pub fn observed(&self, mut object: K) -> Arc<K> {
         object.trim();
-        let key = key_of(&object);
-        let (version, object) = (version_of(&object), Arc::new(object));
+        let object = Arc::new(object);
+        self.take_over(&object);
+        object
+    }
+
+    fn take_over(&self, object: &Arc<K>) {
+        let (key, version) = (key_of(&**object), version_of(&**object));
         let old = {
             let mut objects = write(&self.objects);
             let Some(entry) = objects.get_mut(&key) else { return };
-            if entry.object.uid() != object.uid() || version_of(&*entry.object) >= version {
+            if entry.object.meta().uid != object.meta().uid || version_of(&*entry.object) >= version {
                 return;
             }
             entry.floor = version;
             std::mem::replace(&mut entry.object, object.clone())
         };
-        self.tell(
-            &key,
-            Change::Updated {
-                old: &old,
-                new: &object,
-            },
-        );
+        self.tell(&key, Change::Updated { old: &old, new: object });
     }
 
     /// Watches for ever and keeps the cache current.
@@ -327,7 +304,7 @@ impl<K: Watched> Cache<K> {
             let mut objects = write(&self.objects);
             match objects.get_mut(&key) {
                 Some(entry) => {
-                    if entry.object.resource_version() == object.resource_version() {
+                    if entry.object.meta().resource_version == object.meta().resource_version {
                         entry.floor = 0;
                         return key;
                     }

@@ -1,0 +1,247 @@
+//! The Node as the controllers know it: the fields that somebody reads, and no others.
+//!
+//! This type is what the API server's JSON is decoded into and what the cache holds, so managed fields, images,
+//! resources and heartbeats are skipped as text and never become objects, and what a controller wants to read has to
+//! be named here first. Names and shapes are those of core/v1; [`node_view`](crate::node_view) asks the questions.
+//! It is never written back: all writes are patches ([`apply`](crate::apply)).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Resource;
+use kube::api::ObjectMeta;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::node_view::{PROVIDED_NODE_IP, WAITING};
+
+/// Annotations that are kept.
+const ANNOTATIONS: [&str; 2] = [PROVIDED_NODE_IP, WAITING];
+/// Conditions that are kept: the route controller owns `NetworkUnavailable`, everybody else reads `Ready`.
+const CONDITIONS: [&str; 2] = ["Ready", "NetworkUnavailable"];
+
+/// A Node.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
+pub struct Node {
+    /// Name, uid, version, labels, two annotations, finalizers, and when it was made and is to go.
+    #[serde(default, deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+    /// What is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<NodeSpec>,
+    /// What is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<NodeStatus>,
+}
+
+/// The `spec` of a [`Node`].
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
+pub struct NodeSpec {
+    /// Ranges of its Pods.
+    #[serde(rename = "podCIDRs", skip_serializing_if = "Option::is_none")]
+    pub pod_cidrs: Option<Vec<String>>,
+    /// The cloud's name of its machine.
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// What keeps Pods away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taints: Option<Vec<Taint>>,
+}
+
+/// The `status` of a [`Node`].
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// Its addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<NodeAddress>>,
+    /// `Ready` and `NetworkUnavailable`, without heartbeats.
+    #[serde(default, deserialize_with = "conditions", skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<NodeCondition>>,
+    /// Of its machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_info: Option<NodeSystemInfo>,
+}
+
+/// What the kubelet tells of its machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+pub struct NodeSystemInfo {
+    /// The machine's own number (SMBIOS); may be empty.
+    #[serde(rename = "systemUUID", default, deserialize_with = "null_is_empty")]
+    pub system_uuid: String,
+}
+
+impl Resource for Node {
+    type DynamicType = ();
+    type Scope = ClusterResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "Node".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "nodes".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl Node {
+    /// Gives back the room for elements that lists have left over from being read.
+    pub fn fit(&mut self) {
+        fn fit<T>(list: &mut Option<Vec<T>>) {
+            list.iter_mut().for_each(Vec::shrink_to_fit);
+        }
+        fit(&mut self.metadata.finalizers);
+        if let Some(spec) = &mut self.spec {
+            fit(&mut spec.pod_cidrs);
+            fit(&mut spec.taints);
+        }
+        if let Some(status) = &mut self.status {
+            fit(&mut status.addresses);
+            fit(&mut status.conditions);
+        }
+    }
+}
+
+/// A string that is borrowed from the text where the text has it without escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Text<'_> {
+    fn owned(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+fn null_is_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+fn metadata<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Read {
+        #[serde(default, deserialize_with = "annotations")]
+        annotations: Option<BTreeMap<String, String>>,
+        creation_timestamp: Option<Time>,
+        deletion_timestamp: Option<Time>,
+        finalizers: Option<Vec<String>>,
+        labels: Option<BTreeMap<String, String>>,
+        name: Option<String>,
+        resource_version: Option<String>,
+        uid: Option<String>,
+    }
+    let read = Option::<Read>::deserialize(from)?.unwrap_or_default();
+    Ok(ObjectMeta {
+        annotations: read.annotations,
+        creation_timestamp: read.creation_timestamp,
+        deletion_timestamp: read.deletion_timestamp,
+        finalizers: read.finalizers,
+        labels: read.labels,
+        name: read.name,
+        resource_version: read.resource_version,
+        uid: read.uid,
+        ..ObjectMeta::default()
+    })
+}
+
+/// Those of [`ANNOTATIONS`]; None where there are none of them, since also an empty map takes memory.
+fn annotations<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    struct Kept;
+    impl<'de> Visitor<'de> for Kept {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("annotations")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(BTreeMap::new())
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut kept = BTreeMap::new();
+            while let Some(Text(key)) = map.next_key()? {
+                if ANNOTATIONS.contains(&&*key) {
+                    kept.insert(key.into_owned(), map.next_value()?);
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(kept)
+        }
+    }
+    let kept = from.deserialize_any(Kept)?;
+    Ok((!kept.is_empty()).then_some(kept))
+}
+
+/// Those of [`CONDITIONS`], without their heartbeats.
+fn conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<NodeCondition>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Read<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Option<Text<'a>>,
+        #[serde(borrow)]
+        status: Option<Text<'a>>,
+        #[serde(borrow)]
+        reason: Option<Text<'a>>,
+        #[serde(borrow)]
+        message: Option<Text<'a>>,
+        last_transition_time: Option<Time>,
+    }
+    struct Kept;
+    impl<'de> Visitor<'de> for Kept {
+        type Value = Option<Vec<NodeCondition>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of conditions")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Self::Value, S::Error> {
+            let mut kept = Vec::new();
+            while let Some(read) = list.next_element::<Read<'_>>()? {
+                let Some(Text(kind)) = read.kind else { continue };
+                if CONDITIONS.contains(&&*kind) {
+                    kept.push(NodeCondition {
+                        type_: kind.into_owned(),
+                        status: read.status.map(Text::owned).unwrap_or_default(),
+                        reason: read.reason.map(Text::owned),
+                        message: read.message.map(Text::owned),
+                        last_transition_time: read.last_transition_time,
+                        last_heartbeat_time: None,
+                    });
+                }
+            }
+            Ok(Some(kept))
+        }
+    }
+    from.deserialize_any(Kept)
+}
+
+#[cfg(test)]
+#[path = "node_tests.rs"]
+mod tests;
