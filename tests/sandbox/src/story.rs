@@ -16,7 +16,7 @@ use crate::cloud::{Cloud, Machine};
 use crate::narrator::Narrator;
 
 /// How long Cloudwit may take for a step. It usually takes less than a tenth of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The Service of the story.
 const SERVICE: &str = "sandbox-web";

@@ -20,7 +20,7 @@ pub const CLUSTER_CIDR: &str = "10.244.0.0/16";
 pub const CLUSTER_NAME: &str = "sandbox";
 
 /// How long a program may take to start.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(180);
 
 /// A folder with all files, and where the programs are.
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ pub const USERNAME: &str = "ccm";
 /// With this password. XML and URLs have to escape it.
 pub const PASSWORD: &str = "s3<&\"'cret";
 
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(180);
 
 /// What vCenter manages from the start.
 #[derive(Debug, Clone, Copy)]
