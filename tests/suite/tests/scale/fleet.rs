@@ -18,7 +18,7 @@ use serde_json::Value;
 const WRITERS: usize = 16;
 
 /// Everything ends long before, also on a machine that is busy with other things.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A cluster and a cloud, and what is needed to start Cloudwit between them.
 pub struct Fleet {
