@@ -228,6 +228,12 @@ mod tests {
     }
 
     #[test]
+    fn different_values_at_one_place_stand_above_and_below_it() {
+        let points = [point(100.0, 200.0, "57 MiB"), point(100.0, 200.0, "58 MiB")];
+        assert_eq!(labels(&points), [(100.0, 191.0, "57 MiB"), (100.0, 218.0, "58 MiB")]);
+    }
+
+    #[test]
     fn lines_that_meet_have_their_value_once() {
         let points = [point(100.0, 200.0, "57 MiB"), point(100.0, 200.0, "57 MiB")];
         assert_eq!(labels(&points).len(), 1);
