@@ -113,7 +113,8 @@ async fn rules_for_nodes_that_are_targets_no_more_leave_their_security_group() {
     let machine = pool.machines(stand.moto, 1, 1).await.unwrap().remove(0);
     let first = target(&stand.machines[0]);
     let both = [first.clone(), target(&machine)];
-    let (web, mail) = (service("pools-web", "nlb"), service("pools-mail", "nlb"));
+    let (web, mut mail) = (service("pools-web", "nlb"), service("pools-mail", "nlb"));
+    mail.ports = vec![port(25, 30025)];
     let told_of = |rules: Vec<Value>, service| rules.iter().any(|rule| rule.to_string().contains(&name(service)));
 
     stand.ensure_on(&web, &both).await.unwrap();
