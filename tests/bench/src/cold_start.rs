@@ -35,7 +35,6 @@ const TIMES: usize = 2;
 ///
 /// When no run reaches its end.
 pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let times = if setting.full { TIMES } else { 1 } * setting.pairs;
     let mut sections = Vec::new();
     for warm in [true, false] {
         let (id, words) = if warm {
@@ -53,6 +52,12 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
                 REST.as_secs()
             ),
         );
+        // The first start is the same work each time; those that follow are quick and vary.
+        let times = match (warm, setting.full) {
+            (false, _) => setting.few(),
+            (true, false) => setting.pairs,
+            (true, true) => TIMES * setting.pairs,
+        };
         section.measures = pairs(&title, times, |side| run(setting, warm, side)).await?;
         for measure in &mut section.measures {
             measure.goal = match (measure.id.as_str(), warm) {

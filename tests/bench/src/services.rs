@@ -1,4 +1,5 @@
-//! 500 Services that want a load balancer when a side starts, behind ten Nodes that are ready; when all have one, all are deleted.
+//! 500 Services that want a load balancer when a side starts, behind ten Nodes that are ready; when all have one, all are deleted. At each side's own
+//! defaults the peer makes five a second, so that there are fewer of them unless all sizes were asked for.
 
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ use crate::setting::Setting;
 /// So many Services.
 const SERVICES: usize = 500;
 
+/// At each side's own defaults, in a short run.
+const FEW: usize = 100;
+
 /// Machines behind each.
 const NODES: usize = 10;
 
@@ -32,6 +36,7 @@ const DELETERS: usize = 16;
 struct Round {
     /// Limits lifted and so many workers; each side's defaults if `None`.
     workers: Option<u32>,
+    services: usize,
     latency: Duration,
 }
 
@@ -41,15 +46,16 @@ struct Round {
 ///
 /// When no run of a round reaches its end.
 pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let round = |workers, milliseconds| Round {
+    let round = |workers, services, milliseconds| Round {
         workers,
+        services,
         latency: Duration::from_millis(milliseconds),
     };
-    let mut rounds = vec![round(Some(10), 0), round(Some(1), 0)];
+    let mut rounds = vec![round(Some(10), SERVICES, 0), round(Some(1), SERVICES, 0)];
     if setting.full {
-        rounds.extend([round(Some(10), 20), round(Some(1), 20)]);
+        rounds.extend([round(Some(10), SERVICES, 20), round(Some(1), SERVICES, 20)]);
     }
-    rounds.push(round(None, 0));
+    rounds.push(round(None, if setting.full { SERVICES } else { FEW }, 0));
     let mut sections = Vec::new();
     for round in rounds {
         sections.push(round.measure(setting).await?);
@@ -59,13 +65,13 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
 
 impl Round {
     async fn measure(&self, setting: &Setting) -> Result<Section> {
-        let latency = self.latency.as_millis();
+        let (services, latency) = (self.services, self.latency.as_millis());
         let (tuned, id) = match self.workers {
             Some(1) => ("limits lifted, 1 worker".to_owned(), "1".to_owned()),
             Some(workers) => (format!("limits lifted, {workers} workers"), workers.to_string()),
-            None => ("each side's own defaults".to_owned(), "defaults".to_owned()),
+            None => ("each side's own defaults".to_owned(), format!("{services}-defaults")),
         };
-        let title = format!("{SERVICES} Services, {tuned}, cloud latency {latency} ms");
+        let title = format!("{services} Services, {tuned}, cloud latency {latency} ms");
         let conditions = format!(
             "{NODES} Nodes are ready. From the start of the process until the last Service has its address; then all are deleted, until the last one is \
              gone. CPU and requests are of both together, without the benchmark's own requests to delete. No election, no routes; compile cache warm"
@@ -89,14 +95,14 @@ impl Round {
         let tuning = setting.warm(tuning).await?;
         let scene = Scene::set(setting, "services", self.latency).await?;
         scene.ready_nodes("node", NODES).await?;
-        scene.services(SERVICES).await?;
+        scene.services(self.services).await?;
         let mut services = Observer::start(Api::<Service>::default_namespaced(scene.client.clone())).await?;
         let meter = Meter::start(&scene, None).await?;
         let running = scene.start(side, &tuning)?;
         let last = services
             .until(
                 "Services have an address",
-                SERVICES,
+                self.services,
                 observer::is_published,
                 &running,
                 LIMIT,
@@ -105,17 +111,17 @@ impl Round {
         let ready = (last - running.started()).as_secs_f64();
         // Events and heartbeats that follow do not belong to the deletion's time.
         rest(&scene).await?;
-        scene.is_balanced(SERVICES, NODES).await?;
+        scene.is_balanced(self.services, NODES).await?;
         let began = Instant::now();
         let (gone, deleted) = tokio::join!(
             services.until_none("Services are deleted", observer::is_balanced, &running, LIMIT),
-            delete(&scene)
+            delete(&scene, self.services)
         );
         deleted?;
         let deletion = (gone? - began).as_secs_f64();
         let mut used = meter.read_at_rest(&scene, &running).await?;
         scene.is_balanced(0, NODES).await?;
-        used.requests = used.requests.without("DELETE services", SERVICES as u64);
+        used.requests = used.requests.without("DELETE services", self.services as u64);
         let mut readings = vec![
             Reading::new(Measure::new("time", "time to the last address", Unit::Seconds), ready),
             Reading::new(
@@ -123,7 +129,7 @@ impl Round {
                 deletion,
             ),
         ];
-        readings.extend(used.readings(SERVICES, "Service"));
+        readings.extend(used.readings(self.services, "Service"));
         scene.end(running)?;
         Ok(readings)
     }
@@ -136,9 +142,9 @@ impl Round {
     }
 }
 
-async fn delete(scene: &Scene<'_>) -> Result<()> {
+async fn delete(scene: &Scene<'_>, services: usize) -> Result<()> {
     let api = Api::<Service>::default_namespaced(scene.client.clone());
-    let deleted = (0..SERVICES).map(|number| {
+    let deleted = (0..services).map(|number| {
         let api = &api;
         async move { api.delete(&format!("web-{number}"), &DeleteParams::default()).await }
     });

@@ -66,8 +66,8 @@ pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
         Calm {
             nodes: 1_000,
             time: seconds(30),
-            refresh: seconds(10),
-            silence: seconds(30),
+            refresh: seconds(8),
+            silence: seconds(20),
         }
     };
     let shown = Unit::Count.shown(calm.nodes as f64);
