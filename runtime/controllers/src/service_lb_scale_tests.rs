@@ -46,6 +46,8 @@ async fn walked_in_a_wave(stage: &Stage, nodes: usize) -> usize {
     for count in 1..=nodes {
         stage.set_nodes(count);
         sleep(Duration::from_millis(100)).await;
+        let somebody_to_tell = !lock(&stage.controller.records).is_empty();
+        assert!(somebody_to_tell || stage.controller.node_queue.is_empty());
     }
     sleep(Duration::from_secs(10)).await;
     stage.controller.targets.walked() - before
