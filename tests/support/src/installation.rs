@@ -20,7 +20,7 @@ use crate::wait::eventually;
 use crate::{ApiServer, guests, programs};
 
 /// How long anything may take on a busy machine.
-pub const SOON: Duration = Duration::from_secs(120);
+pub const SOON: Duration = Duration::from_secs(300);
 
 /// Flags with which the Nodes' controllers look often and believe what they see quickly.
 const QUICK: [&str; 6] = [

@@ -27,6 +27,8 @@ pub struct Scene {
     pub sections: String,
     /// One before each service, in the order of [`Service`].
     pub gates: Vec<Gate>,
+    /// `limits:` of the provider's settings; empty for those by default.
+    pub limits: &'static str,
 }
 
 impl Deref for Scene {
@@ -73,6 +75,7 @@ impl Scene {
             network,
             router,
             gates,
+            limits: "",
         }
     }
 
@@ -97,7 +100,7 @@ impl Scene {
         }
         let files = CloudFiles {
             config: format!("{}{}", self.global, self.sections),
-            settings: grants,
+            settings: grants + self.limits,
         };
         self.installation.start(&files, flags).unwrap();
     }
