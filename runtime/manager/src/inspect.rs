@@ -1,7 +1,7 @@
 //! `cloudwit inspect`: what a component is, can do and would like to be granted, before anybody gives it anything.
 //!
 //! The component is loaded in the same sandbox as in the cluster, with no grants and no cluster, and asked who it is. A file that cannot be
-//! loaded is refused in the words of the start.
+//! loaded, and a cloud config that the provider does not accept, are refused in the words of the start.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::explain::Output;
 use crate::install_check;
+use crate::providers::insist_on_sound_config;
 
 /// What all files of a ConfigMap may have together, in bytes (`MaxSecretSize` in k8s.io/kubernetes pkg/apis/core/types.go).
 const CONFIG_MAP: u64 = 1 << 20;
@@ -138,6 +139,9 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
     };
     let host = Host::new(HostOptions::default(), &mut Registry::default())?;
     let provider = host.load(&args.file, settings, install_check::no_cluster()).await?;
+    if let Some(file) = &args.cloud_config {
+        insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await?;
+    }
     let inspection = Inspection::of(args.file.display().to_string(), &file, &provider);
     match args.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&inspection)?),

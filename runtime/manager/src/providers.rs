@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use cloudwit_host::{Host, Outside, SwappableProvider};
+use cloudwit_host::{Host, Outside, Provider, SwappableProvider};
 use cloudwit_model::{Cloud, Member, Router, Subject};
 
 use crate::config_file::Routing;
@@ -21,17 +21,7 @@ pub async fn start(
     let events = outside.events.clone();
     let (component, settings) = (source.component.clone(), source.settings.clone());
     let provider = SwappableProvider::load(host.clone(), component, settings, outside).await?;
-    let problems = provider.current().check().await?;
-    if !problems.is_empty() {
-        let list: String = problems
-            .iter()
-            .map(|problem| format!("\n  - {}: {}", problem.at, problem.message))
-            .collect();
-        bail!(
-            "the provider does not accept its configuration, {}:{list}",
-            source.config_origin
-        );
-    }
+    insist_on_sound_config(&provider.current(), &source.config_origin).await?;
     let provider = Arc::new(provider);
     let watch = SwapWatch {
         provider: provider.clone(),
@@ -42,6 +32,19 @@ pub async fn start(
     };
     tokio::spawn(watch.run());
     Ok(provider)
+}
+
+/// Refuses a configuration that the provider does not accept, with all that it finds wrong. `origin` is where the configuration stands.
+pub async fn insist_on_sound_config(provider: &Provider, origin: &str) -> anyhow::Result<()> {
+    let problems = provider.check().await?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: String = problems
+        .iter()
+        .map(|problem| format!("\n  - {}: {}", problem.at, problem.message))
+        .collect();
+    bail!("the provider does not accept its configuration, {origin}:{list}")
 }
 
 /// All providers as one cloud; a single one needs no router.

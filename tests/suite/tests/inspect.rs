@@ -180,6 +180,75 @@ async fn what_cannot_be_loaded_is_refused_in_the_words_of_the_load() {
     }
 }
 
+/// Upstream's keys that cannot be honoured are told before anything runs: the operator changes her file once.
+#[test]
+fn a_cloud_config_that_the_provider_does_not_accept_is_told_with_all_its_mistakes() {
+    let folder = Folder::new();
+    for (provider, right, wrong, mistakes) in [
+        (
+            "sim",
+            r#"{"endpoint": "https://api.sim.example"}"#,
+            r#"{"endpont": "https://api.sim.example", "colour": "red"}"#,
+            &[
+                "endpont: there is no such key; did you mean \"endpoint\"?",
+                "colour: there is no such key",
+                "endpoint: this key is missing",
+            ][..],
+        ),
+        (
+            "aws",
+            "[Global]\nZone = us-east-1a\n",
+            "[Global]\nVPC = 1\nRoleARN = role\nNodeIPFamilies = ipv5\n",
+            &[
+                "global.region: ",
+                "global.vpc: ",
+                "global.rolearn: ",
+                "global.nodeipfamilies: \"ipv5\" is no address family; write ipv4 or ipv6, one in a line",
+            ],
+        ),
+        (
+            "openstack",
+            "[Global]\nauth-url = https://k.example/v3\nuser-id = u\ntenant-id = p\n",
+            "[Global]\nauth-url = keystone\nuser-id = u\ntenant-id = p\ntls-insecure = true\n[Networking]\naddress-sort-order = ten\n",
+            &[
+                "global.auth-url: \"keystone\" is no URL",
+                "global.tls-insecure: ",
+                "networking.address-sort-order: ",
+            ],
+        ),
+        (
+            "vsphere",
+            "[Global]\nserver = vc.example.com\n",
+            "vcenter:\n  a:\n    server: https://a\nlabels:\n  zone: z\n",
+            &[
+                "vcenter.a.server: \"https://a\" is no server",
+                "labels.region: this is missing",
+            ],
+        ),
+    ] {
+        let component = guests::provider(provider);
+        let inspected = |config: &str, code| {
+            let config = folder.write("cloud.conf", config);
+            let words = ["inspect", shown(&component), "--cloud-config", shown(&config)];
+            (said(&run(&words), code), config)
+        };
+        inspected(right, 0);
+        let (told, config) = inspected(wrong, 1);
+        let (head, list) = told.split_once('\n').unwrap();
+        let refused = "cloudwit: the provider does not accept its configuration, --cloud-config=";
+        assert_eq!(head, format!("{refused}{}:", config.display()));
+        let lines: Vec<&str> = list.lines().collect();
+        assert_eq!(lines.len(), mistakes.len(), "{told}");
+        for mistake in mistakes {
+            let mistake = format!("  - {mistake}");
+            assert!(
+                lines.iter().any(|line| line.starts_with(&mistake)),
+                "{mistake:?} is missing in:\n{told}"
+            );
+        }
+    }
+}
+
 /// What holds for every provider is checked once more by the API server that will take the file.
 #[tokio::test]
 async fn a_config_map_takes_as_much_as_inspect_says() {
