@@ -14,7 +14,7 @@ use crate::{aws_peer, controlplane, guests, peer, progress, servers, tools, work
 const RESULTS: &str = "docs/reference/benchmarks";
 
 /// Runs of each side, where the command line says nothing.
-const PAIRS: u8 = 3;
+const PAIRS: u8 = 2;
 
 /// The same of a full run.
 const FULL_PAIRS: u8 = 5;

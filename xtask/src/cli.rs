@@ -143,7 +143,7 @@ pub struct BenchArgs {
     )]
     pub only: Vec<BenchWork>,
 
-    /// How often each side does each piece of work: 3 if left out, 5 in a full run, less where a run takes minutes.
+    /// How often each side does each piece of work: 2 if left out, 5 in a full run, less where a run takes minutes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]
     pub pairs: Option<u8>,
 
