@@ -1,7 +1,7 @@
 //! Rows of upstream's `controllers/service/controller_test.go` about nodes (`docs/reference/upstream-tests.md`).
 
-use crate::node::{NodeSpec, NodeStatus, NodeSystemInfo};
 use super::*;
+use crate::node::{NodeSpec, NodeStatus, NodeSystemInfo};
 use cloudwit_model::owners::PROVIDER;
 use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -3,8 +3,8 @@
 use anyhow::Context;
 use cloudwit_controllers::explain::span;
 use cloudwit_controllers::explain_object;
-use k8s_openapi::api::core::v1::{Event, Service};
 use cloudwit_controllers::node::Node;
+use k8s_openapi::api::core::v1::{Event, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ListParams;
 use kube::{Api, Client};
