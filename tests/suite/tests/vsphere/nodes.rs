@@ -116,6 +116,40 @@ async fn a_machine_that_is_off_taints_its_node_and_one_that_was_destroyed_takes_
     assert!(!is_shut_down(&silent), "it runs, only its kubelet is silent");
 }
 
+/// A machine can leave the inventory for a while: while its host is being moved, or when a vCenter comes back from a backup.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_node_of_a_machine_that_is_missing_from_the_inventory_stays_until_that_is_confirmed() {
+    let mut scene = Scene::new().await;
+    let machine = scene.joins("/DC0/vm/DC0_H0_VM0", "missing", "10.0.0.1").await;
+    scene.start(&["--node-status-update-frequency=1h", "--node-deletion-confirm-after=1h"]);
+    let uid = scene.initialised("missing").await.metadata.uid;
+    scene
+        .vcenter()
+        .vcsim
+        .govc(&["vm.unregister", &machine.path])
+        .await
+        .unwrap();
+    scene.falls_silent("missing").await;
+    let said = [&*machine.provider_id(), "does not exist", "3600 s"];
+    let told = scene.warned("missing", "MachineNotFound", &said).await;
+    // Every word that it is missing comes from a read of the whole inventory.
+    let whole = || {
+        let read = soap("RetrievePropertiesEx").with("ContainerView");
+        scene.vcenter().gate.count(&read)
+    };
+    let before = whole();
+    scene
+        .settled("it was looked for again and again", || async {
+            match whole() - before {
+                looks if looks >= 4 => Ok(()),
+                looks => Err(format!("{looks} looks")),
+            }
+        })
+        .await;
+    assert_eq!(scene.node("missing").await.unwrap().metadata.uid, uid);
+    assert_eq!(scene.warnings("missing").await, [told]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_waits_for_vmware_tools_and_is_not_lost_without_them() {
     let mut scene = Scene::new().await;
