@@ -123,12 +123,9 @@ async fn the_node_of_a_machine_that_is_missing_from_the_inventory_stays_until_th
     let machine = scene.joins("/DC0/vm/DC0_H0_VM0", "missing", "10.0.0.1").await;
     scene.start(&["--node-status-update-frequency=1h", "--node-deletion-confirm-after=1h"]);
     let uid = scene.initialised("missing").await.metadata.uid;
-    scene
-        .vcenter()
-        .vcsim
-        .govc(&["vm.unregister", &machine.path])
-        .await
-        .unwrap();
+    let vcsim = &scene.vcenter().vcsim;
+    vcsim.power_off(&machine.path).await.unwrap();
+    vcsim.govc(&["vm.unregister", &machine.path]).await.unwrap();
     scene.falls_silent("missing").await;
     let said = [&*machine.provider_id(), "does not exist", "3600 s"];
     let told = scene.warned("missing", "MachineNotFound", &said).await;
