@@ -61,7 +61,13 @@ class Bridge:
                     endpoint_url=self.url,
                     aws_access_key_id=self.keys[0],
                     aws_secret_access_key=self.keys[1],
-                    config=Config(user_agent_extra=OURS, retries={"total_max_attempts": 1}, max_pool_connections=32),
+                    # A thousand instances take moto more than a minute on a busy machine.
+                    config=Config(
+                        user_agent_extra=OURS,
+                        retries={"total_max_attempts": 1},
+                        max_pool_connections=32,
+                        read_timeout=600,
+                    ),
                 )
             return self.clients[service]
 
