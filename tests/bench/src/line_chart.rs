@@ -142,7 +142,7 @@ fn labels(points: &[Point]) -> Vec<(f64, f64, &str)> {
         if placed.iter().any(|(x, y, words)| *words == point.words && near(*x, *y)) {
             continue;
         }
-        let tries = (0..12).flat_map(|step| {
+        let mut tries = (0..12).flat_map(|step| {
             let away = f64::from(step) * LINE / 2.0;
             [point.y - 9.0 - away, point.y + 18.0 + away]
         });
@@ -157,7 +157,7 @@ fn labels(points: &[Point]) -> Vec<(f64, f64, &str)> {
             from_words && from_points
         };
         // What has no free place anywhere near is left out: the table has it.
-        if let Some(y) = { tries }.find(|y| free(*y)) {
+        if let Some(y) = tries.find(|y| free(*y)) {
             placed.push((point.x, y, &point.words));
         }
     }
