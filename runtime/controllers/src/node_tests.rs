@@ -30,7 +30,7 @@ fn all_read_then_trimmed(text: &str) -> Value {
         ..core::NodeSpec::default()
     });
     node.status = node.status.map(|mut status| {
-        for conditions in &mut status.conditions {
+        if let Some(conditions) = &mut status.conditions {
             conditions.retain(|condition| CONDITIONS.contains(&condition.type_.as_str()));
             conditions
                 .iter_mut()

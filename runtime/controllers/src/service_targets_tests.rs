@@ -365,7 +365,6 @@ fn an_update_of_a_node_matters_for_the_list_when_the_provider_would_be_told_some
     let uuid = |mut node: Build, uuid: &str| {
         let info = NodeSystemInfo {
             system_uuid: uuid.into(),
-            ..NodeSystemInfo::default()
         };
         node.0.status.get_or_insert_default().node_info = Some(info);
         node
