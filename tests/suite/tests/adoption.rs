@@ -113,6 +113,7 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
     let services = [unmarked, marked];
     for process in 1..=2 {
         rig.cloud.reset_counters();
+        let made = rig.cloud.load_balancers_made();
         // The API server makes no new version of what is written as it was.
         let writes = ["/services/unmarked", "/services/marked"];
         let writes = writes.map(|target| rig.to_api.stop_at(Point::before(Method::PATCH, target)));
@@ -121,13 +122,12 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
         let counters = rig.cloud.counters();
         let changes = counters.requests(Operation::UpdateLoadBalancer);
         assert_eq!(changes, u64::from(process == 1), "the mark on the first, once");
-        for never in [
-            Operation::CreateLoadBalancer,
-            Operation::UpdateTargets,
-            Operation::DeleteLoadBalancer,
-        ] {
+        let refused = counters.requests(Operation::CreateLoadBalancer);
+        assert_eq!(refused, u64::from(process == 1), "the name of the first is taken");
+        for never in [Operation::UpdateTargets, Operation::DeleteLoadBalancer] {
             assert_eq!(counters.requests(never), 0, "{never} by process {process}");
         }
+        assert_eq!(rig.cloud.load_balancers_made(), made);
         for (service, before) in services.iter().zip([&first, &second]) {
             let now = rig.services().get(&service.name_any()).await.unwrap();
             assert_eq!(now.resource_version(), service.resource_version());

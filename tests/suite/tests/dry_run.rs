@@ -7,6 +7,7 @@ use std::time::Duration;
 use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::CLUSTER_NAME;
+use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::site::Site;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -129,8 +130,10 @@ impl Scene {
         let nodes = Api::<Node>::all(self.0.client.clone()).list(&all).await.unwrap();
         let services = self.services().list(&all).await.unwrap();
         let events = Api::<Event>::all(self.0.client.clone()).list(&all).await.unwrap();
-        let ours =
-            |event: &&Event| ["Node", "Service"].contains(&event.involved_object.kind.as_deref().unwrap_or_default());
+        let ours = |event: &&Event| {
+            let kind = event.involved_object.kind.as_deref().unwrap_or_default();
+            ["Node", "Service"].contains(&kind) && !is_of_the_api_server(event)
+        };
         let of_nodes = nodes.iter().map(|node| (node.name_any(), node.resource_version()));
         let of_services = services
             .iter()

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::child::Child;
 use crate::deployment::{CloudFiles, Deployment};
+use crate::foreign_events::is_of_the_api_server;
 use crate::objects::{is_uninitialised, ready_condition};
 use crate::wait::eventually;
 use crate::{ApiServer, guests, programs};
@@ -204,7 +205,8 @@ impl Installation {
             message: event.message.unwrap_or_default(),
             count: event.count.unwrap_or(1),
         };
-        events.into_iter().map(warning).collect()
+        let ours = events.into_iter().filter(|event| !is_of_the_api_server(event));
+        ours.map(warning).collect()
     }
 
     /// Waits until a Warning about this object has this reason and all these parts, and gives it.

@@ -26,12 +26,14 @@
 //! | [`site`] | API server, cloud and the files to start Cloudwit from |
 //! | [`wait`] | waits for a condition and says what was missing |
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
+//! | [`foreign_events`] | what the API server says about Services by itself |
 
 pub mod api_server;
 pub mod aws_files;
 pub mod child;
 pub mod deployment;
 pub mod fault;
+pub mod foreign_events;
 pub mod gate;
 pub mod guests;
 pub mod installation;

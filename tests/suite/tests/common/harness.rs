@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cloudwit_controllers::{Cluster, Controller, Options};
 use cloudwit_model::Cloud;
+use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::{ApiServer, eventually};
 use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -71,6 +72,7 @@ impl Alone {
         let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
         let about = ListParams::default().fields(&format!("involvedObject.uid={}", uid.unwrap()));
         let mut events = events.list(&about).await.unwrap().items;
+        events.retain(|event| !is_of_the_api_server(event));
         events.sort_by_key(|event| event.first_timestamp.clone());
         events.into_iter().filter_map(|event| event.reason).collect()
     }

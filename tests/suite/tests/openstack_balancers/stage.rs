@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cloudwit_test_support::ServiceBuilder;
+use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::openstack_cloud::Service as Cloud;
 use cloudwit_test_support::openstack_servers::OpenStackServer;
 use k8s_openapi::api::core::v1::{Event, LoadBalancerIngress, Service};
@@ -135,7 +136,8 @@ impl Stage {
                 event.message.unwrap_or_default()
             )
         };
-        events.into_iter().map(text).collect()
+        let ours = events.into_iter().filter(|event| !is_of_the_api_server(event));
+        ours.map(text).collect()
     }
 
     /// Waits for an Event with this text.

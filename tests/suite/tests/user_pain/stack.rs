@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloudwit_controllers::{Controller, Options};
 use cloudwit_host::grants::Grants;
 use cloudwit_sim_cloud::{LoadBalancer, NewMachine, Operation, SimCloud, SimCloudOptions};
+use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::core::v1::{Event, Node, Service};
@@ -110,7 +111,8 @@ impl Stack {
             let (reason, message) = (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
             format!("{reason}: {message}")
         };
-        events.list(&about).await.unwrap().items.into_iter().map(text).collect()
+        let events = events.list(&about).await.unwrap().items.into_iter();
+        events.filter(|event| !is_of_the_api_server(event)).map(text).collect()
     }
 
     /// Waits for an Event that begins like this; gives its text.
