@@ -110,6 +110,13 @@ impl Chaos {
         if self.nodes.len() > 3
             && let Some((node, _)) = self.nodes.pop_first()
         {
+            // One that never got a provider id stays, since only that is evidence.
+            eventually(ANSWER, "the Node is initialised", || async {
+                let node = self.nodes().get(&node).await.map_err(text)?;
+                let id = node.spec.and_then(|spec| spec.provider_id);
+                id.ok_or("it has no provider id yet".to_owned())
+            })
+            .await;
             self.site.cloud.delete_machines([&node]);
             self.set_ready(&node, None).await;
         }
