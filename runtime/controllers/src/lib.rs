@@ -41,6 +41,7 @@ pub mod metrics;
 pub mod node;
 pub mod node_addresses;
 pub mod node_labels;
+mod node_resource;
 pub mod node_route;
 mod node_route_apply;
 pub mod node_route_condition;

@@ -1,6 +1,7 @@
 //! What is kept of a Node, against what all of core/v1 reads in the same text.
 
 use k8s_openapi::api::core::v1 as core;
+use kube::Resource as _;
 use serde_json::{Value, json};
 
 use super::*;
