@@ -30,6 +30,9 @@ const REST: Duration = Duration::from_secs(10);
 /// Without a call to the cloud for that long, a refresh is over.
 const QUIET: Duration = Duration::from_secs(3);
 
+/// So many Nodes, at most, the provider asks the cloud about in one request.
+const NODES_A_CALL: usize = 1000;
+
 /// From one look at the cloud's counters to the next.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -182,11 +185,13 @@ impl Size {
         end(cloudwit).await
     }
 
-    /// Waits until the cloud is asked, and then is not asked for a while; when the last call came.
+    /// Waits until the cloud is asked about all machines, and then is not asked for a while; when the last call came. A long list of Nodes takes
+    /// its time after the provider's first call, so quiet alone is not the end.
     async fn refresh(&self, cloudwit: &Child) -> Result<Instant> {
         let before = self.cloud.counters().total();
+        let all = self.nodes.div_ceil(NODES_A_CALL) as u64;
         let (begin, mut seen, mut last) = (Instant::now(), before, Instant::now());
-        while seen == before || last.elapsed() < QUIET {
+        while seen < before + all || last.elapsed() < QUIET {
             ensure!(
                 begin.elapsed() < LIMIT,
                 "no refresh within {LIMIT:?}:\n{}",
