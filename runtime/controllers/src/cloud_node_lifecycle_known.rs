@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::node::Node;
 use tokio::time::Instant;
 
 use crate::cloud_node_waiting::Waiting;
 use crate::guard::{Brake, Seen};
+use crate::node::Node;
 use crate::node_view::provider_id;
 use crate::options::LifecycleOptions;
 use crate::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};

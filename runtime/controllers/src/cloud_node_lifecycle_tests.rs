@@ -5,8 +5,7 @@ use cloudwit_model::{Evidence, Instance};
 use prometheus_client::encoding::text::encode;
 
 use super::*;
-use crate::events::Events;
-use crate::fake_cloud::{FakeCloud, context, node};
+use crate::fake_cloud::{FakeCloud, context, context_on, node, nowhere};
 use crate::options::Options;
 
 const CALLS: &str = "cloud_node_lifecycle_controller_cloud_provider_calls_total";
@@ -18,15 +17,19 @@ fn running() -> Presence {
     })
 }
 
-/// Lets the loop run on these Nodes for so long, and answers its metrics.
-async fn run_for(cloud: &Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> String {
-    let (context, registry) = context(cloud.clone(), Options::default());
+async fn run(context: Context, nodes: Vec<Node>, seconds: u64) {
     context.nodes.fill(nodes);
     let shutdown = context.shutdown.clone();
     let task = tokio::spawn(prepare(context));
     sleep(Duration::from_secs(seconds)).await;
     shutdown.cancel();
     task.await.unwrap();
+}
+
+/// Lets the loop run on these Nodes for so long, and answers its metrics.
+async fn run_for(cloud: &Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> String {
+    let (context, registry) = context(cloud.clone(), Options::default());
+    run(context, nodes, seconds).await;
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
     text
@@ -154,16 +157,8 @@ async fn a_cloud_that_asks_to_slow_down_is_left_alone_for_that_long() {
 
 /// The Events about these Nodes, none of which is Ready, within so many seconds: the Node's name and the message.
 async fn told(cloud: Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> Vec<(String, String)> {
-    let (mut context, _registry) = context(cloud, Options::default());
-    let client = kube::Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
-    let (events, mut writer) = Events::new(client, context.metrics.clone(), context.nodes.clone());
-    context.events = events;
-    context.nodes.fill(nodes);
-    let shutdown = context.shutdown.clone();
-    let task = tokio::spawn(prepare(context));
-    sleep(Duration::from_secs(seconds)).await;
-    shutdown.cancel();
-    task.await.unwrap();
+    let (context, mut writer, _registry) = context_on(nowhere(), cloud, Options::default());
+    run(context, nodes, seconds).await;
     let events = writer.handed_over().into_iter();
     let told = events.map(|event| {
         assert_eq!(event.reason, "MachineLookupFailed");

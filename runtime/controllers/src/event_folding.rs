@@ -12,12 +12,12 @@ use cloudwit_model::EventKind;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::time::Instant;
 
+use crate::event_budget::Budget;
+
 /// Similar Events that are written each for itself before they are folded.
 const SIMILAR: usize = 10;
 /// Similar Events count together for this long after the last one.
 const SIMILAR_WINDOW: Duration = Duration::from_secs(600);
-/// Events that an object may have at once.
-const BURST: f64 = 25.0;
 /// After the burst, one every so often.
 const REFILL: Duration = Duration::from_secs(300);
 /// Memory of each kind is bounded; the longest unused goes first. client-go keeps as many.
@@ -82,12 +82,6 @@ impl Memory {
 }
 
 #[derive(Debug)]
-struct Bucket {
-    tokens: f64,
-    at: Instant,
-}
-
-#[derive(Debug)]
 struct Written {
     name: String,
     count: i32,
@@ -103,7 +97,7 @@ struct Similar {
 /// Remembers what was written.
 #[derive(Debug, Default)]
 pub struct Folding {
-    buckets: HashMap<Memory, Bucket>,
+    buckets: HashMap<Memory, Budget>,
     similar: HashMap<Memory, Similar>,
     written: HashMap<Memory, Written>,
     swept: Option<Instant>,
@@ -157,22 +151,15 @@ impl Folding {
             return;
         }
         self.swept = Some(now);
-        self.buckets.retain(|_, bucket| now - bucket.at < REFILL.mul_f64(BURST));
+        self.buckets.retain(|_, budget| !budget.is_as_new(now));
         self.similar.retain(|_, similar| now - similar.at <= SIMILAR_WINDOW);
         self.written.retain(|_, written| now - written.at < EVENT_LIFE);
     }
 
     fn may_speak(&mut self, speaker: Memory, now: Instant) -> bool {
-        forget_oldest(&mut self.buckets, |bucket| bucket.at);
-        let bucket = self.buckets.entry(speaker).or_insert(Bucket { tokens: BURST, at: now });
-        let refilled = (now - bucket.at).as_secs_f64() / REFILL.as_secs_f64();
-        bucket.tokens = (bucket.tokens + refilled).min(BURST);
-        bucket.at = now;
-        if bucket.tokens < 1.0 {
-            return false;
-        }
-        bucket.tokens -= 1.0;
-        true
+        forget_oldest(&mut self.buckets, Budget::last_asked);
+        let budget = self.buckets.entry(speaker);
+        budget.or_insert_with(|| Budget::new(REFILL, now)).take(now)
     }
 
     fn many_similar(&mut self, about: Memory, exactly: Memory, now: Instant) -> bool {
@@ -211,6 +198,7 @@ fn forget_oldest<V>(map: &mut HashMap<Memory, V>, at: impl Fn(&V) -> Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_budget::BURST;
 
     fn event(node: &str, message: &str) -> NewEvent {
         NewEvent {

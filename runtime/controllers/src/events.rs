@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use crate::apply::WriteError;
-use crate::event_budget::Budget;
+use crate::event_budget::{Budget, ROUTINE_REFILL};
 use crate::event_folding::{Folded, Folding, NewEvent};
 use crate::leadership::Leadership;
 use crate::metrics::Metrics;
@@ -65,7 +65,7 @@ impl Events {
             sender,
             metrics,
             nodes,
-            routine: Arc::new(Mutex::new(Budget::new(Instant::now()))),
+            routine: Arc::new(Mutex::new(Budget::new(ROUTINE_REFILL, Instant::now()))),
         };
         (events, writer)
     }
@@ -392,7 +392,7 @@ mod tests {
             );
         }
         let mut told = std::collections::BTreeMap::new();
-        while let Ok(event) = writer.receiver.try_recv() {
+        for event in writer.handed_over() {
             *told.entry(event.reason).or_insert(0) += 1;
         }
         let expected = [("DeletedNode", 400), ("InvalidLabel", 400), ("Synced", 25)];

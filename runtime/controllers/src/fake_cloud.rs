@@ -106,9 +106,13 @@ impl Cloud for FakeCloud {
 
 /// A context whose API server does not exist; for loops that shall not write. Its metrics come with it.
 pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
-    let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
-    let (context, _, registry) = context_on(client, cloud, options);
+    let (context, _, registry) = context_on(nowhere(), cloud, options);
     (context, registry)
+}
+
+/// An API server that does not exist.
+pub fn nowhere() -> Client {
+    Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap()
 }
 
 /// A context with this API server, and what writes its Events.

@@ -1,10 +1,9 @@
 //! The caches of Nodes and Services: one watch per kind feeds everybody.
 //!
 //! Of a Node only what the controllers read is decoded ([`Node`]), and Services are trimmed on arrival, so that thousands
-//! stay small. The list comes
-//! as a stream where the API server can (one object in memory at a time), else in pages; errors back off and the
-//! watch goes on where it stopped. Listeners get old and new object together, which is why this is not `kube`'s own
-//! store.
+//! stay small. The list comes as a stream where the API server can (one object in memory at a time), else in pages;
+//! errors back off and the watch goes on where it stopped. Listeners get old and new object together, which is why this
+//! is not `kube`'s own store.
 //!
 //! A write puts its answer into the cache at once ([`Cache::observe`]): the next look at the object then sees the
 //! write even where the watch lags, so stale updates never repeat work (kubernetes/kubernetes#75285).
