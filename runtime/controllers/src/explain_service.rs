@@ -83,7 +83,7 @@ fn finished(service: &Service, ensured: &Ensured) -> String {
         .iter()
         .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
         .collect();
-    let behind = match ensured.targets.len() {
+    let behind = match ensured.targets.nodes.len() {
         0 => "no Node behind it: none is eligible".to_owned(),
         1 => "1 Node behind it".to_owned(),
         nodes => format!("{nodes} Nodes behind it"),

@@ -70,6 +70,7 @@ mod service_lb_steps;
 mod service_lb_workers;
 pub mod service_metrics;
 pub mod service_needs_update;
+mod service_node_pace;
 pub mod service_patch;
 pub mod service_record;
 mod service_target_cache;

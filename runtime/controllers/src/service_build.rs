@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{Operation, Record};
 use crate::service_helpers::CLEANUP_FINALIZER;
-use crate::service_targets::TargetSet;
+use crate::service_targets::{DatedSet, TargetSet};
 
 #[derive(Clone)]
 pub(crate) struct Build(pub(crate) Service);
@@ -93,7 +93,8 @@ pub(crate) fn point(ip: &str) -> LoadBalancerIngress {
     }
 }
 
-pub(crate) fn nodes(names: &[&str]) -> TargetSet {
+/// What a load balancer was given before the first pass.
+pub(crate) fn nodes(names: &[&str]) -> DatedSet {
     let nodes: Vec<Node> = names
         .iter()
         .map(|name| Node {
@@ -104,7 +105,18 @@ pub(crate) fn nodes(names: &[&str]) -> TargetSet {
             ..Default::default()
         })
         .collect();
-    TargetSet::of(&nodes)
+    DatedSet {
+        nodes: TargetSet::of(&nodes),
+        pass: 0,
+    }
+}
+
+/// The nodes of a pass.
+pub(crate) fn in_pass(names: &[&str]) -> DatedSet {
+    DatedSet {
+        pass: 1,
+        ..nodes(names)
+    }
 }
 
 /// A record after a successful ensure with node `a` and address 1.1.1.1, all written.

@@ -37,7 +37,7 @@ async fn a_change_of_nodes_is_told_for_what_exists() {
     stage.set_nodes(3);
     let has_all = |stage: &Stage| {
         stage.controller.record(&"default/a".into(), |record| {
-            record.ensured().is_some_and(|done| done.targets.len() == 3)
+            record.ensured().is_some_and(|done| done.targets.nodes.len() == 3)
         })
     };
     stage

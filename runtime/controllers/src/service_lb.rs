@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
-//!   Node events --(NodeFacts differ, there are Services)--> queue "node", one key, 1 s --> node pass: whose set of targets differs? --^
+//!   Node events --(there are Services, service_node_pace)--> queue "node", one key --> node pass: whose set of targets differs? --^
 //!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
 //! ```
 //!
@@ -17,6 +17,7 @@ use std::time::Duration;
 use cloudwit_model::Retry;
 use k8s_openapi::api::core::v1::Service;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::{Instrument as _, debug, warn};
 
 use crate::cluster::Context;
@@ -32,16 +33,13 @@ use crate::service_helpers::has_cleanup_finalizer;
 use crate::service_lb_plan::{Step, next_step, wants_balancer, worth_a_look};
 use crate::service_lb_workers::work_all;
 use crate::service_metrics::Stopwatch;
+use crate::service_node_pace::NodePace;
 use crate::service_record::Record;
 use crate::service_target_cache::{TargetCache, Targets};
-use crate::service_targets::{NodeFacts, TargetSet};
+use crate::service_targets::DatedSet;
 use crate::standing::{Object, Unfinished};
 use crate::sync::lock;
 use crate::watch::{Change, Key};
-
-/// After the first change of a Node the pass over all load balancers waits this long for further ones, so that Nodes which join
-/// or leave together cost each load balancer one call. Upstream makes a pass for each of them (weak spot S2).
-const NODE_WINDOW: Duration = Duration::from_secs(1);
 
 /// The only key of the node queue: a pass is always about all Services.
 const ALL_NODES: &str = "nodes";
@@ -97,6 +95,7 @@ pub(crate) struct ServiceLb {
     pub(crate) events: Recorder,
     pub(crate) queue: Queue,
     node_queue: Queue,
+    node_pace: NodePace,
     records: Mutex<HashMap<Key, Record>>,
     targets: TargetCache,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
@@ -111,6 +110,7 @@ impl ServiceLb {
             events: context.events.recorder(Controller::ServiceLb),
             queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
             node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
+            node_pace: NodePace::default(),
             records: Mutex::default(),
             targets: TargetCache::default(),
             passes: Mutex::default(),
@@ -137,8 +137,11 @@ impl ServiceLb {
     /// Without a Service to look after there is nobody to tell: one that comes later gets the nodes of then.
     fn node_changed(&self, change: &Change<'_, Node>) {
         self.targets.changed(change);
-        if !lock(&self.records).is_empty() && node_change_matters(change) {
-            self.node_queue.after(ALL_NODES, NODE_WINDOW);
+        let now = Instant::now();
+        if !lock(&self.records).is_empty()
+            && let Some(at) = self.node_pace.pass_at(change, now)
+        {
+            self.node_queue.after(ALL_NODES, at - now);
         }
     }
 
@@ -223,13 +226,15 @@ impl ServiceLb {
         if !lock(&self.records).values().any(Record::is_touched) {
             return;
         }
-        let now = self.targets.look(&self.context.nodes);
+        self.node_pace.begin(Instant::now());
+        let now = self.targets.pass(&self.context.nodes);
         let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
         let outdated: Vec<Key> = lock(&self.records)
             .iter()
             .filter(|(key, record)| {
                 let ensured = record.ensured();
-                !waiting.contains(*key) && ensured.is_some_and(|ensured| !ensured.elsewhere && ensured.targets != now)
+                !waiting.contains(*key)
+                    && ensured.is_some_and(|ensured| !ensured.elsewhere && ensured.targets.nodes != now)
             })
             .map(|(key, _)| key.clone())
             .collect();
@@ -278,7 +283,7 @@ impl ServiceLb {
 
     fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
         let classes = &self.context.options.service.classes;
-        let targets = self.targets.known();
+        let targets = self.targets.last_pass();
         let mut records = lock(&self.records);
         let Some(service) = current else {
             return records
@@ -313,7 +318,7 @@ impl ServiceLb {
         let records = lock(&self.records);
         records.get(key).is_some_and(|record| {
             matches!(
-                next_step(record, current.as_deref(), &TargetSet::default()),
+                next_step(record, current.as_deref(), &DatedSet::default()),
                 Step::Delete | Step::RemoveFinalizer
             )
         })
@@ -347,13 +352,6 @@ impl ServiceLb {
     }
 }
 
-fn node_change_matters(change: &Change<'_, Node>) -> bool {
-    match change {
-        Change::Added(_) | Change::Deleted(_) => true,
-        Change::Updated { old, new } => NodeFacts::of(old) != NodeFacts::of(new),
-    }
-}
-
 /// 5, 10, 20 s and from then on every 30 s, whatever kind of failure it is.
 fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
     match retry {
@@ -378,6 +376,10 @@ mod dry_run_tests;
 #[cfg(test)]
 #[path = "service_lb_owner_tests.rs"]
 mod owner_tests;
+
+#[cfg(test)]
+#[path = "service_fan_out_tests.rs"]
+mod fan_out_tests;
 
 #[cfg(test)]
 #[path = "service_lb_tests.rs"]

@@ -1,7 +1,7 @@
 //! What to do next for the load balancer of one Service.
 //!
-//! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of now
-//! ([`TargetSet`]) comes one [`Step`]. `service_lb` carries the step out, notes the result in the record and asks again, until the
+//! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of the
+//! last pass ([`DatedSet`]) comes one [`Step`]. `service_lb` carries the step out, notes the result in the record and asks again, until the
 //! answer is [`Step::Nothing`] or a step has to wait.
 //!
 //! The record is only a memory of work that need not be repeated. Losing it (a restart, another leader) costs one idempotent
@@ -14,7 +14,7 @@ use crate::service_classes::Classes;
 use crate::service_helpers::{has_cleanup_finalizer, service_type};
 use crate::service_needs_update::needs_update;
 use crate::service_record::Record;
-use crate::service_targets::TargetSet;
+use crate::service_targets::DatedSet;
 
 /// The next thing to do for one Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +75,8 @@ fn lacks_finalizer(service: &Service, classes: &Classes) -> bool {
     wants_balancer(service, classes) && !dying(service) && !has_cleanup_finalizer(service)
 }
 
-/// The next step. `current` is none when the Service is gone from the API server.
-pub fn next_step(record: &Record, current: Option<&Service>, targets: &TargetSet) -> Step {
+/// The next step. `current` is none when the Service is gone from the API server, `targets` are those of the last pass.
+pub fn next_step(record: &Record, current: Option<&Service>, targets: &DatedSet) -> Step {
     let Some(service) = current else {
         return delete_if_touched(record);
     };
@@ -100,7 +100,7 @@ fn delete_if_touched(record: &Record) -> Step {
     }
 }
 
-fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> Step {
+fn step_of_wanted(record: &Record, service: &Service, targets: &DatedSet) -> Step {
     if !has_cleanup_finalizer(service) {
         return Step::AddFinalizer;
     }
@@ -111,7 +111,7 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &TargetSet) -> St
         Step::Ensure
     } else if record.unwritten().differs_from(service) {
         Step::PatchStatus
-    } else if !ensured.elsewhere && ensured.targets != *targets {
+    } else if !ensured.elsewhere && ensured.targets.is_behind(targets) {
         Step::UpdateTargets
     } else if record.is_look_due() && record.is_settled() {
         Step::CheckDrift

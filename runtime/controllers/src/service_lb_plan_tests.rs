@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::service_record::Operation;
-use crate::service_record::build::{Build, balancer, ensured, nodes, of_type};
+use crate::service_record::build::{Build, balancer, ensured, in_pass, nodes, of_type};
 
 /// The step for a Service that this process sees for the first time.
 fn first(service: &Build) -> Step {
     next_step(
         &Record::new(service.arc(), &Classes::default()),
         Some(&service.0),
-        &nodes(&["a"]),
+        &in_pass(&["a"]),
     )
 }
 
@@ -132,7 +132,7 @@ fn only_what_concerns_the_load_balancer_is_worth_a_look() {
 fn a_service_that_was_ensured_needs_nothing_until_something_changes() {
     let service = balancer().finalizer();
     let record = ensured(&service);
-    let step = |service: &Build, targets: &[&str]| next_step(&record, Some(&service.0), &nodes(targets));
+    let step = |service: &Build, targets: &[&str]| next_step(&record, Some(&service.0), &in_pass(targets));
     assert_eq!(step(&service, &["a"]), Step::Nothing);
     assert_eq!(
         step(&service.clone().ingress("9.9.9.9"), &["a"]),
@@ -180,13 +180,16 @@ fn deleting_goes_from_the_cloud_to_the_finalizer_to_nothing() {
         let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Delete);
         record.note_deleted(Vec::new());
-        assert_eq!(next_step(&record, Some(&service.0), &nodes(&[])), Step::RemoveFinalizer);
+        assert_eq!(
+            next_step(&record, Some(&service.0), &in_pass(&[])),
+            Step::RemoveFinalizer
+        );
         let mut gone = service.clone();
         gone.0.metadata.finalizers = None;
         gone.0.status = None;
         record.note_written();
-        assert_eq!(next_step(&record, Some(&gone.0), &nodes(&[])), Step::Nothing);
-        assert_eq!(next_step(&record, None, &nodes(&[])), Step::Nothing);
+        assert_eq!(next_step(&record, Some(&gone.0), &in_pass(&[])), Step::Nothing);
+        assert_eq!(next_step(&record, None, &in_pass(&[])), Step::Nothing);
     }
 }
 
@@ -198,7 +201,7 @@ fn a_type_change_there_and_back_builds_a_new_load_balancer() {
     record.start(Operation::Delete);
     record.note_deleted(Vec::new());
     record.see(service.arc());
-    assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a"])), Step::Ensure);
+    assert_eq!(next_step(&record, Some(&service.0), &in_pass(&["a"])), Step::Ensure);
     record.start(Operation::Ensure);
     assert!(!record.is_deleted() && record.is_touched());
 }
@@ -207,26 +210,26 @@ fn a_type_change_there_and_back_builds_a_new_load_balancer() {
 fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
     let service = balancer().finalizer();
     assert_eq!(
-        next_step(&Record::new(service.arc(), &Classes::default()), None, &nodes(&[])),
+        next_step(&Record::new(service.arc(), &Classes::default()), None, &in_pass(&[])),
         Step::Nothing,
         "never touched"
     );
     let mut failed = Record::new(service.arc(), &Classes::default());
     failed.start(Operation::Ensure);
     assert_eq!(
-        next_step(&failed, None, &nodes(&[])),
+        next_step(&failed, None, &in_pass(&[])),
         Step::Delete,
         "a failed ensure may have left something"
     );
     let mut record = ensured(&service);
-    assert_eq!(next_step(&record, None, &nodes(&[])), Step::Delete);
+    assert_eq!(next_step(&record, None, &in_pass(&[])), Step::Delete);
     assert_eq!(
-        next_step(&record, Some(&service.clone().uid("u2").0), &nodes(&["a"])),
+        next_step(&record, Some(&service.clone().uid("u2").0), &in_pass(&["a"])),
         Step::Delete,
         "the old one first"
     );
     record.note_deleted(Vec::new());
-    assert_eq!(next_step(&record, None, &nodes(&[])), Step::Nothing);
+    assert_eq!(next_step(&record, None, &in_pass(&[])), Step::Nothing);
 }
 
 #[test]
@@ -234,17 +237,17 @@ fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
     let mut record = Record::new(balancer().class().finalizer().arc(), &Classes::default());
     let changed = of_type("ClusterIP").finalizer();
     record.see(changed.arc());
-    assert_eq!(next_step(&record, Some(&changed.0), &nodes(&["a"])), Step::Nothing);
+    assert_eq!(next_step(&record, Some(&changed.0), &in_pass(&["a"])), Step::Nothing);
     let ours = balancer().finalizer();
     record.see(ours.arc());
     assert_eq!(
-        next_step(&record, Some(&ours.0), &nodes(&["a"])),
+        next_step(&record, Some(&ours.0), &in_pass(&["a"])),
         Step::Ensure,
         "without a class it is ours"
     );
     record.see(changed.arc());
     assert_eq!(
-        next_step(&record, Some(&changed.0), &nodes(&["a"])),
+        next_step(&record, Some(&changed.0), &in_pass(&["a"])),
         Step::Delete,
         "and stays ours"
     );
@@ -256,9 +259,12 @@ fn implemented_elsewhere_is_asked_again_only_when_the_service_changes() {
     let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
     record.note_elsewhere(nodes(&["a"]));
-    assert_eq!(next_step(&record, Some(&service.0), &nodes(&["a", "b"])), Step::Nothing);
     assert_eq!(
-        next_step(&record, Some(&service.clone().port(80).0), &nodes(&["a"])),
+        next_step(&record, Some(&service.0), &in_pass(&["a", "b"])),
+        Step::Nothing
+    );
+    assert_eq!(
+        next_step(&record, Some(&service.clone().port(80).0), &in_pass(&["a"])),
         Step::Ensure
     );
 }

@@ -40,6 +40,8 @@ pub(super) struct FakeCloud {
     pub(super) ingress: Mutex<Vec<Ingress>>,
     /// What `get` shows; none: what `ensure` gives.
     pub(super) shown: Mutex<Option<Option<Balancer>>>,
+    /// So long each call takes.
+    pub(super) takes: Mutex<Duration>,
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
     /// Another one is another provider.
     pub(super) digest: Mutex<&'static str>,
@@ -60,6 +62,7 @@ impl FakeCloud {
                 ports: Vec::new(),
             }]),
             shown: Mutex::default(),
+            takes: Mutex::default(),
             held: watch::Sender::new(None),
             digest: Mutex::default(),
             providers: Mutex::default(),
@@ -93,6 +96,10 @@ impl FakeCloud {
             targets,
             at,
         });
+        let takes = *lock(&self.takes);
+        if !takes.is_zero() {
+            sleep(takes).await;
+        }
         let mut held = self.held.subscribe();
         held.wait_for(|held| held.is_none_or(|(op, name)| op != operation || name != service.name))
             .await

@@ -63,7 +63,7 @@ impl ServiceLb {
         let given = self.targets_now();
         if token.is_none() {
             self.tell(service, "EnsuringLoadBalancer", "Ensuring load balancer");
-            if given.set.is_empty() {
+            if given.list.is_empty() {
                 self.tell_no_nodes(service);
             }
         }
@@ -120,7 +120,7 @@ impl ServiceLb {
                 None
             }
             Ok(changes) => {
-                if given.set.is_empty() {
+                if given.list.is_empty() {
                     self.tell_no_nodes(service);
                 } else {
                     self.tell(service, "UpdatedLoadBalancer", "Updated load balancer with new hosts");

@@ -13,7 +13,7 @@ use crate::service_classes::Classes;
 use crate::service_helpers::{ingress, ingress_equal};
 use crate::service_lb_plan::wants_balancer;
 use crate::service_needs_update::needs_update;
-use crate::service_targets::TargetSet;
+use crate::service_targets::DatedSet;
 
 /// A call to the cloud that changes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Ensured {
     /// The Service as the provider saw it, plus the annotations that were written for it since.
     pub service: Arc<Service>,
     /// The nodes it was given.
-    pub targets: TargetSet,
+    pub targets: DatedSet,
     /// The provider said that another controller looks after it; asked again when the Service changes.
     pub elsewhere: bool,
 }
@@ -45,7 +45,7 @@ struct Pending {
     message: String,
     /// What the first call of the operation was given; that, and nothing newer, is done when it succeeds.
     service: Arc<Service>,
-    targets: TargetSet,
+    targets: DatedSet,
 }
 
 /// Answers of the provider that are not on the Service yet.
@@ -280,7 +280,7 @@ impl Record {
     }
 
     /// The call goes on later. `targets` are those it was given. Returns whether the provider waits for something new.
-    pub fn wait(&mut self, operation: Operation, token: String, message: String, targets: TargetSet) -> bool {
+    pub fn wait(&mut self, operation: Operation, token: String, message: String, targets: DatedSet) -> bool {
         let news = self.waits_for() != Some(&message);
         let (service, targets) = self.finish(targets);
         self.pending = Some(Pending {
@@ -312,7 +312,7 @@ impl Record {
     /// An `ensure` has succeeded.
     pub fn note_ensured(
         &mut self,
-        targets: TargetSet,
+        targets: DatedSet,
         ingress: Vec<LoadBalancerIngress>,
         changes: Vec<AnnotationChange>,
     ) {
@@ -327,7 +327,7 @@ impl Record {
     }
 
     /// The provider leaves this Service to somebody else.
-    pub fn note_elsewhere(&mut self, targets: TargetSet) {
+    pub fn note_elsewhere(&mut self, targets: DatedSet) {
         let (service, targets) = self.finish(targets);
         self.ensured = Some(Ensured {
             service,
@@ -337,7 +337,7 @@ impl Record {
     }
 
     /// The nodes were updated.
-    pub fn note_updated(&mut self, targets: TargetSet, changes: Vec<AnnotationChange>) {
+    pub fn note_updated(&mut self, targets: DatedSet, changes: Vec<AnnotationChange>) {
         let (_, targets) = self.finish(targets);
         self.unwritten.add_annotations(changes);
         if let Some(ensured) = &mut self.ensured {
@@ -383,7 +383,7 @@ impl Record {
     }
 
     /// The arguments that a finished call is about: those of its first part.
-    fn finish(&mut self, targets: TargetSet) -> (Arc<Service>, TargetSet) {
+    fn finish(&mut self, targets: DatedSet) -> (Arc<Service>, DatedSet) {
         self.failure = None;
         match self.pending.take() {
             Some(pending) => (pending.service, pending.targets),

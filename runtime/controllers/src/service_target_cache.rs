@@ -1,7 +1,7 @@
 //! The nodes of now as load balancers get them, worked out only when somebody asks.
 //!
 //! `service_lb` tells of each change of a Node, which costs a comparison at most. The pass over all load balancers asks for the set
-//! ([`look`](TargetCache::look)), steps that call the cloud for the list as well ([`now`](TargetCache::now)): both walk all Nodes,
+//! ([`pass`](TargetCache::pass)), steps that call the cloud for the list as well ([`now`](TargetCache::now)): both walk all Nodes,
 //! once after a change, however many load balancers there are. The list is as large as the cluster, so it is
 //! [forgotten](TargetCache::forget_list) when no Service has anything left to do.
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use cloudwit_model::Target;
 
 use crate::node::Node;
-use crate::service_targets::{TargetSet, same_target, targets};
+use crate::service_targets::{DatedSet, TargetSet, same_target, targets};
 use crate::sync::lock;
 use crate::watch::{Cache, Change};
 
@@ -18,7 +18,7 @@ use crate::watch::{Cache, Change};
 #[derive(Debug, Clone, Default)]
 pub struct Targets {
     /// To remember and to compare.
-    pub set: TargetSet,
+    pub set: DatedSet,
     /// For the provider, by name.
     pub list: Arc<[Target]>,
 }
@@ -31,10 +31,9 @@ pub struct TargetCache {
 
 #[derive(Debug, Default)]
 struct State {
-    /// As of the last question.
-    known: TargetSet,
-    /// None after a change. Goes with `known`.
-    list: Option<Arc<[Target]>>,
+    last_pass: DatedSet,
+    /// None after a change.
+    now: Option<(TargetSet, Arc<[Target]>)>,
     /// Nodes that were walked over, all walks together.
     #[cfg(test)]
     walked: usize,
@@ -45,44 +44,50 @@ impl TargetCache {
     pub fn changed(&self, change: &Change<'_, Node>) {
         let mut state = lock(&self.state);
         let same = |change: &Change<'_, Node>| matches!(change, Change::Updated { old, new } if same_target(old, new));
-        if state.list.is_some() && !same(change) {
-            state.list = None;
+        if state.now.is_some() && !same(change) {
+            state.now = None;
         }
     }
 
-    /// The set as of the last question, without another look at the Nodes.
-    pub fn known(&self) -> TargetSet {
-        lock(&self.state).known
+    /// The set of the last pass, without another look at the Nodes.
+    pub fn last_pass(&self) -> DatedSet {
+        lock(&self.state).last_pass
     }
 
-    /// The set of now.
-    pub fn look(&self, nodes: &Cache<Node>) -> TargetSet {
+    /// Begins a pass. The set of now.
+    pub fn pass(&self, nodes: &Cache<Node>) -> TargetSet {
         let mut state = lock(&self.state);
-        if state.list.is_none() {
-            state.walk(nodes);
-        }
-        state.known
+        let set = match &state.now {
+            Some((set, _)) => *set,
+            None => set_of(&state.walk(nodes)),
+        };
+        let pass = state.last_pass.pass + 1;
+        state.last_pass = DatedSet { nodes: set, pass };
+        set
     }
 
     /// The set and the list of now.
     pub fn now(&self, nodes: &Cache<Node>) -> Targets {
         // Under the lock: who wants the same waits for it, and a change that comes meanwhile is told after it and undoes it.
         let mut state = lock(&self.state);
-        let list = match &state.list {
-            Some(list) => list.clone(),
+        let (set, list) = match &state.now {
+            Some(now) => now.clone(),
             None => {
                 let nodes = state.walk(nodes);
                 let list: Arc<[Target]> = targets(nodes.iter().map(|node| &**node)).into();
-                state.list = Some(list.clone());
-                list
+                state.now.insert((set_of(&nodes), list)).clone()
             }
         };
-        Targets { set: state.known, list }
+        let pass = state.last_pass.pass;
+        Targets {
+            set: DatedSet { nodes: set, pass },
+            list,
+        }
     }
 
     /// Gives the list's memory back.
     pub fn forget_list(&self) {
-        lock(&self.state).list = None;
+        lock(&self.state).now = None;
     }
 
     /// Nodes that were walked over so far.
@@ -99,9 +104,12 @@ impl State {
         {
             self.walked += nodes.len();
         }
-        self.known = TargetSet::of(nodes.iter().map(|node| &**node));
         nodes
     }
+}
+
+fn set_of(nodes: &[Arc<Node>]) -> TargetSet {
+    TargetSet::of(nodes.iter().map(|node| &**node))
 }
 
 #[cfg(test)]

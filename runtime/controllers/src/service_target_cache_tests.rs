@@ -25,36 +25,45 @@ fn cluster(count: usize) -> (Arc<Cache<Node>>, Arc<TargetCache>) {
 fn five_thousand_changes_of_nodes_walk_over_none_until_somebody_asks() {
     let (_, cache) = cluster(5000);
     assert_eq!(cache.walked(), 0);
-    assert_eq!(cache.known(), TargetSet::default(), "nobody has asked");
+    assert_eq!(cache.last_pass(), DatedSet::default(), "there was none");
 }
 
 #[test]
 fn two_hundred_load_balancers_share_one_walk_over_the_nodes() {
     let (nodes, cache) = cluster(5000);
     let first = cache.now(&nodes);
-    assert_eq!((first.list.len(), first.set.len()), (5000, 5000));
+    assert_eq!((first.list.len(), first.set.nodes.len()), (5000, 5000));
     for _ in 1..200 {
         let given = cache.now(&nodes);
         assert!(Arc::ptr_eq(&given.list, &first.list));
-        assert_eq!((given.set, cache.known()), (first.set, first.set));
-        assert_eq!(cache.look(&nodes), first.set);
+        assert_eq!(given.set.nodes, first.set.nodes);
+        assert_eq!(cache.pass(&nodes), first.set.nodes);
     }
     assert_eq!(cache.walked(), 5000);
 }
 
 #[test]
-fn after_a_change_the_next_question_is_answered_with_the_nodes_of_then_and_what_was_known_stays_until_it() {
+fn after_a_change_the_next_question_is_answered_with_the_nodes_of_then_and_those_of_the_last_pass_stay_until_the_next()
+{
     let (nodes, cache) = cluster(3);
+    cache.pass(&nodes);
     let old = cache.now(&nodes);
+    assert_eq!(old.set, cache.last_pass());
     nodes.observe(node(0, 2, "False"));
     let news = cache.now(&nodes);
     assert_eq!((old.list[0].ready, news.list[0].ready), (true, false));
     assert_eq!(old.set, news.set, "readiness is no matter of the set");
 
     nodes.fill((0..2).map(|index| node(index, 3, "True")).collect());
-    assert_eq!(cache.known(), old.set, "as of the last question");
-    assert_eq!(cache.look(&nodes).len(), 2);
-    assert_eq!((cache.known().len(), cache.now(&nodes).list.len()), (2, 2));
+    let newer = cache.now(&nodes);
+    assert_eq!((newer.list.len(), newer.set.pass), (2, 1));
+    assert_eq!(cache.last_pass(), old.set, "a question is no pass");
+    assert!(
+        !newer.set.is_behind(&cache.last_pass()),
+        "it has other nodes, but newer ones"
+    );
+    assert_eq!(cache.pass(&nodes).len(), 2);
+    assert!(old.set.is_behind(&cache.last_pass()) && !newer.set.is_behind(&cache.last_pass()));
 }
 
 #[test]

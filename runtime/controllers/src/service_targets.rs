@@ -1,6 +1,6 @@
 //! Which nodes receive traffic, and when a change of nodes matters.
 //!
-//! Pure. `service_lb` asks [`NodeFacts`] whether a Node event is worth a look at all, builds one [`TargetSet`] for all Services
+//! Pure. `service_node_pace` asks [`NodeFacts`] whether a Node event is worth a look at all, `service_lb` builds one [`TargetSet`] for all Services
 //! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud. `service_target_cache`
 //! keeps what is built here.
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
@@ -116,6 +116,24 @@ impl TargetSet {
     /// Whether no node is there.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+}
+
+/// The nodes of one moment, and the last pass over the load balancers before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatedSet {
+    /// The nodes.
+    pub nodes: TargetSet,
+    /// How many passes there had been.
+    pub pass: u64,
+}
+
+impl DatedSet {
+    /// Whether a load balancer that was given these nodes lacks those of the last pass. One that was given its nodes after it has newer
+    /// ones, and hears of the next change in the next pass: else each Node that comes while hundreds of load balancers are told of others
+    /// would cost those that are at work a call more.
+    pub fn is_behind(&self, last_pass: &Self) -> bool {
+        self.pass < last_pass.pass && self.nodes != last_pass.nodes
     }
 }
 
