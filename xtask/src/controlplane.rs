@@ -1,10 +1,10 @@
-//! Builds `tests/controlplane`, the API server of the tests.
+//! Builds `tests/controlplane`, the API server of the tests and of the benchmark.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::go_module::{GoModule, QUICK};
+use crate::go_module::{GoModule, QUICK, RELEASE};
 use crate::tools;
 
 /// How it is built.
@@ -16,14 +16,37 @@ pub const MODULE: GoModule = GoModule {
     linker_flags,
 };
 
+/// As the benchmark runs it: optimised as released programs are, since much of the time there is its own.
+pub const MEASURED: GoModule = GoModule {
+    name: "measured-controlplane",
+    compiler_flags: &RELEASE,
+    ..MODULE
+};
+
+/// Names the program, for a process that `cargo xtask bench` starts.
+pub const PREBUILT: &str = "CLOUDWIT_CONTROLPLANE";
+
 /// The program, built if it is not there yet. Safe to call from several processes at once: the others wait for the first.
 ///
 /// # Errors
 ///
 /// When Go is missing or it does not build.
 pub fn binary() -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os(PREBUILT) {
+        return Ok(program.into());
+    }
     tools::require_go()?;
     MODULE.binary()
+}
+
+/// The program that is measured with, built if it is not there yet.
+///
+/// # Errors
+///
+/// As [`binary`].
+pub fn measured() -> Result<PathBuf> {
+    tools::require_go()?;
+    MEASURED.binary()
 }
 
 /// Strips the binary and tells it its version, which release builds of Kubernetes get in the same way.

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::steps::{Found, shown};
-use crate::{controlplane, guests, progress, tools, workspace};
+use crate::{controlplane, debian, guests, progress, tools, workspace};
 
 /// What it is built for.
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -36,17 +36,15 @@ pub fn run() -> Result<()> {
 ///
 /// As [`run`].
 pub fn checked() -> Result<Found> {
-    tools::require_musl(TARGET)?;
+    require_musl()?;
     tools::require_wasm_target()?;
     if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;
     }
-    let binary = build()?;
-    let content = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
-    if !is_static(&content) {
-        bail!("{} is not static: it asks for a dynamic loader", binary.display());
-    }
-    let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+    let binary = binary()?;
+    let size = fs::metadata(&binary)
+        .with_context(|| format!("looking at {}", binary.display()))?
+        .len();
     println!("{size} bytes (goal {GOAL}), static: {}", binary.display());
     if size > LIMIT {
         bail!(
@@ -64,6 +62,37 @@ pub fn checked() -> Result<Found> {
         version.trim()
     )
     .into())
+}
+
+/// The binary that ships, built if it is not there yet.
+///
+/// # Errors
+///
+/// When it does not build, or is not static.
+pub fn binary() -> Result<PathBuf> {
+    let binary = build()?;
+    let content = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
+    if !is_static(&content) {
+        bail!("{} is not static: it asks for a dynamic loader", binary.display());
+    }
+    Ok(binary)
+}
+
+/// Checks that it can be built, after having installed what is missing where that is possible: the target through rustup, musl's compiler from
+/// Debian's packages.
+///
+/// # Errors
+///
+/// When something is missing; one line says what, and how to get it.
+pub fn require_musl() -> Result<()> {
+    match tools::require_musl(TARGET) {
+        // Whatever keeps it from being installed, what is missing is what a reader needs to know.
+        Err(missing) if tools::find(tools::MUSL_COMPILER).is_none() => match debian::install(&["musl-tools"]) {
+            Ok(true) => tools::require_musl(TARGET),
+            Ok(false) | Err(_) => Err(missing),
+        },
+        other => other,
+    }
 }
 
 /// Builds it in a target folder of its own, whose content another profile and target would only crowd. Gives the binary, also copied to where

@@ -8,7 +8,7 @@ const TICKS: f64 = 100.0;
 /// What a process has used since it started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
-    /// CPU time of all its threads, user and system, in seconds.
+    /// CPU time of all its threads, and of processes that it started and that have ended, user and system, in seconds.
     pub cpu_seconds: f64,
     /// Largest resident memory in bytes.
     pub peak_memory: u64,
@@ -25,9 +25,11 @@ pub fn usage(pid: u32) -> Option<Usage> {
 }
 
 fn parse(stat: &str, status: &str) -> Option<Usage> {
-    // The second field is the name in parentheses, which may hold blanks. Fields 14 and 15 are user and system time.
+    // The second field is the name in parentheses, which may hold blanks. Fields 14 to 17 are user and system time, its own and those of children that
+    // it has waited for.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok());
+    let ticks: u64 = ticks.sum::<Option<u64>>()?;
     let bytes = |key: &str| {
         let value = status.lines().find_map(|line| line.strip_prefix(key))?;
         let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -46,12 +48,12 @@ mod tests {
 
     #[test]
     fn cpu_time_and_memory_are_read_past_a_name_with_blanks() {
-        let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 1 1 1 1";
+        let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 25 5 20 0 1 0 1 1 1 1";
         let usage = parse(stat, "Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n").unwrap();
         assert_eq!(
             usage,
             Usage {
-                cpu_seconds: 2.0,
+                cpu_seconds: 2.3,
                 peak_memory: 2_097_152,
                 memory: 1_048_576,
             }

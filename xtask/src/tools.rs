@@ -11,6 +11,9 @@ use crate::workspace;
 /// The target that provider components are built for.
 pub const WASM_TARGET: &str = "wasm32-wasip2";
 
+/// Compiles C for static binaries.
+pub const MUSL_COMPILER: &str = "musl-gcc";
+
 /// Finds a program in `PATH`.
 pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
@@ -70,9 +73,9 @@ fn require_target(target: &str, what: &str) -> Result<()> {
 
 /// Checks that a static binary can be built, and adds the target through rustup if it is not there.
 pub fn require_musl(target: &str) -> Result<()> {
-    if find("musl-gcc").is_none() {
+    if find(MUSL_COMPILER).is_none() {
         bail!(
-            "musl-gcc is missing, which compiles the C and assembler parts of the static binary: \
+            "{MUSL_COMPILER} is missing, which compiles the C and assembler parts of the static binary: \
              apt-get install musl-tools (Debian, Ubuntu), dnf install musl-gcc (Fedora), pacman -S musl (Arch)"
         );
     }

@@ -14,10 +14,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use cloudwit_bench::binary::{Binary, Build};
 use cloudwit_bench::contestant::Side;
 use cloudwit_bench::machine::Machine;
 use cloudwit_bench::measure::Section;
 use cloudwit_bench::pairs::{Reading, pairs};
+use cloudwit_bench::publish::Stamp;
 use cloudwit_bench::{publish, report};
 use cloudwit_test_support::moto::Moto;
 
@@ -26,6 +28,14 @@ use crate::contest::{Contender, Scene};
 /// Compares; `cargo xtask bench --help` tells more.
 #[derive(Debug, Parser)]
 struct Args {
+    /// The Cloudwit that is measured.
+    #[arg(long, value_name = "FILE")]
+    cloudwit: PathBuf,
+
+    /// How it was built.
+    #[arg(long, value_enum)]
+    build: Build,
+
     /// The component of the provider `aws`.
     #[arg(long, value_name = "FILE")]
     provider: PathBuf,
@@ -60,14 +70,16 @@ async fn main() -> Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
-    println!("{}", Machine::this().sentence());
+    let (machine, stamp) = (Machine::this(args.build), Stamp::now());
+    println!("{}", machine.sentence());
+    let binary = Binary::copy(&args.cloudwit, args.build)?;
     let Args { nodes, services, .. } = args;
     let title = format!("AWS: {nodes} Nodes and {services} Services of type LoadBalancer, beside AWS's own controller");
     let conditions = "Each run on a fresh moto, in a cluster of its own there. Default flags of both, but no routes; Cloudwit compiles its component at the \
                       start. Nodes register with --provider-id";
     let mut section = Section::new(format!("aws-{nodes}-{services}"), &title, conditions);
     let actions = Actions::default();
-    section.measures = pairs(&title, args.pairs, |side| run(&args, side, &actions)).await?;
+    section.measures = pairs(&title, args.pairs, |side| run(&args, &binary, side, &actions)).await?;
     println!("{}", report::terminal(&section));
     for (side, actions) in actions.take() {
         println!("  calls of {side}");
@@ -75,15 +87,18 @@ async fn main() -> Result<()> {
             println!("    {count:>6}  {action}");
         }
     }
-    publish::publish(&args.results, vec![section])?;
+    publish::publish(&args.results, &machine, &stamp, vec![section])?;
     println!("written: {}", args.results.display());
     Ok(())
 }
 
 /// One side, once. A moto of its own, since moto gets slower with each thing that it has.
-async fn run(args: &Args, side: Side, actions: &Actions) -> Result<Vec<Reading>> {
+async fn run(args: &Args, binary: &Binary, side: Side, actions: &Actions) -> Result<Vec<Reading>> {
     let contender = match side {
-        Side::Ours => Contender::Ours(args.provider.clone()),
+        Side::Ours => Contender::Ours {
+            folder: binary.folder().to_owned(),
+            component: args.provider.clone(),
+        },
         Side::Peer => Contender::Peer(args.peer.clone()),
     };
     let moto = Moto::start_lifelike().await?;

@@ -10,6 +10,8 @@ use kube::api::DeleteParams;
 use kube::{Api, Client};
 
 use crate::contestant::{Side, Tuning};
+use crate::family::Family;
+use crate::ledger::Ledger;
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::meter::rest;
 use crate::observer::{self, Observer};
@@ -26,49 +28,50 @@ const REST: Duration = Duration::from_secs(5);
 /// Memory at rest.
 const MEMORY: f64 = 15.0 * 1_048_576.0;
 
-/// Starts are short and vary: more of them in a full run.
-const TIMES: usize = 2;
-
-/// Cold and warm.
+/// Those that are planned, with and without compiled code.
 ///
 /// # Errors
 ///
-/// When no run reaches its end.
-pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let mut sections = Vec::new();
+/// When the report cannot be written.
+pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for warm in [true, false] {
-        let (id, words) = if warm {
-            ("warm", "compile cache warm")
-        } else {
-            ("cold", "compile cache cold")
-        };
-        let title = format!("Start, {words}");
-        let mut section = Section::new(
-            format!("cold-start-{id}"),
-            &title,
-            format!(
-                "One Node waits. Election (no Lease is left from before) and HTTPS with a certificate made at the start, on both sides; otherwise defaults but \
-                 no routes. Memory {} s after the first Node. The peer is a program like any other and has no cache",
-                REST.as_secs()
-            ),
-        );
-        // The first start is the same work each time; those that follow are quick and vary.
-        let times = match (warm, setting.full) {
-            (false, _) => setting.few(),
-            (true, false) => setting.pairs,
-            (true, true) => TIMES * setting.pairs,
-        };
-        section.measures = pairs(&title, times, |side| run(setting, warm, side)).await?;
-        for measure in &mut section.measures {
-            measure.goal = match (measure.id.as_str(), warm) {
-                ("time", true) => Some(Goal::Times(2.0)),
-                ("idle-memory", _) => Some(Goal::AtMost(MEMORY)),
-                _ => None,
-            };
+        let id = id(warm);
+        if setting.plan.runs(id) > 0 {
+            ledger.take(id, section(setting, warm).await.map(|section| vec![section]))?;
         }
-        sections.push(section);
     }
-    Ok(sections)
+    Ok(())
+}
+
+fn id(warm: bool) -> &'static str {
+    if warm { "cold-start-warm" } else { "cold-start-cold" }
+}
+
+async fn section(setting: &Setting, warm: bool) -> Result<Section> {
+    let title = if warm {
+        "Start, compile cache warm"
+    } else {
+        "Start, compile cache cold"
+    };
+    let mut section = Section::new(
+        id(warm),
+        title,
+        format!(
+            "One Node waits. Election (no Lease is left from before) and HTTPS with a certificate made at the start, on both sides; otherwise defaults but \
+             no routes. Memory {} s after the first Node; CPU time and peak memory with processes that were started meanwhile, such as a compiler. The peer \
+             is a program like any other and has no cache",
+            REST.as_secs()
+        ),
+    );
+    section.measures = pairs(title, setting.plan.runs(id(warm)), |side| run(setting, warm, side)).await?;
+    for measure in &mut section.measures {
+        measure.goal = match (measure.id.as_str(), warm) {
+            ("time", true) => Some(Goal::Times(2.0)),
+            ("idle-memory", _) => Some(Goal::AtMost(MEMORY)),
+            _ => None,
+        };
+    }
+    Ok(section)
 }
 
 async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> {
@@ -85,6 +88,7 @@ async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> 
     forget_leases(&scene.client).await?;
     let mut nodes = Observer::start(Api::<Node>::all(scene.client.clone())).await?;
     let running = scene.start(side, &tuning)?;
+    let family = Family::watch(running.pid());
     let last = nodes
         .until("the first Node", 1, observer::is_initialised, &running, LIMIT)
         .await?;
@@ -92,11 +96,12 @@ async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> 
     rest(&scene).await?;
     tokio::time::sleep(REST).await;
     let usage = running.usage()?;
+    let peak = family.peak()?.max(usage.peak_memory);
     let memory = |id: &str, title: &str| Measure::new(id, title, Unit::Bytes);
     let readings = vec![
         Reading::new(Measure::new("time", "time to the first Node", Unit::Seconds), time),
         Reading::new(Measure::new("cpu", "CPU time", Unit::Seconds), usage.cpu_seconds),
-        Reading::new(memory("peak-memory", "peak memory"), usage.peak_memory as f64),
+        Reading::new(memory("peak-memory", "peak memory"), peak as f64),
         Reading::new(memory("idle-memory", "memory at rest"), usage.memory as f64),
     ];
     scene.end(running)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use cloudwit_bench::family::Family;
 use cloudwit_bench::measure::{Measure, Unit};
 use cloudwit_bench::pairs::Reading;
 use cloudwit_bench::run_folder::RunFolder;
@@ -35,8 +36,13 @@ const SUBNET: usize = 0;
 
 /// Who works.
 pub enum Contender {
-    /// Cloudwit with this component.
-    Ours(PathBuf),
+    /// Cloudwit.
+    Ours {
+        /// The folder with its program.
+        folder: PathBuf,
+        /// The component of the provider `aws`.
+        component: PathBuf,
+    },
     /// This program.
     Peer(PathBuf),
 }
@@ -95,6 +101,7 @@ impl<'a> Scene<'a> {
         let folder = RunFolder::new("aws")?;
         let started = Instant::now();
         let process = self.start(&folder.path().join(self.name()), server.kubeconfig())?;
+        let family = Family::watch(process.pid());
         let mut work = Work {
             scene: &self,
             client: &client,
@@ -105,12 +112,10 @@ impl<'a> Scene<'a> {
         done.map_err(|error| anyhow!("{error:#}\n{}", process.log_end()))?;
         let mut readings = work.readings;
         let used = xtask::process::usage(process.pid()).context("the contender has ended")?;
+        let peak = family.peak()?.max(used.peak_memory);
         readings.extend([
             Reading::new(Measure::new("cpu", "CPU time", Unit::Seconds), used.cpu_seconds),
-            Reading::new(
-                Measure::new("peak-memory", "peak memory", Unit::Bytes),
-                used.peak_memory as f64,
-            ),
+            Reading::new(Measure::new("peak-memory", "peak memory", Unit::Bytes), peak as f64),
         ]);
         let mut counts = BTreeMap::new();
         let calls = self.calls().await?;
@@ -129,9 +134,10 @@ impl<'a> Scene<'a> {
     fn start(&self, folder: &Path, kubeconfig: &Path) -> Result<Child> {
         let url = self.moto.url();
         match &self.contender {
-            Contender::Ours(component) => {
-                let programs = std::env::current_exe().context("looking for our own program")?;
-                let programs = programs.parent().context("our own program is in no folder")?;
+            Contender::Ours {
+                folder: programs,
+                component,
+            } => {
                 let deployment = Deployment::of("aws", folder, programs, component)?;
                 let files = aws_files(&self.cluster, url, &self.key, &deployment)?;
                 let flags = ["--configure-cloud-routes=false"];
@@ -184,7 +190,7 @@ impl<'a> Scene<'a> {
 
 fn name(contender: &Contender) -> &'static str {
     match contender {
-        Contender::Ours(_) => "cloudwit",
+        Contender::Ours { .. } => "cloudwit",
         Contender::Peer(_) => "upstream",
     }
 }

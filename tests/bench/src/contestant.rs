@@ -1,6 +1,6 @@
 //! The two controllers that are compared, how each is started, and what each has used.
 //!
-//! Both are processes of their own on the same kubeconfig and the same simulated cloud, built to run fast, with the same list of flags: those of
+//! Both are processes of their own on the same kubeconfig and the same simulated cloud, built as they are released, with the same list of flags: those of
 //! ours are upstream's. Where a flag is left out, each side has its own default, as an operator gets it.
 
 use std::fmt::{self, Display};
@@ -13,6 +13,8 @@ use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::Deployment;
 use cloudwit_test_support::{peer, port};
 use xtask::process::{self, Usage};
+
+use crate::binary::Binary;
 
 /// How long a side may take to end after SIGTERM.
 const END: Duration = Duration::from_secs(30);
@@ -120,9 +122,11 @@ impl Tuning {
 }
 
 /// The programs of both sides.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Contestants {
-    /// The folder with our programs, such as `target/release`.
+    /// Cloudwit.
+    pub binary: Binary,
+    /// The folder with the simulated cloud's program, such as `target/release`.
     pub programs: PathBuf,
     /// The component of the provider `sim`.
     pub provider: PathBuf,
@@ -162,7 +166,7 @@ impl Contestants {
                         .iter()
                         .map(|cache| format!("--cache-dir={}", cache.display())),
                 );
-                let deployment = Deployment::new(&run, &self.programs, &self.provider)?;
+                let deployment = Deployment::new(&run, self.binary.folder(), &self.provider)?;
                 let started = Instant::now();
                 let (process, _) = deployment.start_cloudwit(kubeconfig, cloud, &borrowed(&flags))?;
                 (started, process)

@@ -1,6 +1,5 @@
 //! What one Node means for 200 Services: it comes, and every load balancer gets its machine; it wants no more traffic, and every one loses it again.
-//! Then ten come one after the other, as when a cluster grows. Cloudwit waits a second for further Nodes, which costs time with one and saves calls with
-//! ten; upstream begins at once.
+//! Then ten come one after the other, as when a cluster grows. Cloudwit gathers those that follow a first one; upstream begins anew with each.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::contestant::{Running, Side, Tuning};
+use crate::ledger::Ledger;
 use crate::measure::{Measure, Section, Unit};
 use crate::meter::{Meter, rest};
 use crate::observer::{self, Observer};
@@ -42,29 +42,42 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Keeps a Node out of all load balancers (`k8s.io/api/core/v1`, `LabelNodeExcludeBalancers`).
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
-/// Without and, in a full run, with a cloud that takes its time.
+/// Without and with a cloud that takes its time, in milliseconds.
+const LATENCIES: [u64; 2] = [0, 20];
+
+/// Those that are planned.
 ///
 /// # Errors
 ///
-/// When no run reaches its end.
-pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let latencies: &[u64] = if setting.full { &[0, 20] } else { &[0] };
-    let mut sections = Vec::new();
-    for &latency in latencies {
-        let title =
-            format!("A Node comes and goes behind {SERVICES} Services, {WORKERS} workers, cloud latency {latency} ms");
-        let conditions = format!(
-            "{NODES} Nodes are behind all load balancers. From the creation of one more, which is Ready and initialised, until its machine is behind the last \
-             load balancer; from the label that excludes it until the last one is without it; from the creation of the first of {JOINING} more, {} ms apart, until \
-             all are behind all. Cloudwit waits a second for further Nodes before it begins. Limits lifted on both sides",
-            APART.as_millis()
-        );
-        let mut section = Section::new(format!("fan-out-{latency}ms"), &title, conditions);
-        let latency = Duration::from_millis(latency);
-        section.measures = pairs(&title, setting.pairs, |side| run(setting, latency, side)).await?;
-        sections.push(section);
+/// When the report cannot be written.
+pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
+    for latency in LATENCIES {
+        let id = id(latency);
+        if setting.plan.runs(&id) > 0 {
+            ledger.take(&id, section(setting, latency).await.map(|section| vec![section]))?;
+        }
     }
-    Ok(sections)
+    Ok(())
+}
+
+fn id(latency: u64) -> String {
+    format!("fan-out-{latency}ms")
+}
+
+async fn section(setting: &Setting, latency: u64) -> Result<Section> {
+    let title =
+        format!("A Node comes and goes behind {SERVICES} Services, {WORKERS} workers, cloud latency {latency} ms");
+    let conditions = format!(
+        "{NODES} Nodes are behind all load balancers. From the creation of one more, which is Ready and initialised, until its machine is behind the last \
+         load balancer; from the label that excludes it until the last one is without it; from the creation of the first of {JOINING} more, {} ms apart, until \
+         all are behind all. --kube-api-qps=5000, --kube-api-burst=5000 and {WORKERS} workers on both sides; no election, no routes; compile cache warm",
+        APART.as_millis()
+    );
+    let id = id(latency);
+    let mut section = Section::new(&id, &title, conditions);
+    let latency = Duration::from_millis(latency);
+    section.measures = pairs(&title, setting.plan.runs(&id), |side| run(setting, latency, side)).await?;
+    Ok(section)
 }
 
 async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Reading>> {
@@ -184,5 +197,17 @@ impl Step {
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn both_latencies_are_planned_in_a_full_run() {
+        let plan = Plan::new(true, &[], None);
+        assert!(LATENCIES.iter().all(|latency| plan.runs(&id(*latency)) > 0));
     }
 }

@@ -1,15 +1,13 @@
 //! One size of `growth`: makes the Nodes, lets Cloudwit initialise them, and starts it again in the cluster that came of it.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{Operation, SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{ApiServer, NodeBuilder};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
@@ -17,6 +15,12 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::oneshot;
 use xtask::process::{Usage, usage};
+use xtask::progress::Progress;
+
+use crate::contestant::Contestants;
+use crate::observer::is_initialised;
+use crate::refreshes::calls_for;
+use crate::run_folder::RunFolder;
 
 /// Nodes that are made at the same time.
 const MAKERS: usize = 32;
@@ -30,23 +34,11 @@ const REST: Duration = Duration::from_secs(10);
 /// Without a call to the cloud for that long, a refresh is over.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// So many Nodes, at most, the provider asks the cloud about in one request.
-const NODES_A_CALL: usize = 1000;
-
 /// From one look at the cloud's counters to the next.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Between two refreshes after the restart.
 const REFRESH: &str = "--node-status-update-frequency=20s";
-
-/// What is run.
-#[derive(Debug, Clone)]
-pub struct Stage {
-    /// The folder with our programs, such as `target/release`.
-    pub programs: PathBuf,
-    /// The component of the provider `sim`.
-    pub provider: PathBuf,
-}
 
 /// What came of one size. Times in seconds, memory in bytes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,7 +76,7 @@ pub struct Grown {
 /// # Errors
 ///
 /// When the Nodes cannot be made, or are not all initialised in time.
-pub async fn grow(stage: &Stage, nodes: usize) -> Result<Grown> {
+pub async fn grow(contestants: &Contestants, nodes: usize) -> Result<Grown> {
     let server = ApiServer::start().await?;
     let options = SimCloudOptions {
         token: TOKEN.into(),
@@ -93,8 +85,9 @@ pub async fn grow(stage: &Stage, nodes: usize) -> Result<Grown> {
     let cloud = SimCloud::start(options).await.context("starting the cloud")?;
     cloud.add_numbered_machines("node", nodes);
     make_nodes(&server.client(), nodes).await?;
-    let folder = tempfile::tempdir().context("making a folder")?;
-    let deployment = Deployment::new(&folder.path().join("run"), &stage.programs, &stage.provider)?;
+    let folder = RunFolder::new("growth")?;
+    let (binary, provider) = (&contestants.binary, &contestants.provider);
+    let deployment = Deployment::new(&folder.path().join("run"), binary.folder(), provider)?;
     let size = Size {
         nodes,
         server,
@@ -111,6 +104,8 @@ pub async fn grow(stage: &Stage, nodes: usize) -> Result<Grown> {
     size.restart(&mut grown)
         .await
         .with_context(|| format!("{nodes} Nodes, restart"))?;
+    drop(size);
+    folder.done()?;
     Ok(grown)
 }
 
@@ -120,10 +115,14 @@ async fn make_nodes(client: &Client, nodes: usize) -> Result<()> {
         let node = NodeBuilder::new(&format!("node-{number}"));
         node.create(client).await.map(drop)
     });
-    made.buffer_unordered(MAKERS)
-        .try_collect::<()>()
-        .await
-        .context("making the Nodes")
+    let mut made = made.buffer_unordered(MAKERS);
+    let (mut progress, mut count) = (Progress::start("Nodes are made"), 0);
+    while made.try_next().await.context("making the Nodes")?.is_some() {
+        count += 1;
+        progress.show(&format!("{count} of {nodes}"));
+    }
+    progress.finish("done");
+    Ok(())
 }
 
 struct Size {
@@ -188,8 +187,8 @@ impl Size {
     /// Waits until the cloud is asked about all machines, and then is not asked for a while; when the last call came. A long list of Nodes takes
     /// its time after the provider's first call, so quiet alone is not the end.
     async fn refresh(&self, cloudwit: &Child) -> Result<Instant> {
-        let before = self.cloud.counters().total();
-        let all = self.nodes.div_ceil(NODES_A_CALL) as u64;
+        let lookups = || self.cloud.counters().requests(Operation::ListInstances);
+        let (before, all) = (lookups(), calls_for(self.nodes));
         let (begin, mut seen, mut last) = (Instant::now(), before, Instant::now());
         while seen < before + all || last.elapsed() < QUIET {
             ensure!(
@@ -197,7 +196,7 @@ impl Size {
                 "no refresh within {LIMIT:?}:\n{}",
                 cloudwit.log_end()
             );
-            let now = self.cloud.counters().total();
+            let now = lookups();
             if now != seen {
                 (seen, last) = (now, Instant::now());
             }
@@ -225,14 +224,15 @@ async fn end(mut cloudwit: Child) -> Result<()> {
     Ok(())
 }
 
-/// Watches until every Node is without its taint and has an address from the cloud; tells `listed` once it knows all that are there. A watch that
+/// Watches until every Node is [initialised](is_initialised); tells `listed` once it knows all that are there. A watch that
 /// breaks is taken up again.
 async fn until_initialised(client: Client, nodes: usize, listed: oneshot::Sender<()>) -> Result<()> {
     let (mut done, mut listed) = (HashSet::new(), Some(listed));
+    let mut progress = Progress::start("Nodes are initialised");
     let mut events = pin!(watcher(Api::<Node>::all(client), watcher::Config::default()));
     while let Some(event) = events.next().await {
         match event {
-            Ok(Event::InitApply(node) | Event::Apply(node)) if is_done(&node) => {
+            Ok(Event::InitApply(node) | Event::Apply(node)) if is_initialised(&node) => {
                 done.insert(node.name_any());
             }
             Ok(Event::InitDone) => {
@@ -245,19 +245,12 @@ async fn until_initialised(client: Client, nodes: usize, listed: oneshot::Sender
             Err(_) => tokio::time::sleep(LOOK).await,
         }
         if done.len() == nodes {
+            progress.finish("done");
             return Ok(());
         }
+        progress.show(&format!("{} of {nodes}", done.len()));
     }
     bail!("the watch ended with {} Nodes done", done.len())
-}
-
-fn is_done(node: &Node) -> bool {
-    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref());
-    let has_address = addresses
-        .unwrap_or_default()
-        .iter()
-        .any(|address| address.type_ == "InternalIP");
-    has_address && !is_uninitialised(node)
 }
 
 /// Writes of Nodes and Events that the API server has served, from its metrics.
@@ -296,13 +289,5 @@ mod tests {
             apiserver_request_total{code=\"200\",resource=\"nodes\",subresource=\"\",verb=\"LIST\"} 9\n\
             apiserver_request_total{code=\"200\",resource=\"leases\",subresource=\"\",verb=\"PUT\"} 9\n";
         assert_eq!(count_writes(metrics), 9.0);
-    }
-
-    #[test]
-    fn a_node_is_done_without_its_taint_and_with_an_address() {
-        let waiting = NodeBuilder::new("a").node_ip("10.0.0.1");
-        assert!(!is_done(&waiting.clone().build()));
-        assert!(is_done(&waiting.initialised().build()));
-        assert!(!is_done(&NodeBuilder::new("a").initialised().build()));
     }
 }

@@ -18,16 +18,20 @@ const RIGHT: f64 = WIDTH - 50.0;
 /// Of small letters.
 const LETTER: f64 = 6.4;
 const LINE: f64 = 12.0;
+/// From one row of words below the chart to the next.
+const ROW: f64 = 16.0;
 
 /// The lines of one chart over the size of the cluster, both axes logarithmic: what is proportional to the cluster is a straight line that climbs a
-/// decade in a decade. `None` without a point.
-pub fn growth(title: &str, lines: &[&Line]) -> Option<String> {
+/// decade in a decade. What they say stands below.
+/// `None` without a point.
+pub fn growth(title: &str, lines: &[&Line], words: &[String]) -> Option<String> {
     let points = || lines.iter().flat_map(|line| drawable(line));
     points().next()?;
     let unit = lines[0].unit;
     let across = scale(points().map(|(size, _)| size), FIRST, RIGHT);
     let up = scale(points().map(|(_, value)| value / base(unit)), BOTTOM, TOP);
-    let mut svg = begin(HEIGHT, title);
+    let below: Vec<String> = words.iter().flat_map(|words| wrapped(words)).collect();
+    let mut svg = begin(HEIGHT + ROW * below.len() as f64, title);
     let _ = write!(svg, "<text class=\"head\" x=\"10\" y=\"22\">{}</text>", escape(title));
     draw_grid(&mut svg, &across, &up, unit);
     let places: Vec<Vec<Point>> = lines
@@ -50,8 +54,37 @@ pub fn growth(title: &str, lines: &[&Line]) -> Option<String> {
             "<text class=\"small\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{words}</text>"
         );
     }
+    for (row, words) in below.iter().enumerate() {
+        let y = HEIGHT + ROW * row as f64;
+        let _ = write!(
+            svg,
+            "<text class=\"small\" x=\"20\" y=\"{y:.1}\">{}</text>",
+            escape(words)
+        );
+    }
     svg.push_str("</svg>\n");
     Some(svg)
+}
+
+/// In rows that fit into the picture; those after the first stand a little to the right.
+fn wrapped(words: &str) -> Vec<String> {
+    let fitting = ((WIDTH - 40.0) / LETTER) as usize;
+    let mut rows = vec![String::new()];
+    for word in words.split(' ') {
+        if rows
+            .last()
+            .is_some_and(|row| row.chars().count() + word.chars().count() >= fitting)
+        {
+            rows.push("\u{a0}\u{a0}\u{a0}".to_owned());
+        }
+        if let Some(row) = rows.last_mut() {
+            if !row.is_empty() {
+                row.push(' ');
+            }
+            row.push_str(word);
+        }
+    }
+    rows
 }
 
 /// A logarithmic scale has no place for nothing.
@@ -180,7 +213,7 @@ mod tests {
             unit: Unit::Count,
             points: vec![(1000.0, 2.0), (10_000.0, 20.0), (100_000.0, 200.0), (5.0, 0.0)],
         };
-        let svg = growth("Memory", &[&line]).unwrap();
+        let svg = growth("Memory", &[&line], &[]).unwrap();
         let points = svg.split_once("points=\"").unwrap().1.split_once('"').unwrap().0;
         let points: Vec<(f64, f64)> = points
             .split(' ')
@@ -193,7 +226,20 @@ mod tests {
             "{points:?}"
         );
         assert!(a.1 > b.1, "up is more: {points:?}");
-        assert_eq!(growth("Nothing", &[]), None);
+        assert_eq!(growth("Nothing", &[], &[]), None);
+    }
+
+    #[test]
+    fn long_words_stand_below_each_other_whole() {
+        let words = "a Node more costs ".repeat(20);
+        let rows = wrapped(words.trim());
+        assert!(
+            rows.len() == 3 && rows.iter().all(|row| row.chars().count() <= 144),
+            "{rows:?}"
+        );
+        let joined: Vec<&str> = rows.iter().map(|row| row.trim()).collect();
+        assert_eq!(joined.join(" "), words.trim());
+        assert_eq!(wrapped("short"), ["short"]);
     }
 
     fn point(x: f64, y: f64, words: &str) -> Point {
@@ -247,7 +293,7 @@ mod tests {
             unit: Unit::Bytes,
             points: vec![(1000.0, 30.0 * 1_048_576.0), (5000.0, 60.0 * 1_048_576.0)],
         };
-        let svg = growth("Memory", &[&line]).unwrap();
+        let svg = growth("Memory", &[&line], &[]).unwrap();
         assert!(svg.contains(">10 MiB<") && svg.contains(">100 MiB<"), "{svg}");
     }
 }

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::binary::Build;
+
 /// What a reader needs to know about the machine. Empty words where the system does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -20,11 +22,14 @@ pub struct Machine {
     pub rust: String,
     /// `go version go1.26.8 linux/amd64`.
     pub go: String,
+    /// Which build of Cloudwit is measured, in words.
+    #[serde(default)]
+    pub build: String,
 }
 
 impl Machine {
-    /// This one.
-    pub fn this() -> Self {
+    /// This one, with this build of Cloudwit.
+    pub fn this(build: Build) -> Self {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         Self {
             cpu: field(&read("/proc/cpuinfo"), "model name"),
@@ -33,6 +38,7 @@ impl Machine {
             kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
             rust: said("rustc", &["--version"]),
             go: said("go", &["version"]),
+            build: build.words().to_owned(),
         }
     }
 
@@ -45,9 +51,10 @@ impl Machine {
             kernel,
             rust,
             go,
+            build,
         } = self;
         let gibibytes = *memory as f64 / f64::from(1 << 30);
-        format!("{cpu}, {cores} cores, {gibibytes:.0} GiB, {kernel}; {rust}; {go}")
+        format!("{cpu}, {cores} cores, {gibibytes:.0} GiB, {kernel}; {rust}; {go}; {build}")
     }
 }
 
@@ -76,10 +83,23 @@ fn said(program: &str, arguments: &[&str]) -> String {
     )
 }
 
-/// The commit that is measured, short, with a mark when files differ from it.
+/// The commit that is measured, short, with a mark when files differ from it. The report does not count: it is written by the benchmark.
 pub fn commit() -> String {
     let root = xtask::workspace::root().display().to_string();
-    said("git", &["-C", &root, "describe", "--always", "--dirty=+"])
+    let git = |arguments: &[&str]| said("git", &[&["-C", root.as_str()], arguments].concat());
+    let commit = git(&["rev-parse", "--short", "HEAD"]);
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ":(exclude)docs/reference/benchmarks",
+    ]);
+    if changed.is_empty() {
+        commit
+    } else {
+        format!("{commit}+")
+    }
 }
 
 /// Today's date in UTC.
@@ -110,7 +130,11 @@ mod tests {
             kernel: "Linux 6".into(),
             rust: "rustc 1".into(),
             go: "go 1".into(),
+            build: "static".into(),
         };
-        assert_eq!(machine.sentence(), "Fast, 2 cores, 24 GiB, Linux 6; rustc 1; go 1");
+        assert_eq!(
+            machine.sentence(),
+            "Fast, 2 cores, 24 GiB, Linux 6; rustc 1; go 1; static"
+        );
     }
 }

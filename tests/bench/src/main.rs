@@ -4,15 +4,26 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
+use cloudwit_bench::binary::{Binary, Build};
 use cloudwit_bench::contestant::Contestants;
+use cloudwit_bench::ledger::Ledger;
 use cloudwit_bench::machine::Machine;
+use cloudwit_bench::plan::Plan;
 use cloudwit_bench::setting::Setting;
-use cloudwit_bench::{publish, report, works};
+use cloudwit_bench::works;
 use xtask::bench_work::BenchWork;
 
 /// Measures; `cargo xtask bench --help` tells more.
 #[derive(Debug, Parser)]
 struct Args {
+    /// The Cloudwit that is measured.
+    #[arg(long, value_name = "FILE")]
+    cloudwit: PathBuf,
+
+    /// How it was built.
+    #[arg(long, value_enum)]
+    build: Build,
+
     /// The component of the provider `sim`.
     #[arg(long, value_name = "FILE")]
     provider: PathBuf,
@@ -33,9 +44,9 @@ struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Runs of each side.
+    /// Runs of each side; each piece of work has a number of its own when left out.
     #[arg(long)]
-    pairs: usize,
+    pairs: Option<usize>,
 
     /// Only these; everything when left out.
     #[arg(long, value_enum)]
@@ -50,38 +61,18 @@ async fn main() -> Result<()> {
     }
     let programs = std::env::current_exe().context("looking for our own program")?;
     let contestants = Contestants {
+        binary: Binary::copy(&args.cloudwit, args.build)?,
         programs: programs.parent().context("our own program is in no folder")?.to_owned(),
         provider: args.provider,
         peer: args.peer,
     };
-    let setting = Setting::new(contestants, args.guests, args.full, args.pairs)?;
-    println!("{}", Machine::this().sentence());
-    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    let plan = Plan::new(args.full, &args.only, args.pairs);
+    let mut ledger = Ledger::open(args.results, Machine::this(args.build), plan.clone())?;
+    let setting = Setting::new(contestants, args.guests, args.full, plan)?;
     for work in BenchWork::value_variants().iter().copied() {
-        if !args.only.is_empty() && !args.only.contains(&work) {
-            continue;
-        }
-        match works::run(work, &setting).await {
-            Ok(sections) => {
-                for section in &sections {
-                    println!("{}", report::terminal(section));
-                }
-                // After each piece, so that one that fails later costs nothing that was measured.
-                publish::publish(&args.results, sections.clone())?;
-                all.extend(sections);
-            }
-            Err(error) => {
-                println!("\n{}: not measured: {error:#}", work.name());
-                failed.push(work.name());
-            }
+        if setting.plan.has(work) {
+            works::run(work, &setting, &mut ledger).await?;
         }
     }
-    for line in report::missed(&all) {
-        println!("goal missed: {line}");
-    }
-    println!("written: {}", args.results.display());
-    if !failed.is_empty() {
-        bail!("not measured: {}", failed.join(", "));
-    }
-    Ok(())
+    ledger.close()
 }

@@ -21,6 +21,9 @@ pub struct Section {
     pub commit: String,
     /// The figures.
     pub measures: Vec<Measure>,
+    /// What the figures say, in sentences that are derived from them; most sections have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How figures grow with the size of the cluster; most sections have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
@@ -121,6 +124,7 @@ impl Section {
             taken: String::new(),
             commit: String::new(),
             measures: Vec::new(),
+            notes: Vec::new(),
             lines: Vec::new(),
         }
     }

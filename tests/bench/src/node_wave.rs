@@ -6,6 +6,7 @@ use anyhow::Result;
 use kube::Api;
 
 use crate::contestant::{Side, Tuning};
+use crate::ledger::Ledger;
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::meter::Meter;
 use crate::observer::{self, Observer};
@@ -46,39 +47,39 @@ enum Limits {
     Own,
 }
 
-/// All waves.
+/// All waves. At each side's own defaults 5,000 Nodes would take the peer twelve minutes, which are as long with any other number: 3 requests a Node, 20 a
+/// second.
+const WAVES: [Wave; 7] = [
+    wave(1_000, 0, Limits::Lifted),
+    wave(1_000, 20, Limits::Lifted),
+    wave(5_000, 0, Limits::Lifted),
+    wave(5_000, 20, Limits::Lifted),
+    wave(200, 0, Limits::Upstream),
+    wave(200, 0, Limits::Own),
+    wave(1_000, 0, Limits::Own),
+];
+
+const fn wave(nodes: usize, milliseconds: u64, limits: Limits) -> Wave {
+    Wave {
+        nodes,
+        latency: Duration::from_millis(milliseconds),
+        limits,
+    }
+}
+
+/// Those that are planned.
 ///
 /// # Errors
 ///
-/// When no run of a wave reaches its end.
-pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let sizes: &[usize] = if setting.full { &[1_000, 5_000] } else { &[1_000] };
-    let latencies = [0, 20].map(Duration::from_millis);
-    let mut waves: Vec<Wave> = sizes
-        .iter()
-        .flat_map(|nodes| {
-            latencies.map(|latency| Wave {
-                nodes: *nodes,
-                latency,
-                limits: Limits::Lifted,
-            })
-        })
-        .collect();
-    let limited: &[Limits] = if setting.full {
-        &[Limits::Upstream, Limits::Own]
-    } else {
-        &[Limits::Own]
-    };
-    waves.extend(limited.iter().map(|limits| Wave {
-        nodes: 200,
-        latency: Duration::ZERO,
-        limits: *limits,
-    }));
-    let mut sections = Vec::new();
-    for wave in waves {
-        sections.push(wave.measure(setting).await?);
+/// When the report cannot be written.
+pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
+    for wave in WAVES {
+        let id = wave.id();
+        if setting.plan.runs(&id) > 0 {
+            ledger.take(&id, wave.measure(setting).await.map(|section| vec![section]))?;
+        }
     }
-    Ok(sections)
+    Ok(())
 }
 
 impl Limits {
@@ -96,43 +97,51 @@ impl Limits {
 }
 
 impl Wave {
+    /// Of its section.
+    fn id(&self) -> String {
+        let limits = match self.limits {
+            Limits::Lifted => format!("{}ms", self.latency.as_millis()),
+            Limits::Upstream => "limited".to_owned(),
+            Limits::Own => "defaults".to_owned(),
+        };
+        format!("node-wave-{}-{limits}", self.nodes)
+    }
+
     async fn measure(&self, setting: &Setting) -> Result<Section> {
-        let nodes = self.nodes;
-        let latency = self.latency.as_millis();
-        let shown = Unit::Count.shown(nodes as f64);
-        let (tuned, id, flags) = match self.limits {
+        let (tuned, flags) = match self.limits {
             Limits::Lifted => (
                 "limits lifted",
-                format!("{latency}ms"),
-                format!("--kube-api-qps=5000 and {WORKERS} workers for Nodes on both sides"),
+                format!("--kube-api-qps=5000, --kube-api-burst=5000 and {WORKERS} workers for Nodes on both sides"),
             ),
             Limits::Upstream => (
                 "upstream's limit on both sides",
-                "limited".to_owned(),
                 format!("--kube-api-qps={QPS}, --kube-api-burst={BURST} and {WORKERS} workers for Nodes on both sides"),
             ),
-            Limits::Own => (
-                "each side's own defaults",
-                "defaults".to_owned(),
-                "no flag for limits or workers".to_owned(),
-            ),
+            Limits::Own => ("each side's own defaults", "no flag for limits or workers".to_owned()),
         };
-        let title = format!("{shown} Nodes that wait, {tuned}, cloud latency {latency} ms");
-        let conditions = format!(
+        let (id, shown) = (self.id(), Unit::Count.shown(self.nodes as f64));
+        let title = format!(
+            "{shown} Nodes that wait, {tuned}, cloud latency {} ms",
+            self.latency.as_millis()
+        );
+        let mut conditions = format!(
             "From the start of the process until every Node is without its taint and has its address; CPU, memory and requests until the side is at rest \
              after that. {flags}; no election, no routes; compile cache warm"
         );
-        let mut section = Section::new(format!("node-wave-{nodes}-{id}"), &title, conditions);
-        let times = if self.limits == Limits::Lifted {
-            setting.pairs
-        } else {
-            setting.few()
-        };
-        section.measures = pairs(&title, times, |side| self.run(setting, side)).await?;
+        if self.stands_in(setting.full) {
+            conditions += ". The goals are those for 5,000 Nodes, which a full run has";
+        }
+        let mut section = Section::new(&id, &title, conditions);
+        section.measures = pairs(&title, setting.plan.runs(&id), |side| self.run(setting, side)).await?;
         for measure in &mut section.measures {
-            measure.goal = self.goal(&measure.id);
+            measure.goal = self.goal(&measure.id, setting.full);
         }
         Ok(section)
+    }
+
+    /// Whether this wave is judged for that of 5,000 Nodes, which a run of small sizes does not do.
+    fn stands_in(&self, full: bool) -> bool {
+        self.limits == Limits::Lifted && !full
     }
 
     async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
@@ -165,15 +174,40 @@ impl Wave {
         Ok(readings)
     }
 
-    /// With a limit of requests, that decides.
-    fn goal(&self, measure: &str) -> Option<Goal> {
-        match (measure, self.limits) {
-            ("time", Limits::Own) => Some(Goal::Times(10.0)),
-            ("time", Limits::Lifted) => Some(Goal::Times(1.5)),
-            ("cpu", Limits::Lifted) => Some(Goal::Times(3.0)),
-            ("api-requests", Limits::Lifted) => Some(Goal::AtMost(2.0)),
-            ("peak-memory", Limits::Lifted) => Some(Goal::AtMost(MEMORY)),
+    /// Goals are about 5,000 Nodes with limits lifted, and about 200 at each side's own defaults.
+    fn goal(&self, measure: &str, full: bool) -> Option<Goal> {
+        let lifted = self.limits == Limits::Lifted && (self.nodes == 5_000 || self.stands_in(full));
+        match measure {
+            "time" if self.limits == Limits::Own && self.nodes == 200 => Some(Goal::Times(10.0)),
+            "time" if lifted => Some(Goal::Times(1.5)),
+            "cpu" if lifted => Some(Goal::Times(3.0)),
+            "api-requests" if lifted => Some(Goal::AtMost(2.0)),
+            "peak-memory" if lifted => Some(Goal::AtMost(MEMORY)),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn every_wave_is_planned_in_a_full_run() {
+        let plan = Plan::new(true, &[], None);
+        for wave in WAVES {
+            assert!(plan.runs(&wave.id()) > 0, "{}", wave.id());
+        }
+    }
+
+    #[test]
+    fn goals_stand_at_the_wave_for_which_they_are_stated() {
+        let judged = |full| WAVES.map(|wave| wave.goal("cpu", full).is_some());
+        assert_eq!(judged(true), [false, false, true, true, false, false, false]);
+        assert_eq!(judged(false)[..2], [true, true], "a small run has no larger ones");
+        let times = WAVES.map(|wave| wave.goal("time", true));
+        assert_eq!(times[5], Some(Goal::Times(10.0)));
+        assert_eq!((times[4], times[6]), (None, None));
     }
 }

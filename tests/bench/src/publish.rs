@@ -10,36 +10,64 @@ use crate::machine::{self, Machine};
 use crate::measure::{Line, Section};
 use crate::report::markdown;
 use crate::report_json::Results;
-use crate::{bar_chart, line_chart};
+use crate::{bar_chart, growth_summary, line_chart, plan};
 
 /// All samples, and what they come to.
 const JSON: &str = "results.json";
 
-/// Puts these sections into the report in `folder`: `results.json`, `results.svg`, `figures.md`, and a chart `growth-*.svg` for each kind of line.
+/// When figures were taken, and of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The day.
+    pub taken: String,
+    /// The commit.
+    pub commit: String,
+}
+
+impl Stamp {
+    /// To be made before the first measurement: what is committed later was not measured.
+    pub fn now() -> Self {
+        Self {
+            taken: machine::today(),
+            commit: machine::commit(),
+        }
+    }
+}
+
+/// Puts these sections into the report in `folder`: `results.json`, `results.svg`, `figures.md`, and a chart `growth-*.svg` for each kind of line. What
+/// growth came to is derived from all sizes that are there then.
 ///
 /// # Errors
 ///
 /// When a file cannot be written, or the results that are there cannot be read.
-pub fn publish(folder: &Path, sections: Vec<Section>) -> Result<()> {
+pub fn publish(folder: &Path, machine: &Machine, stamp: &Stamp, sections: Vec<Section>) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     // Benchmarks beside each other share the results and nothing else.
     let folder_lock = fs::File::open(folder).with_context(|| format!("opening {}", folder.display()))?;
     folder_lock
         .lock()
         .with_context(|| format!("locking {}", folder.display()))?;
-    let mut results = before(folder)?;
-    let (taken, commit) = (machine::today(), machine::commit());
+    let mut results = match before(folder)? {
+        Some(results) if results.machine == *machine => results,
+        _ => Results {
+            machine: machine.clone(),
+            sections: Vec::new(),
+        },
+    };
     for section in sections {
         results.put(Section {
-            taken: taken.clone(),
-            commit: commit.clone(),
+            taken: stamp.taken.clone(),
+            commit: stamp.commit.clone(),
             ..section
         });
     }
+    results.sections.retain(|section| section.id != growth_summary::ID);
+    results.sections.extend(growth_summary::of(&results.sections));
     // Stable: sections of one piece of work stay in the order in which it tells them. Comparisons on a cloud come last.
-    results
-        .sections
-        .sort_by_key(|section| BenchWork::of_section(&section.id).map_or((true, None), |work| (false, Some(work))));
+    results.sections.sort_by_key(|section| {
+        let work = BenchWork::of_section(&section.id);
+        (work.is_none(), work, plan::place(&section.id))
+    });
     let write = |name: &str, text: &str| {
         let file = folder.join(name);
         fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
@@ -49,28 +77,34 @@ pub fn publish(folder: &Path, sections: Vec<Section>) -> Result<()> {
         write("results.svg", &svg)?;
     }
     for (name, lines) in charts(&results.sections) {
-        if let Some(svg) = line_chart::growth(&format!("Growth with the cluster: {name}"), &lines) {
+        let title = format!("Growth with the cluster: {name}");
+        if let Some(svg) = line_chart::growth(&title, &lines, &growth_summary::words(&lines)) {
             write(&chart_file(name), &svg)?;
         }
     }
     write("figures.md", &markdown(&results.machine, &results.sections))
 }
 
-/// What another machine measured says nothing beside what this one did.
-fn before(folder: &Path) -> Result<Results> {
+/// On what the report in this folder was taken, if that is not this machine with the same tools and build: figures of one say nothing beside those of the
+/// other.
+///
+/// # Errors
+///
+/// When the results that are there cannot be read.
+pub fn of_another(folder: &Path, machine: &Machine) -> Result<Option<String>> {
+    let other = before(folder)?.filter(|results| results.machine != *machine);
+    Ok(other.map(|results| results.machine.sentence()))
+}
+
+fn before(folder: &Path) -> Result<Option<Results>> {
     let file = folder.join(JSON);
-    let this = Machine::this();
-    let results = match fs::read_to_string(&file) {
-        Ok(text) => Results::read(&text).with_context(|| format!("reading {}", file.display()))?,
-        Err(_) => Results::default(),
-    };
-    if results.machine == this {
-        return Ok(results);
+    match fs::read_to_string(&file) {
+        Ok(text) => Ok(Some(
+            Results::read(&text).with_context(|| format!("reading {}", file.display()))?,
+        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
     }
-    Ok(Results {
-        machine: this,
-        sections: Vec::new(),
-    })
 }
 
 /// Lines of the same chart, in the order in which charts are first named.
@@ -111,36 +145,58 @@ mod tests {
         section
     }
 
-    #[test]
-    fn pieces_of_a_benchmark_come_together_in_the_order_of_the_report() {
-        let folder = tempfile::tempdir().unwrap();
-        publish(folder.path(), vec![section("sizes", 1.0)]).unwrap();
-        publish(
-            folder.path(),
-            vec![section("node-wave-200", 2.0), section("sizes", 3.0)],
-        )
-        .unwrap();
-        let results = before(folder.path()).unwrap();
-        let ids: Vec<&str> = results.sections.iter().map(|section| section.id.as_str()).collect();
-        assert_eq!(ids, ["node-wave-200", "sizes"]);
-        assert_eq!(results.sections[1].measures[0].ours.values, [3.0]);
-        assert!(!results.sections[0].taken.is_empty());
-        let page = fs::read_to_string(folder.path().join("figures.md")).unwrap();
-        assert!(page.contains("## node-wave-200"), "{page}");
+    fn stamp(commit: &str) -> Stamp {
+        Stamp {
+            taken: "2026-11-21".into(),
+            commit: commit.into(),
+        }
     }
 
     #[test]
-    fn what_another_machine_measured_is_not_mixed_in() {
+    fn pieces_of_a_benchmark_come_together_in_the_order_of_the_report_each_with_its_commit() {
         let folder = tempfile::tempdir().unwrap();
-        let other = Results {
-            machine: Machine {
-                cpu: "another".into(),
-                ..Machine::default()
-            },
-            sections: vec![section("sizes", 1.0)],
+        let put =
+            |commit: &str, sections| publish(folder.path(), &Machine::default(), &stamp(commit), sections).unwrap();
+        put("a", vec![section("sizes", 1.0), section("growth-1000", 1.0)]);
+        put("b", vec![section("node-wave-5000-0ms", 2.0), section("sizes", 3.0)]);
+        put("c", vec![section("node-wave-1000-0ms", 2.0)]);
+        let results = before(folder.path()).unwrap().unwrap();
+        let ids: Vec<(&str, &str)> = results
+            .sections
+            .iter()
+            .map(|section| (section.id.as_str(), section.commit.as_str()))
+            .collect();
+        assert_eq!(
+            ids,
+            [
+                ("node-wave-1000-0ms", "c"),
+                ("node-wave-5000-0ms", "b"),
+                ("sizes", "b"),
+                ("growth-1000", "a")
+            ]
+        );
+        assert_eq!(results.sections[2].measures[0].ours.values, [3.0]);
+        let page = fs::read_to_string(folder.path().join("figures.md")).unwrap();
+        assert!(page.contains("Taken on 2026-11-21 at commit a."), "{page}");
+    }
+
+    #[test]
+    fn what_another_machine_or_another_build_measured_is_not_mixed_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = Machine::default();
+        assert_eq!(of_another(folder.path(), &this).unwrap(), None);
+        publish(folder.path(), &this, &stamp("a"), vec![section("sizes", 1.0)]).unwrap();
+        assert_eq!(of_another(folder.path(), &this).unwrap(), None);
+        let other = Machine {
+            build: "another".into(),
+            ..this
         };
-        fs::write(folder.path().join(JSON), other.write().unwrap()).unwrap();
-        assert_eq!(before(folder.path()).unwrap().sections, []);
+        assert!(of_another(folder.path(), &other).unwrap().is_some());
+        publish(folder.path(), &other, &stamp("b"), vec![section("swap", 1.0)]).unwrap();
+        let results = before(folder.path()).unwrap().unwrap();
+        assert_eq!((results.sections.len(), results.sections[0].id.as_str()), (1, "swap"));
+        fs::write(folder.path().join(JSON), "{").unwrap();
+        assert!(of_another(folder.path(), &other).is_err(), "unreadable is not none");
     }
 
     #[test]

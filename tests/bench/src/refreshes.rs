@@ -7,6 +7,14 @@ use anyhow::{Result, ensure};
 
 use crate::scene::Scene;
 
+/// So many Nodes, at most, Cloudwit's provider asks the simulated cloud about in one request.
+pub const NODES_A_CALL: usize = 1_000;
+
+/// Requests of the cloud for a refresh of so many Nodes.
+pub fn calls_for(nodes: usize) -> u64 {
+    nodes.div_ceil(NODES_A_CALL) as u64
+}
+
 /// From one look at what the cloud was asked to the next.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -74,6 +82,11 @@ impl Refreshes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_is_not_full_is_a_call() {
+        assert_eq!([1, 1_000, 1_001, 5_000].map(calls_for), [1, 1, 2, 5]);
+    }
 
     #[test]
     fn a_refresh_is_what_is_asked_without_a_pause() {

@@ -160,9 +160,9 @@ fn wanted(measure: &Measure, goal: Goal) -> String {
     }
 }
 
-/// Remarks, and why runs failed.
+/// What the figures say, remarks, and why runs failed.
 fn notes(section: &Section) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = section.notes.clone();
     for measure in &section.measures {
         if !measure.note.is_empty() {
             notes.push(format!("{}: {}", measure.title, measure.note));

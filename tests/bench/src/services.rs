@@ -1,5 +1,5 @@
-//! 500 Services that want a load balancer when a side starts, behind ten Nodes that are ready; when all have one, all are deleted. At each side's own
-//! defaults the peer makes five a second, so that there are fewer of them unless all sizes were asked for.
+//! 500 Services that want a load balancer when a side starts, behind ten Nodes that are ready; when all have one, all are deleted. With its own limit of
+//! requests the peer makes five a second, so that there are fewer of them in a run of small sizes.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 
 use crate::contestant::{Side, Tuning};
+use crate::ledger::Ledger;
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::meter::{Meter, rest};
 use crate::observer::{self, Observer};
@@ -20,7 +21,7 @@ use crate::setting::Setting;
 /// So many Services.
 const SERVICES: usize = 500;
 
-/// At each side's own defaults, in a short run.
+/// The same with each side's own limit of requests, in a run of small sizes.
 const FEW: usize = 100;
 
 /// Machines behind each.
@@ -34,65 +35,108 @@ const DELETERS: usize = 16;
 
 /// How both sides are run.
 struct Round {
-    /// Limits lifted and so many workers; each side's defaults if `None`.
-    workers: Option<u32>,
     services: usize,
+    workers: u32,
     latency: Duration,
+    /// Whether requests to the API server are not limited; else each side has its own default.
+    lifted: bool,
 }
 
-/// With one worker and with ten, and at each side's defaults.
+/// With one worker and with ten, and with one at each side's own limits.
+const ROUNDS: [Round; 6] = [
+    lifted(10, 0),
+    lifted(1, 0),
+    lifted(10, 20),
+    lifted(1, 20),
+    own(SERVICES),
+    own(FEW),
+];
+
+const fn lifted(workers: u32, milliseconds: u64) -> Round {
+    Round {
+        services: SERVICES,
+        workers,
+        latency: Duration::from_millis(milliseconds),
+        lifted: true,
+    }
+}
+
+const fn own(services: usize) -> Round {
+    Round {
+        services,
+        workers: 1,
+        latency: Duration::ZERO,
+        lifted: false,
+    }
+}
+
+/// Those that are planned.
 ///
 /// # Errors
 ///
-/// When no run of a round reaches its end.
-pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let round = |workers, services, milliseconds| Round {
-        workers,
-        services,
-        latency: Duration::from_millis(milliseconds),
-    };
-    let mut rounds = vec![round(Some(10), SERVICES, 0), round(Some(1), SERVICES, 0)];
-    if setting.full {
-        rounds.extend([round(Some(10), SERVICES, 20), round(Some(1), SERVICES, 20)]);
+/// When the report cannot be written.
+pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
+    for round in ROUNDS {
+        let id = round.id();
+        if setting.plan.runs(&id) > 0 {
+            ledger.take(&id, round.measure(setting).await.map(|section| vec![section]))?;
+        }
     }
-    rounds.push(round(None, if setting.full { SERVICES } else { FEW }, 0));
-    let mut sections = Vec::new();
-    for round in rounds {
-        sections.push(round.measure(setting).await?);
-    }
-    Ok(sections)
+    Ok(())
 }
 
 impl Round {
-    async fn measure(&self, setting: &Setting) -> Result<Section> {
-        let (services, latency) = (self.services, self.latency.as_millis());
-        let (tuned, id) = match self.workers {
-            Some(1) => ("limits lifted, 1 worker".to_owned(), "1".to_owned()),
-            Some(workers) => (format!("limits lifted, {workers} workers"), workers.to_string()),
-            None => ("each side's own defaults".to_owned(), format!("{services}-defaults")),
-        };
-        let title = format!("{services} Services, {tuned}, cloud latency {latency} ms");
-        let conditions = format!(
-            "{NODES} Nodes are ready. From the start of the process until the last Service has its address; then all are deleted, until the last one is \
-             gone. CPU and requests are of both together, without the benchmark's own requests to delete. No election, no routes; compile cache warm"
-        );
-        let mut section = Section::new(format!("services-{id}-{latency}ms"), &title, conditions);
-        // What decides a run at the defaults is the peer's limit of requests, and one worker's waiting that with one.
-        let times = if self.workers == Some(10) {
-            setting.pairs
+    /// Of its section.
+    fn id(&self) -> String {
+        if self.lifted {
+            format!("services-{}-{}ms", self.workers, self.latency.as_millis())
         } else {
-            setting.few()
+            format!("services-{}-defaults", self.services)
+        }
+    }
+
+    async fn measure(&self, setting: &Setting) -> Result<Section> {
+        let Self { services, workers, .. } = self;
+        let (id, latency) = (self.id(), self.latency.as_millis());
+        let (tuned, flags) = if self.lifted {
+            ("limits lifted", "--kube-api-qps=5000, --kube-api-burst=5000")
+        } else {
+            ("each side's own defaults", "No flag for limits")
         };
-        section.measures = pairs(&title, times, |side| self.run(setting, side)).await?;
+        let some = if *workers == 1 {
+            "1 worker".to_owned()
+        } else {
+            format!("{workers} workers")
+        };
+        let title = format!("{services} Services, {tuned}, {some}, cloud latency {latency} ms");
+        let mut conditions = format!(
+            "{NODES} Nodes are ready. From the start of the process until the last Service has its address; then all are deleted, until the last one is \
+             gone. CPU and requests are of both together, without the benchmark's own requests to delete. {flags} and \
+             --concurrent-service-syncs={workers} on both sides; no election, no routes; compile cache warm"
+        );
+        if !self.lifted && *services == FEW {
+            conditions += ". The goal is that for 500 Services, which a full run has";
+        }
+        let mut section = Section::new(&id, &title, conditions);
+        section.measures = pairs(&title, setting.plan.runs(&id), |side| self.run(setting, side)).await?;
         for measure in &mut section.measures {
             measure.goal = self.goal(&measure.id);
         }
         Ok(section)
     }
 
+    fn tuning(&self) -> Tuning {
+        if self.lifted {
+            return Tuning::lifted(self.workers);
+        }
+        Tuning {
+            service_workers: Some(self.workers),
+            ..Tuning::defaults()
+        }
+    }
+
     async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
-        let tuning = self.workers.map_or_else(Tuning::defaults, Tuning::lifted);
-        let tuning = setting.warm(tuning).await?;
+        let tuning = setting.warm(self.tuning()).await?;
         let scene = Scene::set(setting, "services", self.latency).await?;
         scene.ready_nodes("node", NODES).await?;
         scene.services(self.services).await?;
@@ -135,10 +179,7 @@ impl Round {
     }
 
     fn goal(&self, measure: &str) -> Option<Goal> {
-        match (measure, self.workers) {
-            ("time", None) => Some(Goal::Times(10.0)),
-            _ => None,
-        }
+        (measure == "time" && !self.lifted).then_some(Goal::Times(10.0))
     }
 }
 
@@ -153,4 +194,28 @@ async fn delete(scene: &Scene<'_>, services: usize) -> Result<()> {
         .try_collect::<Vec<_>>()
         .await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn every_round_is_planned_and_the_slow_one_with_fewer_services_in_a_small_run() {
+        let [small, full] = [false, true].map(|full| Plan::new(full, &[], None));
+        for round in ROUNDS {
+            let id = round.id();
+            let [small, full] = [&small, &full].map(|plan| plan.runs(&id) > 0);
+            assert!(small || full, "{id}");
+            assert_eq!(full, round.services == SERVICES, "{id}");
+        }
+        assert!(small.runs("services-100-defaults") > 0 && small.runs("services-500-defaults") == 0);
+    }
+
+    #[test]
+    fn one_worker_is_one_on_both_sides_also_where_limits_are_each_sides_own() {
+        let tuning = own(SERVICES).tuning();
+        assert_eq!((tuning.service_workers, tuning.qps), (Some(1), None));
+    }
 }

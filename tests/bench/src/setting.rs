@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 
 use crate::contestant::{Contestants, Side, Tuning};
 use crate::observer::{self, Observer};
+use crate::plan::Plan;
 use crate::scene::Scene;
 
 /// What the run is about.
@@ -19,8 +20,8 @@ pub struct Setting {
     pub guests: PathBuf,
     /// All sizes instead of the small ones.
     pub full: bool,
-    /// How often each side does each piece of work.
-    pub pairs: usize,
+    /// What is done, and how often.
+    pub plan: Plan,
     cache: TempDir,
     primed: OnceCell<()>,
 }
@@ -31,20 +32,15 @@ impl Setting {
     /// # Errors
     ///
     /// When the folder of the cache cannot be made.
-    pub fn new(contestants: Contestants, guests: PathBuf, full: bool, pairs: usize) -> Result<Self> {
+    pub fn new(contestants: Contestants, guests: PathBuf, full: bool, plan: Plan) -> Result<Self> {
         Ok(Self {
             contestants,
             guests,
             full,
-            pairs,
+            plan,
             cache: tempfile::tempdir().context("making a folder for the compile cache")?,
             primed: OnceCell::new(),
         })
-    }
-
-    /// How often each side does a piece of work that takes minutes and whose figures vary little.
-    pub fn few(&self) -> usize {
-        if self.full { self.pairs.min(3) } else { 1 }
     }
 
     /// The compile cache of ours, as the first start on a machine leaves it. The first who asks makes that start.

@@ -13,11 +13,12 @@ use tokio::time::{MissedTickBehavior, interval};
 use xtask::progress::Progress;
 
 use crate::contestant::{Running, Side, Tuning};
+use crate::ledger::Ledger;
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::meter::{Meter, Used, rest};
 use crate::observer::{self, Observer};
 use crate::pairs::{Reading, pairs};
-use crate::refreshes::Refreshes;
+use crate::refreshes::{NODES_A_CALL, Refreshes, calls_for};
 use crate::scene::Scene;
 use crate::setting::Setting;
 
@@ -36,9 +37,6 @@ const SILENT: usize = 1_000;
 /// Patches at a time.
 const WRITERS: usize = 16;
 
-/// Memory at rest.
-const MEMORY: f64 = 15.0 * 1_048_576.0;
-
 /// A cluster and for how long it is looked at.
 struct Calm {
     nodes: usize,
@@ -48,70 +46,81 @@ struct Calm {
     silence: Duration,
 }
 
+/// For a run of small sizes, and for a full one.
+const CALMS: [Calm; 2] = [calm(1_000, 30, 8, 20), calm(5_000, 300, 60, 60)];
+
+const fn calm(nodes: usize, time: u64, refresh: u64, silence: u64) -> Calm {
+    Calm {
+        nodes,
+        time: Duration::from_secs(time),
+        refresh: Duration::from_secs(refresh),
+        silence: Duration::from_secs(silence),
+    }
+}
+
 /// Both: all Nodes Ready, and 1,000 of them silent.
 ///
 /// # Errors
 ///
-/// When no run reaches its end.
-pub async fn measure(setting: &Setting) -> Result<Vec<Section>> {
-    let seconds = Duration::from_secs;
-    let calm = if setting.full {
-        Calm {
-            nodes: 5_000,
-            time: seconds(300),
-            refresh: seconds(60),
-            silence: seconds(60),
+/// When the report cannot be written.
+pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
+    for calm in CALMS {
+        let id = calm.id();
+        if setting.plan.runs(&id) > 0 {
+            ledger.take(&id, calm.measure(setting).await)?;
         }
-    } else {
-        Calm {
-            nodes: 1_000,
-            time: seconds(30),
-            refresh: seconds(8),
-            silence: seconds(20),
-        }
-    };
-    let shown = Unit::Count.shown(calm.nodes as f64);
-    let (length, refresh) = (calm.time.as_secs(), calm.refresh.as_secs());
-    let title = format!("{shown} Nodes, nothing happens for {length} s");
-    let measures = pairs(&title, setting.few(), |side| calm.run(setting, side)).await?;
-    let (silent, calm_measures): (Vec<Measure>, Vec<Measure>) = measures
-        .into_iter()
-        .partition(|measure| measure.id.starts_with("silent-"));
-    let conditions = format!(
-        "All Nodes are Ready and initialised; each reports every {} s, as kubelet does. Addresses are refreshed every {refresh} s on both sides \
-         (--node-status-update-frequency), all else is each side's default. The benchmark's own requests are not counted",
-        REPORT.as_secs()
-    );
-    let mut section = Section::new(format!("steady-{}", calm.nodes), title, conditions);
-    section.measures = calm_measures;
-    for measure in &mut section.measures {
-        measure.goal = match measure.id.as_str() {
-            "cloud-calls-per-refresh" => Some(Goal::AtMost((calm.nodes as f64 / 1_000.0).ceil())),
-            "idle-memory" => Some(Goal::AtMost(MEMORY)),
-            _ => None,
-        };
     }
-    let mut silence = Section::new(
-        format!("steady-{}-silent", calm.nodes),
-        format!(
-            "{} of {shown} Nodes are silent for {} s",
-            Unit::Count.shown(SILENT as f64),
-            calm.silence.as_secs()
-        ),
-        "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period) and refresh no addresses meanwhile",
-    );
-    silence.measures = silent;
-    for measure in silence
-        .measures
-        .iter_mut()
-        .filter(|measure| measure.id == "silent-cloud-calls")
-    {
-        measure.goal = Some(Goal::AtMost(12.0));
-    }
-    Ok(vec![section, silence])
+    Ok(())
 }
 
 impl Calm {
+    /// Of the section without silent Nodes.
+    fn id(&self) -> String {
+        format!("steady-{}", self.nodes)
+    }
+
+    async fn measure(&self, setting: &Setting) -> Result<Vec<Section>> {
+        let shown = Unit::Count.shown(self.nodes as f64);
+        let (length, refresh) = (self.time.as_secs(), self.refresh.as_secs());
+        let title = format!("{shown} Nodes, nothing happens for {length} s");
+        let measures = pairs(&title, setting.plan.runs(&self.id()), |side| self.run(setting, side)).await?;
+        let (silent, calm): (Vec<Measure>, Vec<Measure>) = measures
+            .into_iter()
+            .partition(|measure| measure.id.starts_with("silent-"));
+        let conditions = format!(
+            "All Nodes are Ready and initialised; each reports every {} s, as kubelet does. Addresses are refreshed every {refresh} s on both sides \
+             (--node-status-update-frequency), all else is each side's default but the limit of requests, which is lifted; no election, no routes; compile \
+             cache warm. The benchmark's own requests are not counted. The goal is one call for {NODES_A_CALL} Nodes",
+            REPORT.as_secs()
+        );
+        let mut section = Section::new(self.id(), title, conditions);
+        section.measures = calm;
+        let mut silence = Section::new(
+            format!("{}-silent", self.id()),
+            format!(
+                "{} of {shown} Nodes are silent for {} s",
+                Unit::Count.shown(SILENT as f64),
+                self.silence.as_secs()
+            ),
+            "Their Ready condition is Unknown, as kube-controller-manager sets it; their machines run. Both sides look every 5 s (--node-monitor-period) and \
+             refresh no addresses meanwhile",
+        );
+        silence.measures = silent;
+        for measure in section.measures.iter_mut().chain(&mut silence.measures) {
+            measure.goal = self.goal(&measure.id);
+        }
+        Ok(vec![section, silence])
+    }
+
+    /// That of idle memory is about a process that has nothing to keep, which `cold_start` measures.
+    fn goal(&self, measure: &str) -> Option<Goal> {
+        match measure {
+            "cloud-calls-per-refresh" => Some(Goal::AtMost(calls_for(self.nodes) as f64)),
+            "silent-cloud-calls" => Some(Goal::AtMost(12.0)),
+            _ => None,
+        }
+    }
+
     async fn run(&self, setting: &Setting, side: Side) -> Result<Vec<Reading>> {
         let tuning = Tuning {
             node_status_update_frequency: Some(self.refresh),
@@ -269,6 +278,21 @@ async fn wait(what: &str, running: &Running, time: Duration) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn a_run_has_one_calm_and_a_full_run_the_larger_one() {
+        for (full, runs) in [(false, [true, false]), (true, [false, true])] {
+            let plan = Plan::new(full, &[], None);
+            assert_eq!(CALMS.map(|calm| plan.runs(&calm.id()) > 0), runs, "full: {full}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_of_5000_nodes_shall_be_five_calls() {
+        assert_eq!(CALMS[1].goal("cloud-calls-per-refresh"), Some(Goal::AtMost(5.0)));
+        assert_eq!(CALMS[1].goal("idle-memory"), None);
+    }
 
     #[test]
     fn every_report_has_a_moment_of_its_own() {

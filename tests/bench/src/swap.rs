@@ -19,6 +19,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::json;
 
+use crate::contestant::Contestants;
 use crate::measure::{Goal, Measure, Section, Unit};
 use crate::mount::MountedFile;
 use crate::run_folder::RunFolder;
@@ -43,8 +44,8 @@ const GOAL: f64 = 1.0;
 /// # Errors
 ///
 /// When a swap does not take place.
-pub async fn measure(programs: &Path, component: &Path) -> Result<Section> {
-    let scene = Scene::start(programs, component).await?;
+pub async fn measure(contestants: &Contestants) -> Result<Section> {
+    let scene = Scene::start(contestants.binary.folder(), &contestants.provider).await?;
     let (stop, joined) = (AtomicBool::new(false), AtomicUsize::new(0));
     let joining = scene.join_nodes(&stop, &joined);
     let swapping = async {

@@ -3,53 +3,40 @@
 use anyhow::{Context, Result};
 use xtask::bench_work::BenchWork;
 
+use crate::binary::Build;
 use crate::contestant::Contestants;
-use crate::growth_work::Stage;
+use crate::ledger::Ledger;
 use crate::measure::Section;
 use crate::setting::Setting;
 use crate::{calls, cold_start, fan_out, growth, node_wave, passing, services, sizes, steady, swap};
 
-/// How many sizes of the cluster are not only for a full run.
-const SMALL: usize = 2;
-
-/// Does one piece of work; gives a section or several.
+/// Does one piece of work, as far as it is planned; each section goes into the ledger as soon as it is there.
 ///
 /// # Errors
 ///
-/// When it could not be measured at all; a run that fails is told in the section.
-pub async fn run(work: BenchWork, setting: &Setting) -> Result<Vec<Section>> {
+/// When the report cannot be written. A run that fails is told in its section, and a section that could not be measured in the ledger.
+pub async fn run(work: BenchWork, setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     let contestants = &setting.contestants;
-    let (programs, provider) = (&contestants.programs, &contestants.provider);
+    let alone = |section: Result<Section>| section.map(|section| vec![section]);
     match work {
-        BenchWork::NodeWave => node_wave::measure(setting).await,
-        BenchWork::Services => services::measure(setting).await,
-        BenchWork::FanOut => fan_out::measure(setting).await,
-        BenchWork::Steady => steady::measure(setting).await,
-        BenchWork::ColdStart => cold_start::measure(setting).await,
-        BenchWork::Component => Ok(vec![calls::measure(provider).await?]),
-        BenchWork::Passing => Ok(vec![passing::measure(&setting.guests).await?]),
-        BenchWork::Swap => Ok(vec![swap::measure(programs, provider).await?]),
-        BenchWork::Sizes => Ok(vec![sizes_of(contestants)?]),
-        BenchWork::Growth => {
-            let stage = Stage {
-                programs: programs.clone(),
-                provider: provider.clone(),
-            };
-            let sizes = if setting.full {
-                &growth::SIZES[..]
-            } else {
-                &growth::SIZES[..SMALL]
-            };
-            Ok(growth::measure(&stage, sizes).await)
-        }
+        BenchWork::NodeWave => node_wave::measure(setting, ledger).await,
+        BenchWork::Services => services::measure(setting, ledger).await,
+        BenchWork::FanOut => fan_out::measure(setting, ledger).await,
+        BenchWork::Steady => steady::measure(setting, ledger).await,
+        BenchWork::ColdStart => cold_start::measure(setting, ledger).await,
+        BenchWork::Component => ledger.take("component", alone(calls::measure(&contestants.provider).await)),
+        BenchWork::Passing => ledger.take("passing-5000", alone(passing::measure(&setting.guests).await)),
+        BenchWork::Swap => ledger.take("swap", alone(swap::measure(contestants).await)),
+        BenchWork::Sizes => ledger.take("sizes", alone(sizes_of(contestants))),
+        BenchWork::Growth => growth::measure(setting, ledger).await,
     }
 }
 
 fn sizes_of(contestants: &Contestants) -> Result<Section> {
     sizes::measure(&sizes::Things {
-        programs: &contestants.programs,
+        cloudwit: &contestants.binary.folder().join("cloudwit"),
+        ships: contestants.binary.build == Build::Static,
         components: contestants.provider.parent().context("the component is in no folder")?,
-        static_binary: &xtask::workspace::target().join("dist/x86_64-unknown-linux-musl/dist/cloudwit"),
         peer: &contestants.peer,
     })
 }
