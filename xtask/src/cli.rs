@@ -47,12 +47,15 @@ enum Command {
     /// Services, a cluster in which nothing happens, the start. A table shows medians, the least and the most, ratios, and whether the goals are
     /// met; failed runs are counted.
     ///
-    /// Takes about ten minutes, and at the first time twenty more to build everything in the release profile; with --full one to two hours. Nothing
-    /// else should run on the machine meanwhile. What is not measured this time stays in the report if it was measured on the same machine.
+    /// Cloudwit is measured as it ships: the static binary of `cargo xtask image`; a release build where that one cannot be built, and the report says so.
+    ///
+    /// Takes about a quarter of an hour, and at the first time half an hour more to build everything; with --full a little over an hour, which can be run
+    /// in parts (--only). It says first how long it will take. Nothing else should run on the machine meanwhile. What is not measured this time stays in
+    /// the report if it was measured on the same machine with the same build.
     ///
     /// With --cloud=aws it compares with AWS's own controller instead, which does the same work on the same moto, and counts calls.
     ///
-    /// Examples: `cargo xtask bench --only node-wave --pairs 5`, `cargo xtask bench --only sizes,component --results /tmp/mine`.
+    /// Examples: `cargo xtask bench --only node-wave --pairs 5`, `cargo xtask bench --full --only steady,growth`, `cargo xtask bench --only sizes,component --results /tmp/mine`.
     Bench(BenchArgs),
 
     /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
@@ -60,7 +63,8 @@ enum Command {
 
     /// Build the static binary for deploy/image and run it in an empty root. Prints its size, the time it takes to start, and its memory.
     ///
-    /// Takes ten minutes the first time, in a target folder of its own (target/dist). Needs musl-gcc (package musl-tools).
+    /// Takes ten minutes the first time, in a target folder of its own (target/dist). Needs musl-gcc (package musl-tools), which is installed where that is
+    /// possible.
     Image,
 
     /// Render deploy/manifests from the Helm chart in deploy/chart. Builds Helm with Go the first time.
@@ -143,7 +147,7 @@ pub struct BenchArgs {
     )]
     pub only: Vec<BenchWork>,
 
-    /// How often each side does each piece of work: 2 if left out, 5 in a full run, less where a run takes minutes.
+    /// How often each side does each piece of work: 1 or 2 if left out, 1 to 5 in a full run, fewer the longer it takes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]
     pub pairs: Option<u8>,
 
