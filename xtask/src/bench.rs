@@ -54,7 +54,7 @@ fn on_the_simulated_cloud(args: &BenchArgs) -> Result<Command> {
     command.arg("--peer").arg(peer);
     command.args(args.full.then_some("--full"));
     command.args(args.pairs.map(|pairs| format!("--pairs={pairs}")));
-    command.args(args.only.iter().map(|work| format!("--only={}", work.name())));
+    command.args(args.only.iter().map(|work| format!("--only={work}")));
     Ok(command)
 }
 

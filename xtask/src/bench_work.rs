@@ -44,6 +44,19 @@ impl BenchWork {
         }
     }
 
+    /// A name of a piece of work, or of a section of one, as `--only` takes it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such piece of work; names them all.
+    pub fn named(name: &str) -> Result<String, String> {
+        if Self::of_section(name).is_some() {
+            return Ok(name.to_owned());
+        }
+        let all: Vec<&str> = Self::value_variants().iter().map(|work| work.name()).collect();
+        Err(format!("there is no such piece of work; there are {}", all.join(", ")))
+    }
+
     /// To which a section belongs.
     pub fn of_section(id: &str) -> Option<Self> {
         Self::value_variants().iter().copied().find(|work| {
@@ -58,10 +71,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_the_command_line_takes() {
+    fn names_are_what_the_command_line_takes_and_sections_too() {
         for work in BenchWork::value_variants() {
-            assert_eq!(BenchWork::from_str(work.name(), false), Ok(*work));
+            assert_eq!(BenchWork::named(work.name()).as_deref(), Ok(work.name()));
+            assert_eq!(BenchWork::of_section(work.name()), Some(*work));
         }
+        assert!(BenchWork::named("growth-50000").is_ok());
+        let error = BenchWork::named("grow").unwrap_err();
+        assert!(
+            error
+                .ends_with("node-wave, services, fan-out, steady, cold-start, component, passing, swap, sizes, growth"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -137,15 +137,15 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with = "cloud")]
     pub full: bool,
 
-    /// Only these pieces of work, separated by commas.
+    /// Only these pieces of work, or sections of the report such as `node-wave-5000-0ms`, separated by commas.
     #[arg(
         long,
-        value_enum,
+        value_parser = BenchWork::named,
         value_name = "NAME",
         value_delimiter = ',',
         conflicts_with = "cloud"
     )]
-    pub only: Vec<BenchWork>,
+    pub only: Vec<String>,
 
     /// How often each side does each piece of work: 1 or 2 if left out, 1 to 5 in a full run, fewer the longer it takes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]

@@ -72,6 +72,7 @@ async fn main() -> Result<()> {
     }
     let (machine, stamp) = (Machine::this(args.build), Stamp::now());
     println!("{}", machine.sentence());
+    publish::warn_of_another(&args.results, &machine)?;
     let binary = Binary::copy(&args.cloudwit, args.build)?;
     let Args { nodes, services, .. } = args;
     let title = format!("AWS: {nodes} Nodes and {services} Services of type LoadBalancer, beside AWS's own controller");

@@ -13,6 +13,8 @@ const ROW: f64 = 22.0;
 const TOP: f64 = 46.0;
 /// Where bars begin; their labels stand left of it.
 const LABELS: f64 = 330.0;
+/// Letters for which there is room left of the bars; what is longer is set narrower.
+const LETTERS: usize = 44;
 /// Room for the number behind a bar.
 const NUMBERS: f64 = 90.0;
 
@@ -130,10 +132,11 @@ fn draw_row(svg: &mut String, row: &Row<'_>, scale: &Scale, y: f64) {
             let missed = if *missed { " missed" } else { "" };
             let _ = write!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{base:.1}\" text-anchor=\"end\">{}</text>\
+                "<text x=\"{:.1}\" y=\"{base:.1}\" text-anchor=\"end\"{}>{}</text>\
                  <rect class=\"{class}{missed}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\"/>\
                  <text x=\"{:.1}\" y=\"{base:.1}\">{}</text>",
                 LABELS - 10.0,
+                narrowed(label),
                 escape(label),
                 y + 4.0,
                 ROW - 8.0,
@@ -142,6 +145,14 @@ fn draw_row(svg: &mut String, row: &Row<'_>, scale: &Scale, y: f64) {
             );
         }
     }
+}
+
+/// The attributes of a label that is too long for its place.
+fn narrowed(label: &str) -> String {
+    if label.chars().count() <= LETTERS {
+        return String::new();
+    }
+    format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", LABELS - 20.0)
 }
 
 #[cfg(test)]
@@ -213,6 +224,15 @@ mod tests {
         assert!(!svg.contains("of ours alone"), "{svg}");
         assert!(svg.contains("prefers-color-scheme: dark"), "{svg}");
         assert_eq!(ratios(&[Section::new("x", "x", "")]), None);
+    }
+
+    #[test]
+    fn a_label_that_would_leave_the_picture_is_set_narrower() {
+        assert_eq!(narrowed("CPU time"), "");
+        assert!(narrowed(&"x".repeat(LETTERS + 1)).contains("textLength=\"310\""));
+        let mut long = section(1.0, 2.0);
+        long.measures[0].title = "x".repeat(LETTERS + 1);
+        assert!(ratios(&[long]).unwrap().contains("textLength"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the sizes of `growth` come to: what one Node more costs, the lines of the charts, and where a line stops being straight. All of it is derived from
+//! What the sizes of `growth` come to: what one Node more costs, the lines of the charts, and where growth stops being in proportion. All of it is derived from
 //! the sections of the sizes, whenever they were taken, so that no sentence outlives its figures. Pure.
 
 use crate::measure::{Line, Measure, Section, Unit};
@@ -7,7 +7,7 @@ use crate::statistics::summary;
 /// Of the section, and with a dash what the ids of the sizes begin with.
 pub const ID: &str = "growth";
 
-/// A stretch is no longer straight when a Node more costs so many times what it costs between the two smallest sizes. Less is what runs differ by.
+/// Growth is no longer in proportion when a Node more costs so many times what it costs between the two smallest sizes. Less is what runs differ by.
 const BEND: f64 = 1.5;
 
 /// The lines: chart, legend, unit, the measure of a size's section that it shows.
@@ -118,21 +118,21 @@ fn cost(unit: Unit, from: (f64, f64), to: (f64, f64)) -> (Unit, f64) {
 pub fn words(lines: &[&Line]) -> Vec<String> {
     let mut words: Vec<String> = lines.iter().filter_map(|line| costs(line)).collect();
     for line in lines.iter().filter(|line| line.points.len() > 2) {
-        let Some(step) = (1..line.points.len() - 1).find(|step| factor(line, *step) >= BEND) else {
-            words.push(format!("{}: straight", line.label));
+        let factors: Option<Vec<f64>> = (0..line.points.len() - 1).map(|step| factor(line, step)).collect();
+        // Where the first step costs nothing there is nothing to compare with.
+        let Some(factors) = factors else { continue };
+        let Some(step) = factors.iter().position(|factor| *factor >= BEND) else {
+            words.push(format!("{}: in proportion to the cluster, or less", line.label));
             continue;
         };
         let [from, to] = [step, step + 1].map(|point| Unit::Count.shown(line.points[point].0));
         let mut sentence = format!(
-            "{}: straight up to {from} Nodes; from there to {to} a Node more costs {} times as much",
-            line.label,
-            times(factor(line, step))
+            "{}: in proportion up to {from} Nodes; from there to {to} a Node more costs {:.1} times as much",
+            line.label, factors[step]
         );
         if line.label == TIME {
-            let others = lines
-                .iter()
-                .filter(|other| other.label.starts_with("CPU") && other.points.len() == line.points.len());
-            let beside = others.map(|other| format!("{} {} times", other.label, times(factor(other, step))));
+            let others = lines.iter().filter(|other| other.label.starts_with("CPU"));
+            let beside = others.filter_map(|other| Some(format!("{} {:.1} times", other.label, factor(other, step)?)));
             sentence += &format!(" (beside: {})", beside.collect::<Vec<String>>().join(", "));
         }
         words.push(sentence);
@@ -150,14 +150,11 @@ fn costs(line: &Line) -> Option<String> {
     (!steps.is_empty()).then(|| format!("{}: a Node more costs {} Nodes", line.label, steps.join(", ")))
 }
 
-/// How many times what a Node costs between the two smallest sizes it costs in this step.
-fn factor(line: &Line, step: usize) -> f64 {
-    let of = |step: usize| cost(line.unit, line.points[step], line.points[step + 1]).1;
-    of(step) / of(0)
-}
-
-fn times(factor: f64) -> String {
-    format!("{factor:.1}")
+/// How many times what a Node costs between the two smallest sizes it costs in this step. `None` where it costs nothing there, or there is no such step.
+fn factor(line: &Line, step: usize) -> Option<f64> {
+    let of = |step: usize| Some(cost(line.unit, *line.points.get(step)?, *line.points.get(step + 1)?).1);
+    let first = of(0).filter(|first| *first > 0.0)?;
+    Some(of(step)? / first)
 }
 
 /// How many cores were busy: less than there are means that somebody waited for something else, such as a disk.
@@ -221,11 +218,14 @@ mod tests {
             found(&section, TIME),
             [
                 "until all Nodes are initialised: a Node more costs 2,000 us up to 5,000, 4,000 us up to 15,000 Nodes",
-                "until all Nodes are initialised: straight up to 5,000 Nodes; from there to 15,000 a Node more costs 2.0 times as much \
+                "until all Nodes are initialised: in proportion up to 5,000 Nodes; from there to 15,000 a Node more costs 2.0 times as much \
                  (beside: CPU of Cloudwit 1.0 times, CPU of API server and etcd 1.5 times)",
             ]
         );
-        assert_eq!(found(&section, "peak")[1], "peak: straight");
+        assert_eq!(
+            found(&section, "peak")[1],
+            "peak: in proportion to the cluster, or less"
+        );
         assert_eq!(
             found(&section, "Cores"),
             [
@@ -241,6 +241,17 @@ mod tests {
         unreached.measures = vec![Measure::new("time", "", Unit::Seconds)];
         assert_eq!(of(&[size(1_000, 2.0, 4.0, 20e6), unreached]), None);
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn nothing_is_said_about_a_line_whose_first_step_costs_nothing() {
+        let sizes = [
+            size(1_000, 2.0, 4.0, 20e6),
+            size(5_000, 10.0, 20.0, 20e6),
+            size(15_000, 30.0, 60.0, 34e6),
+        ];
+        let section = of(&sizes).unwrap();
+        assert_eq!(found(&section, "peak").len(), 1, "{section:?}");
     }
 
     #[test]

@@ -30,9 +30,7 @@ impl Ledger {
     /// When the report that is there cannot be read.
     pub fn open(folder: PathBuf, machine: Machine, plan: Plan) -> Result<Self> {
         println!("{}", machine.sentence());
-        if let Some(other) = publish::of_another(&folder, &machine)? {
-            println!("what is in the report was taken elsewhere and will be left out: {other}");
-        }
+        publish::warn_of_another(&folder, &machine)?;
         println!("about {} minutes: {}", plan.minutes(), plan.words());
         Ok(Self {
             folder,
@@ -95,13 +93,17 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
-    use xtask::bench_work::BenchWork;
 
     use super::*;
     use crate::measure::{Measure, Unit};
 
     fn ledger(folder: PathBuf) -> Ledger {
-        Ledger::open(folder, Machine::default(), Plan::new(false, &[BenchWork::Sizes], None)).unwrap()
+        Ledger::open(
+            folder,
+            Machine::default(),
+            Plan::new(false, &["sizes".to_owned()], None),
+        )
+        .unwrap()
     }
 
     #[test]

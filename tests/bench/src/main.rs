@@ -48,9 +48,9 @@ struct Args {
     #[arg(long)]
     pairs: Option<usize>,
 
-    /// Only these; everything when left out.
-    #[arg(long, value_enum)]
-    only: Vec<BenchWork>,
+    /// Only these pieces of work or sections; everything when left out.
+    #[arg(long)]
+    only: Vec<String>,
 }
 
 #[tokio::main]
@@ -67,6 +67,12 @@ async fn main() -> Result<()> {
         peer: args.peer,
     };
     let plan = Plan::new(args.full, &args.only, args.pairs);
+    if plan.is_empty() {
+        bail!(
+            "{} is nothing that such a run measures: see tests/bench/src/plan.rs",
+            args.only.join(", ")
+        );
+    }
     let mut ledger = Ledger::open(args.results, Machine::this(args.build), plan.clone())?;
     let setting = Setting::new(contestants, args.guests, args.full, plan)?;
     for work in BenchWork::value_variants().iter().copied() {

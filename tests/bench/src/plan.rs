@@ -67,9 +67,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of these pieces of work, or of all if there are none; with so many pairs of each instead of the usual number.
-    pub fn new(full: bool, only: &[BenchWork], pairs: Option<usize>) -> Self {
-        let wanted = |row: &&Row| work(row).is_some_and(|work| only.is_empty() || only.contains(&work));
+    /// Of the pieces of work and sections of these names, or all if there are none; with so many pairs of each instead of the usual number.
+    pub fn new(full: bool, only: &[String], pairs: Option<usize>) -> Self {
+        let named = |row: &Row, name: &str| {
+            row.id
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let wanted = |row: &&Row| only.is_empty() || only.iter().any(|name| named(row, name));
         let rows = ROWS.iter().filter(wanted).map(|row| {
             let usual = if full { row.full } else { row.small };
             let runs = match pairs {
@@ -87,6 +92,11 @@ impl Plan {
     pub fn runs(&self, id: &str) -> usize {
         let row = self.rows.iter().find(|(row, _)| row.id == id);
         row.map_or(0, |(_, runs)| *runs)
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// Whether a piece of work is among them.
@@ -170,17 +180,20 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_is_planned() {
-        let plan = Plan::new(false, &[BenchWork::Swap, BenchWork::ColdStart], None);
+        let plan = Plan::new(false, &["swap".to_owned(), "cold-start".to_owned()], None);
         assert_eq!(
             (plan.runs("cold-start-warm"), plan.runs("swap"), plan.runs("sizes")),
             (2, 1, 0)
         );
         assert_eq!(plan.words(), "cold-start 2, swap 1");
+        let plan = Plan::new(true, &["growth-5000".to_owned()], None);
+        assert_eq!((plan.runs("growth-5000"), plan.runs("growth-50000")), (1, 0));
+        assert!(Plan::new(false, &["growth-50000".to_owned()], None).is_empty());
     }
 
     #[test]
     fn minutes_are_those_of_what_is_left() {
-        let mut plan = Plan::new(true, &[BenchWork::Steady], Some(2));
+        let mut plan = Plan::new(true, &["steady".to_owned()], Some(2));
         assert_eq!(plan.minutes(), 29);
         plan.done("steady-5000");
         assert_eq!((plan.minutes(), plan.has(BenchWork::Steady)), (0, false));

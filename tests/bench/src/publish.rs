@@ -85,13 +85,21 @@ pub fn publish(folder: &Path, machine: &Machine, stamp: &Stamp, sections: Vec<Se
     write("figures.md", &markdown(&results.machine, &results.sections))
 }
 
-/// On what the report in this folder was taken, if that is not this machine with the same tools and build: figures of one say nothing beside those of the
-/// other.
+/// Says so if the report in this folder was taken elsewhere, and so will be left out.
 ///
 /// # Errors
 ///
 /// When the results that are there cannot be read.
-pub fn of_another(folder: &Path, machine: &Machine) -> Result<Option<String>> {
+pub fn warn_of_another(folder: &Path, machine: &Machine) -> Result<()> {
+    if let Some(other) = of_another(folder, machine)? {
+        println!("what is in the report was taken elsewhere and will be left out: {other}");
+    }
+    Ok(())
+}
+
+/// On what the report in this folder was taken, if that is not this machine with the same tools and build: figures of one say nothing beside those of the
+/// other.
+fn of_another(folder: &Path, machine: &Machine) -> Result<Option<String>> {
     let other = before(folder)?.filter(|results| results.machine != *machine);
     Ok(other.map(|results| results.machine.sentence()))
 }
