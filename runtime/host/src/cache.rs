@@ -26,6 +26,7 @@ use wasmtime::component::Component;
 
 use crate::HostError;
 use crate::artifact::{Artifact, hex};
+use crate::compiler::CompiledCode;
 
 /// Start of every entry; changes when the layout does. The SHA-256 of the code follows, then the code.
 const HEADER: &[u8] = b"cloudwit compiled code 1\n";
@@ -95,13 +96,27 @@ impl CodeCache {
 
     /// Keeps the compiled component for the next start. Failing to is logged and does no harm.
     pub fn store(&self, engine: &Engine, artifact: &Artifact, component: &Component) {
+        if self.dir.is_some() {
+            self.write(engine, artifact, component.serialize().map_err(io::Error::other));
+        }
+    }
+
+    /// Makes a component of what a process of our own compiled, and keeps that for the next start.
+    pub fn adopt(&self, engine: &Engine, artifact: &Artifact, code: &CompiledCode) -> wasmtime::Result<Component> {
+        // SAFETY: `deserialize` demands bytes that wasmtime's `precompile_component` made. They are: `CompiledCode` is only what a process
+        // wrote that we started from the program that we run, by the kernel's own link to it, before that process ended with the exit code of
+        // success; it wrote into a pipe that nobody else has, and what came out has been in our own memory since. That it fits this engine is
+        // checked by wasmtime.
+        let component = unsafe { Component::deserialize(engine, code.bytes()) }?;
+        self.write(engine, artifact, Ok(code.bytes()));
+        Ok(component)
+    }
+
+    fn write(&self, engine: &Engine, artifact: &Artifact, code: io::Result<impl AsRef<[u8]>>) {
         let Some(file) = self.file(engine, artifact) else {
             return;
         };
-        let written = component
-            .serialize()
-            .map_err(io::Error::other)
-            .and_then(|code| write_atomically(&file, &code));
+        let written = code.and_then(|code| write_atomically(&file, code.as_ref()));
         if let Err(error) = written {
             tracing::warn!(file = %file.display(), %error, "compiled code was not kept");
         } else if let Some(dir) = &self.dir {

@@ -1,13 +1,15 @@
 //! The code of a component: read, compiled or found compiled, and kept by the provider so that its successor can take it over.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::LoadError;
 use crate::artifact::Artifact;
 use crate::cache::CodeCache;
+use crate::compiler::{Compiler, Ended, compile_apart};
+use crate::{CompileFault, LoadError};
 
 /// A component ready to be linked. Clones share the machine code.
 #[derive(Clone)]
@@ -21,39 +23,102 @@ pub(crate) struct Code {
     pub from_cache: bool,
 }
 
-impl Code {
-    /// Reads the file. A component that `before` is made of, or that the cache knows, is not compiled again. Blocks.
-    pub fn load(
-        file: &Path,
-        engine: &Engine,
-        cache: &CodeCache,
-        limit: u64,
-        before: Option<Self>,
-    ) -> Result<Self, LoadError> {
-        let artifact = Artifact::read(file, limit)?;
+/// What makes the code of one file.
+#[derive(Clone)]
+pub(crate) struct CodeMaker {
+    pub file: PathBuf,
+    pub engine: Engine,
+    pub cache: Arc<CodeCache>,
+    /// Largest file, in bytes.
+    pub limit: u64,
+}
+
+impl CodeMaker {
+    /// Reads the file. A component that `before` is made of, or that the cache knows, is not compiled again.
+    pub async fn code(self, compiler: &Compiler, before: Option<Code>) -> Result<Code, LoadError> {
+        let artifact = match self.blocking(|maker| maker.find(before)).await? {
+            Found::Code(code) => return Ok(code),
+            Found::Artifact(artifact) => Arc::new(artifact),
+        };
+        if let Compiler::Apart(limits) = compiler {
+            let file = self.file.clone();
+            match compile_apart(limits, &artifact.bytes).await {
+                Ended::Compiled(code) => {
+                    let adopt = move |maker: &Self| {
+                        let component = maker.cache.adopt(&maker.engine, &artifact, &code);
+                        let component = component.map_err(|error| maker.invalid(format!("{error:#}")))?;
+                        Ok(compiled(component, &artifact))
+                    };
+                    return self.blocking(adopt).await;
+                }
+                Ended::Invalid(problem) => return Err(LoadError::Invalid { file, problem }),
+                Ended::Failed(fault) => return Err(LoadError::Compile { file, fault }),
+                Ended::NotStarted(why) => tracing::warn!(
+                    "{}: is compiled by this process, without limits, since none could be started for it: {why}",
+                    file.display()
+                ),
+            }
+        }
+        self.blocking(move |maker| {
+            let component = Component::from_binary(&maker.engine, &artifact.bytes)
+                .map_err(|error| maker.invalid(format!("{error:#}")))?;
+            maker.cache.store(&maker.engine, &artifact, &component);
+            Ok(compiled(component, &artifact))
+        })
+        .await
+    }
+
+    fn find(&self, before: Option<Code>) -> Result<Found, LoadError> {
+        let artifact = Artifact::read(&self.file, self.limit)?;
         if let Some(before) = before.filter(|before| before.digest == artifact.digest) {
-            return Ok(Self {
+            return Ok(Found::Code(Code {
                 from_cache: true,
                 ..before
-            });
+            }));
         }
-        let (component, from_cache) = match cache.load(engine, &artifact) {
-            Some(component) => (component, true),
-            None => {
-                let component =
-                    Component::from_binary(engine, &artifact.bytes).map_err(|error| LoadError::Invalid {
-                        file: file.into(),
-                        problem: format!("{error:#}"),
-                    })?;
-                cache.store(engine, &artifact, &component);
-                (component, false)
-            }
-        };
-        Ok(Self {
-            component,
-            bytes: artifact.bytes.len(),
-            digest: artifact.digest,
-            from_cache,
+        Ok(match self.cache.load(&self.engine, &artifact) {
+            Some(component) => Found::Code(Code {
+                from_cache: true,
+                ..compiled(component, &artifact)
+            }),
+            None => Found::Artifact(artifact),
         })
+    }
+
+    fn invalid(&self, problem: String) -> LoadError {
+        LoadError::Invalid {
+            file: self.file.clone(),
+            problem,
+        }
+    }
+
+    /// Does it on a thread for blocking work.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, LoadError> + Send + 'static,
+    ) -> Result<T, LoadError> {
+        let maker = self.clone();
+        let ended = tokio::task::spawn_blocking(move || work(&maker)).await;
+        ended.unwrap_or_else(|crash| {
+            Err(LoadError::Compile {
+                file: self.file.clone(),
+                fault: CompileFault::Crash(crash.to_string()),
+            })
+        })
+    }
+}
+
+enum Found {
+    Code(Code),
+    /// To be compiled.
+    Artifact(Artifact),
+}
+
+fn compiled(component: Component, artifact: &Artifact) -> Code {
+    Code {
+        component,
+        bytes: artifact.bytes.len(),
+        digest: artifact.digest.clone(),
+        from_cache: false,
     }
 }

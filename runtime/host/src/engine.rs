@@ -37,6 +37,13 @@ pub(crate) fn start(options: &HostOptions) -> Result<Engine, HostError> {
 }
 
 fn config(options: &HostOptions) -> Config {
+    let mut config = compiling();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
+    config
+}
+
+/// All that compiled code depends on, for the process that compiles; it reserves no room for instances.
+pub(crate) fn compiling() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -44,8 +51,7 @@ fn config(options: &HostOptions) -> Config {
         .concurrency_support(false)
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(ASYNC_STACK)
-        .cranelift_opt_level(OptLevel::Speed)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
+        .cranelift_opt_level(OptLevel::Speed);
     config
 }
 

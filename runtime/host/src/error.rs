@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use cloudwit_model::ProviderFault;
 use thiserror::Error;
 
+use crate::CompileFault;
+
 /// How a provider is built; part of several sentences.
 const BUILD: &str = "`cargo build --target wasm32-wasip2`";
 
@@ -102,6 +104,14 @@ pub enum LoadError {
         file: PathBuf,
         /// What the validator says.
         problem: String,
+    },
+    /// Compiling it went over a limit, or crashed.
+    #[error("{}: cannot be compiled: {fault}; build it with {BUILD}, `opt-level = \"s\"` and `lto = true`", file.display())]
+    Compile {
+        /// The file.
+        file: PathBuf,
+        /// What happened.
+        fault: CompileFault,
     },
     /// A component for something else.
     #[error(

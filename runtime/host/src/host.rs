@@ -14,7 +14,8 @@ use wasmtime::component::{Component, Linker};
 use crate::adapter::{Adapter, Description, Mismatch};
 use crate::cache::CodeCache;
 use crate::call::{Caller, LoadFacts, Shared};
-use crate::code::Code;
+use crate::code::{Code, CodeMaker};
+use crate::compiler::Compiler;
 use crate::egress::Egress;
 use crate::egress_metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
@@ -36,6 +37,8 @@ pub struct HostOptions {
     /// Where compiled code is kept over restarts, in a folder below this one that only the process's user may write to;
     /// none to compile at each start.
     pub cache_dir: Option<PathBuf>,
+    /// Who compiles what the cache does not have.
+    pub compiler: Compiler,
     /// Instances, and so calls, that may exist at the same time, over all providers.
     pub pool_size: u32,
     /// Largest component file, in bytes.
@@ -48,6 +51,7 @@ impl Default for HostOptions {
     fn default() -> Self {
         Self {
             cache_dir: None,
+            compiler: Compiler::Here,
             pool_size: 64,
             max_component_bytes: 16 << 20,
             max_memory_bytes: 256 << 20,
@@ -162,7 +166,7 @@ impl Host {
     }
 
     /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own
-    /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens on a thread for blocking work.
+    /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens in a process of its own, or on a thread for blocking work.
     pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
         self.load_after(file, settings, outside, None).await
     }
@@ -255,19 +259,13 @@ impl Host {
 
     /// Reads the file and gets its code, from the cache or by compiling.
     async fn code(&self, file: &Path, before: Option<Code>) -> Result<Code, LoadError> {
-        let (engine, cache, limit) = (
-            self.shared.engine.clone(),
-            Arc::clone(&self.cache),
-            self.options.max_component_bytes,
-        );
-        let path = file.to_owned();
-        let work = move || Code::load(&path, &engine, &cache, limit, before);
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            Err(LoadError::Invalid {
-                file: file.into(),
-                problem: format!("the compiler failed: {error}"),
-            })
-        })
+        let maker = CodeMaker {
+            file: file.into(),
+            engine: self.shared.engine.clone(),
+            cache: Arc::clone(&self.cache),
+            limit: self.options.max_component_bytes,
+        };
+        maker.code(&self.options.compiler, before).await
     }
 
     /// Finds out which contract the component speaks, by its type alone, and links it.

@@ -227,6 +227,11 @@ fn not_loaded(error: LoadError) -> Refused {
             message,
             ..faulty(SwapResult::Load, &fault)
         },
+        LoadError::Compile { fault, .. } => Refused {
+            result: SwapResult::Load,
+            message,
+            may_pass_later: fault.may_pass_later(),
+        },
         _ => Refused::new(SwapResult::Load, message),
     }
 }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use cloudwit_host::{ComponentFile, Grants, Host, HostOptions, Lack, Limits, Provider, ProviderSettings};
+use cloudwit_host::{ComponentFile, Grants, Host, Lack, Limits, Provider, ProviderSettings};
 use cloudwit_model::{Abilities, Cloud as _};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 
 use crate::explain::Output;
-use crate::install_check;
 use crate::providers::insist_on_sound_config;
+use crate::{host_options, install_check};
 
 /// What all files of a ConfigMap may have together, in bytes (`MaxSecretSize` in k8s.io/kubernetes pkg/apis/core/types.go).
 const CONFIG_MAP: u64 = 1 << 20;
@@ -137,7 +137,7 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
         grants: Grants::default(),
         limits: Limits::default(),
     };
-    let host = Host::new(HostOptions::default(), &mut Registry::default())?;
+    let host = Host::new(host_options::on_this_system(None), &mut Registry::default())?;
     let provider = host.load(&args.file, settings, install_check::no_cluster()).await?;
     if let Some(file) = &args.cloud_config {
         insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await?;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use cloudwit_host::{Host, HostOptions, Outside};
+use cloudwit_host::{Host, Outside};
 use cloudwit_model::{ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
 use prometheus_client::registry::Registry;
 
+use crate::host_options;
 use crate::install::InstallArgs;
 use crate::install_bundle::Bundle;
 
@@ -42,7 +43,7 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
         eprintln!("The providers are not tried here, since their secrets are in the Secret {secret}.");
         return Ok(Vec::new());
     }
-    let host = Host::new(HostOptions::default(), &mut Registry::default())?;
+    let host = Host::new(host_options::on_this_system(None), &mut Registry::default())?;
     let outside = no_cluster();
     let mut mistakes = Vec::new();
     for source in &bundle.sources {

@@ -35,6 +35,7 @@ mod go_values;
 mod health;
 mod health_slis;
 mod health_sources;
+mod host_options;
 mod html;
 mod inspect;
 mod install;
@@ -95,6 +96,9 @@ mod yaml;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = cloudwit_host::compile_for_parent(std::env::args()) {
+        return code;
+    }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use cloudwit_controllers::{Clients, Cluster, Controller, Leadership};
 use cloudwit_host::http_client::HttpClients;
-use cloudwit_host::{Host, HostOptions, Outside, SwappableProvider};
+use cloudwit_host::{Host, Outside, SwappableProvider};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +24,7 @@ use crate::status_source::StatusSource;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
 use crate::trace_export::Traces;
-use crate::{admin, config, configz, health_sources, options, pages, process_metrics, providers, swap};
+use crate::{admin, config, configz, health_sources, host_options, options, pages, process_metrics, providers, swap};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -161,10 +161,7 @@ async fn load(
     registry: &mut Registry,
     leadership: Leadership,
 ) -> anyhow::Result<Vec<Arc<SwappableProvider>>> {
-    let options = HostOptions {
-        cache_dir: args.provider.cache_dir.clone(),
-        ..HostOptions::default()
-    };
+    let options = host_options::on_this_system(args.provider.cache_dir.clone());
     // Not even a call that is in the middle of something says anything to the cloud after the lead is lost.
     let clients = HttpClients::only_while(move || !leadership.is_over());
     let host = Arc::new(Host::new(options, registry)?.with_http_clients(clients));
