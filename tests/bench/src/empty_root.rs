@@ -1,5 +1,5 @@
 //! What `cargo xtask image` runs: starts a binary of Cloudwit in a root that has nothing in it but the files its Deployment mounts, on a real
-//! API server and the simulated cloud, and measures start and memory.
+//! API server and the simulated cloud, and measures start, memory and the size of its image.
 //!
 //! The root is emptier than that of a container: no `/dev`, no `/proc`, no `/etc/resolv.conf`.
 
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use cloudwit_bench::image_layer;
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::TOKEN;
@@ -53,6 +54,11 @@ async fn main() -> Result<()> {
     let (warm, process) = root.first_reconcile("node-2", &nodes, &server).await?;
     tokio::time::sleep(REST).await;
     let memory = resident(process.pid())?;
+    let layer = image_layer::of(&binary)?;
+    println!(
+        "image with nothing else: {} bytes, packed {}",
+        layer.unpacked, layer.packed
+    );
     println!(
         "start to the first Node initialised, provider compiled: {} ms",
         cold.as_millis()

@@ -31,7 +31,7 @@ impl Ledger {
     pub fn open(folder: PathBuf, machine: Machine, plan: Plan) -> Result<Self> {
         println!("{}", machine.sentence());
         publish::warn_of_another(&folder, &machine)?;
-        println!("about {} minutes: {}", plan.minutes(), plan.words());
+        println!("{}: {}", about(plan.minutes()), plan.words());
         Ok(Self {
             folder,
             machine,
@@ -65,7 +65,7 @@ impl Ledger {
         }
         let left = self.left.minutes();
         if left > 0 {
-            println!("about {left} minutes left");
+            println!("{} left", about(left));
         }
         Ok(())
     }
@@ -88,6 +88,11 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+fn about(minutes: u64) -> String {
+    let plural = if minutes == 1 { "" } else { "s" };
+    format!("about {minutes} minute{plural}")
 }
 
 #[cfg(test)]
