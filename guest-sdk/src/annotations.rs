@@ -25,12 +25,13 @@
 //! );
 //! ```
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use crate::Context;
 use crate::cidr::Cidr;
 use crate::json_mistakes::nearest;
 use crate::types::{EventKind, Failure, Service};
+use crate::without_std::prelude::*;
 
 /// One annotation.
 #[derive(Debug, Clone, Copy)]

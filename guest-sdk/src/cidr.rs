@@ -1,9 +1,10 @@
 //! Networks as clouds and annotations write them: `10.0.0.0/8`, `fd00::/64`.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::types::{Failure, IpFamily, Service};
+use crate::without_std::prelude::*;
 
 /// A network. Two texts that mean the same network are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

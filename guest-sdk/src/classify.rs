@@ -15,12 +15,13 @@
 //! assert_eq!(CODES.case("Other"), None);
 //! ```
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::failure::retry_after;
 use crate::host;
 use crate::http::Response;
 use crate::types::Failure;
+use crate::without_std::prelude::*;
 
 /// The cases of a [`Failure`] that an error code can mean; each is explained in `wit/v0.1/types.wit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`json_reader.rs`),
 //! the rest by [`Provider::validate`].
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use serde::Deserialize;
 
@@ -14,6 +14,7 @@ use crate::json::Json;
 use crate::json_mistakes::Unknown;
 use crate::json_reader;
 use crate::types::{Failure, Pair, Problem};
+use crate::without_std::prelude::*;
 
 /// Where a problem of the whole text is reported.
 pub(crate) const WHOLE: &str = "cloud-config";
@@ -41,7 +42,7 @@ impl Problems {
     }
 
     /// The mistakes in the order in which they were found.
-    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 

@@ -3,11 +3,12 @@
 //!
 //! serde's own derive makes a reader for each struct; with the forty keys of an upstream config that is a tenth of a component.
 
-use std::fmt;
+use core::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::map::Map;
+use crate::without_std::prelude::*;
 
 /// Where a value belongs.
 #[doc(hidden)]
@@ -203,7 +204,7 @@ macro_rules! section {
         }
 
         impl<'de> $crate::serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> ::std::result::Result<Self, D::Error> {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
                 let mut section = Self::default();
                 $crate::serde::de::DeserializeSeed::deserialize($crate::config_section::Into(&mut section), deserializer)?;
                 Ok(section)
@@ -211,8 +212,8 @@ macro_rules! section {
         }
 
         /// Values are not shown: some are secrets.
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+        impl ::core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.write_str(stringify!($name))
             }
         }

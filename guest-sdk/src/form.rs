@@ -6,6 +6,7 @@
 use crate::Secret;
 use crate::http::Request;
 use crate::url::encode_into;
+use crate::without_std::prelude::*;
 
 /// The content type of [`Request::form`].
 pub const CONTENT_TYPE: &str = "application/x-www-form-urlencoded; charset=utf-8";

@@ -12,11 +12,12 @@
 //! Unicode's tables would add 20 KB to each component.) What stands in quotes behind a section's name keeps its case. All values are text.
 //! A variable that occurs several times is a list where the `Config` has one, else its last value counts.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;
+use crate::without_std::prelude::*;
 
 /// Reads the text; [`Provider::parse_config`](crate::Provider::parse_config) may pass its own on to this.
 ///

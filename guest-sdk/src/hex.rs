@@ -1,5 +1,7 @@
 //! Bytes as hexadecimal text, lower case.
 
+use crate::without_std::prelude::*;
+
 /// Writes two digits for each byte.
 ///
 /// ```

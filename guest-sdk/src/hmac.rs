@@ -4,6 +4,7 @@
 
 use crate::bindings::imports::cloudwit::provider::keys::Hash;
 use crate::host;
+use crate::without_std::prelude::*;
 
 /// Bytes in a block of SHA-256.
 const BLOCK: usize = 64;

@@ -3,7 +3,7 @@
 //! The whole exchange is synchronous: write the body in chunks, wait for the head, read to the end. The host bounds the time of
 //! the call as a whole; the timeouts set here only make a slow cloud visible as such.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{
@@ -13,6 +13,7 @@ use wasip2::io::streams::StreamError;
 
 use crate::http::{Answer, Request, TransportError, TransportErrorKind};
 use crate::url::split_url;
+use crate::without_std::prelude::*;
 
 /// The most that `blocking-write-and-flush` takes at once (its WIT text).
 const WRITE_CHUNK: usize = 4096;

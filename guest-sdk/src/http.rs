@@ -4,14 +4,15 @@
 //! asks. An answer that is no success is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
 //! like any other, and only destinations that the operator granted are reached.
 
-use std::borrow::Cow;
-use std::time::Duration;
+use alloc::borrow::Cow;
+use core::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::keys::Secret;
 use crate::url::{encode_into, split_url};
+use crate::without_std::prelude::*;
 use crate::{failure, types::Failure};
 use crate::{host, json};
 
@@ -191,7 +192,7 @@ impl Request {
     /// # Errors
     /// `denied` when the operator did not grant the destination, `unavailable` when there was no answer.
     pub fn send_any(mut self) -> Result<Response, Failure> {
-        let body = std::mem::replace(&mut self.body, Ok(Vec::new()))?;
+        let body = core::mem::replace(&mut self.body, Ok(Vec::new()))?;
         if split_url(&self.url).is_none() {
             return Err(Failure::Invalid(
                 [&self.name(), ": this is no http or https URL"].concat(),

@@ -3,7 +3,7 @@
 //! Own code instead of serde_json because a provider is a few dozen kilobytes: reading through a tree keeps what serde generates for each
 //! type small, and it knows the path of a mistake (`items[3].state: ...`), for the configuration and the cloud's answers alike.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
@@ -11,6 +11,7 @@ use crate::Problems;
 use crate::json_mistakes::Unknown;
 use crate::json_reader;
 use crate::types::Pair;
+use crate::without_std::prelude::*;
 
 /// Arrays and objects deeper than this are refused, as they would exhaust the stack.
 const MAX_DEPTH: usize = 100;
@@ -85,7 +86,7 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 }
 
 fn parse_bytes(bytes: &[u8]) -> Result<Json<'_>, String> {
-    Json::parse(std::str::from_utf8(bytes).map_err(|_| String::from("UTF-8 text is expected"))?)
+    Json::parse(core::str::from_utf8(bytes).map_err(|_| String::from("UTF-8 text is expected"))?)
 }
 
 fn first(problems: &Problems) -> String {
@@ -105,7 +106,7 @@ pub fn pairs<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Pa
     impl<'de> serde::de::Visitor<'de> for Visitor {
         type Value = Vec<Pair>;
 
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
             f.write_str("an object of texts")
         }
 

@@ -1,12 +1,13 @@
 //! What is said about mistakes in JSON: where, and in which words. Nothing here depends on the type that is read.
 
-use std::cell::RefCell;
-use std::fmt::{self, Display};
+use core::cell::RefCell;
+use core::fmt::{self, Display};
 
 use serde::de;
 
 use crate::Problems;
 use crate::json::Json;
+use crate::without_std::prelude::*;
 
 /// What to do with keys that a type does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +96,7 @@ impl Display for Stop {
     }
 }
 
-impl std::error::Error for Stop {}
+impl core::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: Display>(message: T) -> Self {

@@ -7,13 +7,14 @@
 //! serde copies generic functions for each type, so everything that does not depend on it is here, in functions that do not either;
 //! `json_serde.rs` has the rest.
 
-use std::cell::RefCell;
+use core::cell::RefCell;
 
 use serde::de::DeserializeOwned;
 
 use crate::Problems;
 use crate::json::Json;
 use crate::json_mistakes::{Notes, Path, Unknown, name, unknown_key};
+use crate::without_std::prelude::*;
 
 /// More mistakes than this are not searched for; it also ends the search when a type refuses every stand-in.
 const MAX_ROUNDS: usize = 100;

@@ -33,6 +33,9 @@
 //! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
 //! Nothing sleeps or polls: answer [`Failure::pending`] and be called again.
 
+#![cfg_attr(target_family = "wasm", no_std)]
+
+extern crate alloc;
 extern crate self as cloudwit_guest_sdk;
 
 pub mod annotations;
@@ -78,6 +81,7 @@ pub mod time;
 pub mod token;
 pub mod types;
 pub mod url;
+pub mod without_std;
 pub mod xml;
 mod xml_reader;
 #[cfg(feature = "yaml")]
@@ -98,6 +102,7 @@ pub mod prelude {
     pub use crate::http::{Http, Response};
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
+    pub use crate::without_std::prelude::*;
     pub use crate::{Context, NoConfig, Problems, Secret, debug, error, info, register_provider, trace, warn};
 }
 
@@ -111,5 +116,8 @@ pub struct Readme;
 pub mod __private {
     pub use crate::host::log_enabled;
     pub use crate::log::write;
+    #[cfg(target_family = "wasm")]
+    pub use crate::without_std::{Memory, panicked};
+    pub use alloc::format;
     pub use wit_bindgen;
 }

@@ -3,10 +3,11 @@
 //! `BTreeMap` comes to 4 to 6 KB of component for each pair of types, this one to a tenth of it. Looking up is as fast; adding moves what is behind,
 //! so fill it in order or by collecting where there are thousands of entries.
 
-use std::borrow::Borrow;
-use std::fmt;
-use std::marker::PhantomData;
+use alloc::borrow::Borrow;
+use core::fmt;
+use core::marker::PhantomData;
 
+use crate::without_std::prelude::*;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -74,7 +75,7 @@ impl<K: Ord, V> Map<K, V> {
     /// Sets the value of this key and gives the one it had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.place(&key) {
-            Ok(place) => self.0.get_mut(place).map(|(_, known)| std::mem::replace(known, value)),
+            Ok(place) => self.0.get_mut(place).map(|(_, known)| core::mem::replace(known, value)),
             Err(place) => {
                 self.0.insert(place, (key, value));
                 None
@@ -149,7 +150,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
 
 impl<K, V> IntoIterator for Map<K, V> {
     type Item = (K, V);
-    type IntoIter = std::vec::IntoIter<(K, V)>;
+    type IntoIter = alloc::vec::IntoIter<(K, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -158,7 +159,7 @@ impl<K, V> IntoIterator for Map<K, V> {
 
 impl<'a, K, V> IntoIterator for &'a Map<K, V> {
     type Item = &'a (K, V);
-    type IntoIter = std::slice::Iter<'a, (K, V)>;
+    type IntoIter = core::slice::Iter<'a, (K, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()

@@ -3,7 +3,8 @@
 //! The standard library's sort is fast and comes to 3 to 5 KB of component for each type that is sorted; a provider sorts a dozen types, none of
 //! them long. These take 200 bytes each: what is compared is compared as often as there, and only places in the list are moved.
 
-use std::cmp::Ordering;
+use crate::without_std::prelude::*;
+use core::cmp::Ordering;
 
 /// Sorts a list; equal entries keep their order.
 ///

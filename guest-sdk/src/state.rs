@@ -2,7 +2,7 @@
 //!
 //! It is a cache: entries vanish on restart, when they expire and when space is needed. What must survive belongs into the cloud.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::bindings::imports::cloudwit::provider::state::{Keep as WireKeep, StateError};
 use crate::host;
 use crate::types::Failure;
+use crate::without_std::prelude::*;
 
 /// How long an entry is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

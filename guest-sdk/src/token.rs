@@ -7,8 +7,8 @@
 //!
 //! A token is renewed a little before it ends. While the cloud cannot give a new one, the old one is used until its end.
 
-use std::fmt;
-use std::time::Duration;
+use core::fmt;
+use core::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +18,7 @@ use crate::http::Response;
 use crate::json;
 use crate::state::{Keep, State};
 use crate::types::Failure;
+use crate::without_std::prelude::*;
 
 /// A token is renewed when a tenth of its life is left, at most this many seconds before its end (as the SDKs of AWS do).
 const RENEWED_BEFORE: u64 = 300;
@@ -117,7 +118,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
                 Tried::Refused(failure) => failure,
             };
             token.forget(state);
-            if !std::mem::take(&mut again) {
+            if !core::mem::take(&mut again) {
                 return Err(failure);
             }
         }
@@ -142,7 +143,7 @@ struct Kept {
 impl Kept {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut parts = bytes.splitn(3, |byte| *byte == b' ');
-        let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
+        let mut number = || core::str::from_utf8(parts.next()?).ok()?.parse().ok();
         Some(Self {
             renew_at: number()?,
             expires_at: number()?,

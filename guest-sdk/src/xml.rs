@@ -15,6 +15,7 @@
 
 use crate::http::Response;
 use crate::types::Failure;
+use crate::without_std::prelude::*;
 use crate::xml_reader;
 
 /// An element and all that is in it.
@@ -62,7 +63,7 @@ impl Element {
     }
 
     /// All elements that this way of names leads to, in their order: `all(&["reservationSet", "item", "instancesSet", "item"])`.
-    pub fn all(&self, names: &[&str]) -> std::vec::IntoIter<&Self> {
+    pub fn all(&self, names: &[&str]) -> alloc::vec::IntoIter<&Self> {
         let mut found = vec![self];
         for name in names {
             found = found.into_iter().flat_map(|element| element.children(name)).collect();
@@ -71,7 +72,7 @@ impl Element {
     }
 
     /// All children.
-    pub fn elements(&self) -> std::slice::Iter<'_, Self> {
+    pub fn elements(&self) -> core::slice::Iter<'_, Self> {
         self.children.iter()
     }
 
@@ -89,7 +90,7 @@ impl Element {
 /// The children of one name.
 #[derive(Debug, Clone)]
 pub struct Children<'a, 'n> {
-    rest: std::slice::Iter<'a, Element>,
+    rest: core::slice::Iter<'a, Element>,
     name: &'n str,
 }
 
@@ -109,7 +110,7 @@ impl Response {
     /// # Errors
     /// `unavailable`, naming the request and the place, when it is cut or broken.
     pub fn xml(&self) -> Result<Element, Failure> {
-        let text = std::str::from_utf8(&self.body);
+        let text = core::str::from_utf8(&self.body);
         text.map_err(|_| Failure::unavailable("the answer is no UTF-8"))
             .and_then(Element::parse)
             .map_err(|failure| failure.context(&self.request))

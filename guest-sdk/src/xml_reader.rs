@@ -1,5 +1,6 @@
 //! The text of a document, piece by piece, to the tree of `xml.rs`. Nothing here recurses, so no document makes the stack overflow.
 
+use crate::without_std::prelude::*;
 use crate::xml::Element;
 
 /// Elements in each other. The deepest answers that are known have about 20.

@@ -4,10 +4,11 @@
 //! numbers are what they look like, everything else is text. Anchors and aliases work; tags, several documents, merge keys and keys
 //! that are no texts are refused in words, for no upstream cloud config has them.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
+use crate::without_std::prelude::*;
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;

@@ -1,8 +1,9 @@
 //! Texts of plain YAML: without quotes, in either kind of them, and over several lines.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use crate::json::Json;
+use crate::without_std::prelude::*;
 use crate::yaml_plain::{NO_KEY, OPEN, Read, Reader};
 
 impl Reader<'_> {
@@ -95,9 +96,9 @@ impl Reader<'_> {
                 // One end of a line becomes a blank, each further one stays.
                 match (began, folded, empty) {
                     (true, true, 0) => text.push(' '),
-                    (true, true, ends) => text.extend(std::iter::repeat_n('\n', ends)),
-                    (true, false, ends) => text.extend(std::iter::repeat_n('\n', ends + 1)),
-                    (false, _, ends) => text.extend(std::iter::repeat_n('\n', ends)),
+                    (true, true, ends) => text.extend(core::iter::repeat_n('\n', ends)),
+                    (true, false, ends) => text.extend(core::iter::repeat_n('\n', ends + 1)),
+                    (false, _, ends) => text.extend(core::iter::repeat_n('\n', ends)),
                 }
                 text.push_str(rest);
                 (empty, began) = (0, true);
@@ -106,7 +107,7 @@ impl Reader<'_> {
         }
         match keep_end {
             Some(false) => {}
-            Some(true) => text.extend(std::iter::repeat_n('\n', empty + usize::from(began))),
+            Some(true) => text.extend(core::iter::repeat_n('\n', empty + usize::from(began))),
             None if began => text.push('\n'),
             None => {}
         }

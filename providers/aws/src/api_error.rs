@@ -3,8 +3,8 @@
 //! Three shapes: `Response/Errors/Error` (EC2), `ErrorResponse/Error` (all others), and no XML at all (load balancers and proxies in
 //! front of them). The code decides the case of the [`Failure`]; one that is not in the table goes by the HTTP status.
 
-use std::ops::Deref;
-use std::time::Duration;
+use core::ops::Deref;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::prelude::*;

@@ -1,6 +1,7 @@
 //! How load balancers ask AWS: three ways that each are in the component once, however many calls there are.
 
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;

@@ -169,7 +169,7 @@ impl Aws {
         if let Some(group) = replaced.filter(|group| self.cluster.may_delete(&group.tags)) {
             let done = self
                 .distrust(&group.id)
-                .and_then(|()| self.delete_groups(std::slice::from_ref(group)));
+                .and_then(|()| self.delete_groups(core::slice::from_ref(group)));
             if let Err(error) = done {
                 info!(
                     group = group.id,

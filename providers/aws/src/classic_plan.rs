@@ -3,6 +3,7 @@
 
 use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::sort;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::classic_balancer::{Attributes, HealthCheck, Listener, Seen, Wanted};
 use crate::security_groups::tag_fields;

@@ -265,7 +265,7 @@ fn lower_keys(value: Json<'_>) -> Json<'_> {
     match value {
         Json::Object(entries) => {
             let lower =
-                |(key, value): (std::borrow::Cow<'_, str>, _)| (key.to_ascii_lowercase().into(), lower_keys(value));
+                |(key, value): (alloc::borrow::Cow<'_, str>, _)| (key.to_ascii_lowercase().into(), lower_keys(value));
             Json::Object(entries.into_iter().map(lower).collect())
         }
         other => other,

@@ -2,7 +2,7 @@
 //!
 //! A session token first, then the name of the instance's role, then that role's credentials.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;

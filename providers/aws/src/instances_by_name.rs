@@ -46,7 +46,7 @@ impl Aws {
             list.push(machine);
         }
         match (ours.as_mut_slice(), others.first()) {
-            ([only], _) => Found::from(std::mem::take(*only)),
+            ([only], _) => Found::from(core::mem::take(*only)),
             ([], None) => Found::Gone,
             ([], Some(other)) => {
                 let text = [

@@ -1,6 +1,6 @@
 //! Fargate's machines: there is no instance to ask for, only the network interface with the address that is in the id.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;

@@ -4,7 +4,7 @@
 //! that leads to them is still there; its own group and its target groups go last and are found by name. Whatever is not the cluster's
 //! alone (`owned`) stays.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;

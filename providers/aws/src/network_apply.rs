@@ -3,7 +3,7 @@
 //! The order keeps traffic flowing: the load balancer, what Nodes let in, target groups with their targets, listeners; then whatever nobody
 //! needs any more.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::cidr::source_ranges;
 use cloudwit_guest_sdk::names::default_load_balancer_name;

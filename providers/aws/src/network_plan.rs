@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::network_balancer::{Listener, Port, Seen, Wanted};
 use crate::security_groups::tag_fields;

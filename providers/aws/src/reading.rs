@@ -1,5 +1,6 @@
 //! How texts are taken out of AWS's answers: in a few functions, because each place that did it for itself would carry the code again.
 
+use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 /// The text of a child; empty when there is none.

@@ -7,7 +7,7 @@
 //!
 //! What a route takes is decided in `routes_plan.rs`.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::map::Map;

@@ -5,6 +5,7 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::steps::Step;

@@ -1,6 +1,6 @@
 //! A load balancer's own security group: found, made, mended, deleted; and looking groups up.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 

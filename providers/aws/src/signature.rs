@@ -33,8 +33,8 @@ pub enum SigningKey<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeldSecret(pub String);
 
-impl std::fmt::Debug for HeldSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for HeldSecret {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("(secret)")
     }
 }

@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::endpoints::Service;
 use crate::tags::CLUSTER_PREFIX;

@@ -2,7 +2,7 @@
 //!
 //! The choice is made in [`crate::subnets_plan`].
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;

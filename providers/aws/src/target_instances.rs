@@ -3,7 +3,7 @@
 //! Both are kept for ten minutes as upstream does, so that the twentieth Service costs no further look at 500 instances. An instance that the
 //! cloud does not know is no target; one that went since then makes its registration fail, which [`Aws::forget_instances`] follows.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;

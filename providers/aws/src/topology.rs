@@ -4,7 +4,7 @@
 //! remembered for a day; a failure counts only for the types that surely have layers, for they would be without labels for ever.
 //! Other than upstream, many instances are asked for in one call, and answers are kept.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;

@@ -1,9 +1,10 @@
 //! Which VPC the cluster lives in: the configured one, else that of its instances.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::Aws;
 use crate::api_error::AwsError;

@@ -1,8 +1,9 @@
 //! The availability zones of the region: a table that hardly ever changes, kept in the state.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::Aws;
 use crate::api_error::AwsError;

@@ -13,6 +13,7 @@ use crate::octavia::{Listener, LoadBalancer, Monitor, Pool, TIMEOUTS, Tree};
 use crate::octavia_bodies::{self as bodies, FORWARDED_FOR};
 use crate::sharing::{Claim, transport};
 use crate::wire::Object;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// What the plan goes by.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! What one call for a Service's load balancer works with: what the Service asks for, the ways to the cloud, and how its load balancer is
 //! found there.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;

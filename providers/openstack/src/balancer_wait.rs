@@ -2,7 +2,7 @@
 //!
 //! The token only saves a search and paces the looks; when it is lost, everything is found again in the cloud.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Changes of the cloud as data: plans make them, tests compare them, [`Change::make`] is the only place that writes.
 
-use std::fmt;
+use core::fmt;
 
 use cloudwit_guest_sdk::prelude::*;
 

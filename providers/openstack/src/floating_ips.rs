@@ -1,6 +1,6 @@
 //! Floating IPs: which one a load balancer has, where a new one comes from, and which are ours to delete.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;

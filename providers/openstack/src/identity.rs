@@ -4,7 +4,7 @@
 //! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
 //! same time one asks.
 
-use std::fmt;
+use core::fmt;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;

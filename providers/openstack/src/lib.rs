@@ -13,6 +13,10 @@
 //!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
+#![cfg_attr(target_family = "wasm", no_std)]
+
+extern crate alloc;
+
 use cloudwit_guest_sdk::config::parse_any;
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
@@ -109,3 +113,4 @@ impl Provider for OpenStack {
 }
 
 register_provider!(OpenStack: Instances, LoadBalancers, Routes);
+cloudwit_guest_sdk::without_std!();

@@ -3,6 +3,8 @@
 //! Known: text, `.`, `[a-z]`, `[^a-z]`, `\d \w \s` and their opposites, `(..)`, `|`, `* + ? {n} {n,} {n,m}`, `^`, `$`, `(?i)` at the
 //! beginning. Anything else is refused when it is read, never matched wrongly.
 
+use cloudwit_guest_sdk::without_std::prelude::*;
+
 /// Steps after which matching gives up: only patterns like `(a*)*b` need so many for a name.
 const FUEL: u32 = 200_000;
 /// Deepest nesting of groups.
@@ -60,7 +62,7 @@ impl Pattern {
             '?' => any(),
             letter => Node::Class(vec![(letter, letter)], false),
         });
-        let alternatives = vec![std::iter::once(Node::Start).chain(nodes).chain([Node::End]).collect()];
+        let alternatives = vec![core::iter::once(Node::Start).chain(nodes).chain([Node::End]).collect()];
         Self {
             alternatives,
             lower: false,
@@ -283,7 +285,7 @@ impl<'t> Matcher<'t> {
             if most == u32::MAX { most } else { most.saturating_sub(1) },
         );
         let again = most > 0
-            && self.run(std::slice::from_ref(inner), at, &mut |matcher, next| {
+            && self.run(core::slice::from_ref(inner), at, &mut |matcher, next| {
                 // A round that takes nothing would go on for ever.
                 (next > at || least > 0) && matcher.repeat(inner, left, after, next, rest)
             });

@@ -3,7 +3,7 @@
 //! With the extension `extraroute-atomic` routes are added and removed; without it a router's whole list is replaced, which is only safe for
 //! one at a time: under a lock for this controller, and by the router's revision for everybody else.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::json::Json;
@@ -49,7 +49,7 @@ impl Hop {
 
     /// Whether both mean the same, in whatever spelling.
     pub fn is(&self, other: &Self) -> bool {
-        let ip = |text: &str| text.parse::<std::net::IpAddr>().ok();
+        let ip = |text: &str| text.parse::<core::net::IpAddr>().ok();
         same_network(&self.destination, &other.destination)
             && (self.nexthop == other.nexthop || ip(&self.nexthop).is_some_and(|own| ip(&other.nexthop) == Some(own)))
     }

@@ -171,7 +171,7 @@ fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
     let alone = hops.len() > 1 && matches!(failure, Failure::Invalid(_) | Failure::NotFound(_) | Failure::Other(_));
     for change in &mut needed {
         change.result = if alone {
-            send(std::slice::from_ref(&change.hop))
+            send(core::slice::from_ref(&change.hop))
         } else {
             Err(failure.clone())
         };
@@ -183,7 +183,7 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
     if !change.needed {
         return;
     }
-    let hops = std::slice::from_ref(&change.hop);
+    let hops = core::slice::from_ref(&change.hop);
     let undone = router.change(hops, !added);
     if let Err(failure) = undone {
         warn!(

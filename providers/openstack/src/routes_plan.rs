@@ -1,6 +1,6 @@
 //! Which of a router's routes are the cluster's, and which route a Node gets. Pure.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;

@@ -22,7 +22,7 @@ impl Claim {
     /// What the Service is to this load balancer. `served`: the load balancer has served this Service before, so that a former name
     /// of the same Service is its own and not that of a namesake in another cluster that shares it.
     pub fn new(name: &str, service: &Service, balancer: &LoadBalancer, served: bool) -> Self {
-        let names = || std::iter::once(&balancer.name).chain(&balancer.tags);
+        let names = || core::iter::once(&balancer.name).chain(&balancer.tags);
         let former = names()
             .find(|other| is_former(other, name, service))
             .filter(|_| served)

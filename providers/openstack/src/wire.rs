@@ -4,6 +4,7 @@
 
 use cloudwit_guest_sdk::Secret;
 use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// A JSON object that is being written. Text can hold no placeholder of a secret: only [`secret`](Self::secret) writes one.
 #[derive(Debug, Clone, Default)]
@@ -224,7 +225,7 @@ impl Fields for Json<'_> {
 }
 
 /// The keys and values of an object.
-pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(std::borrow::Cow<'a, str>, Json<'a>)] {
+pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(alloc::borrow::Cow<'a, str>, Json<'a>)] {
     match json {
         Json::Object(entries) => entries,
         _ => &[],

@@ -13,6 +13,8 @@
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
 
+#![cfg_attr(target_family = "wasm", no_std)]
+
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod api;
@@ -87,6 +89,7 @@ impl Provider for Sim {
 }
 
 register_provider!(Sim: Instances, LoadBalancers, Routes);
+cloudwit_guest_sdk::without_std!();
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 //! unique, so a new one is made without asking for its name first. The cloud builds for a while: `ensure` answers `pending`
 //! with the id as token, and goes on from there when it is called again.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;

@@ -5,7 +5,7 @@
 //!     -> for each family: by subnet, else by the network's name, else the first one, for inside and outside
 //! ```
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;

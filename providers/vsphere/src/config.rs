@@ -3,10 +3,11 @@
 //! Here is the text as types; what it means, with the defaults of `global` and all mistakes, is worked out in `settings.rs`. Lists are texts with commas
 //! here, as the INI has them.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::map::Map;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 cloudwit_guest_sdk::section! {
     /// The whole text. Upstream: `pkg/common/config/types_yaml.go`, `pkg/cloudprovider/vsphere/config/types_yaml.go`.

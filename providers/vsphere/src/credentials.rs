@@ -1,7 +1,8 @@
 //! How to log in: with secrets that the host fills into requests, or with what stands in the cloud config.
 
-use std::fmt;
+use core::fmt;
 
+use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::{Secret, base64, xml};
 
 /// Name and password for one vCenter, never readable here where they are secrets.

@@ -3,7 +3,7 @@
 //! One vCenter after the other is asked for what the ones before did not have. One that cannot be asked is no reason to fail for machines of the
 //! others, and never a reason to call a machine absent: it may be there.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;

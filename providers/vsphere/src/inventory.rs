@@ -151,7 +151,7 @@ impl Inventory<'_> {
         }
         let Some(name) = name else { return Ok(Vec::new()) };
         let found = self.ask_index(session, "FindAllByDnsName", "dnsName", name, "")?;
-        if !found.is_empty() || name.parse::<std::net::IpAddr>().is_err() {
+        if !found.is_empty() || name.parse::<core::net::IpAddr>().is_err() {
             return Ok(found);
         }
         self.ask_index(session, "FindAllByIp", "ip", name, "")

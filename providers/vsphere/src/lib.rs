@@ -10,6 +10,10 @@
 //! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
 //! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 
+#![cfg_attr(target_family = "wasm", no_std)]
+
+extern crate alloc;
+
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::{gcfg, yaml_plain};
@@ -102,6 +106,7 @@ impl Provider for Vsphere {
 }
 
 register_provider!(Vsphere: Instances);
+cloudwit_guest_sdk::without_std!();
 
 #[cfg(test)]
 mod many_tests;

@@ -1,9 +1,10 @@
 //! The addresses a machine was given by its metadata for cloud-init (`guestinfo.metadata`): those come first among the ones it has.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use cloudwit_guest_sdk::base64;
 use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::yaml_plain;
 
 /// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then looks at none either).

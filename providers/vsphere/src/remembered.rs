@@ -2,9 +2,10 @@
 //!
 //! Only a hint. What is read there has to have the id that is asked for.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::state::State;
+use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::inventory::Want;
 use crate::machine::KIND;

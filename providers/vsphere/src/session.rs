@@ -3,7 +3,7 @@
 //! With a session goes what lives in it: a container view of all machines for each part of the inventory that counts. The server keeps views up to
 //! date, so later calls only read them.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;

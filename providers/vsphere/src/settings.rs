@@ -196,7 +196,7 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
     let server = text(entry.server.as_ref()).unwrap_or_else(|| name.trim().into());
     let server = server.trim_start_matches('[').trim_end_matches(']').to_owned();
     let bad = |c: char| c.is_whitespace() || matches!(c, '/' | '@' | '?' | '#');
-    let port_inside = server.contains(':') && server.parse::<std::net::Ipv6Addr>().is_err();
+    let port_inside = server.contains(':') && server.parse::<core::net::Ipv6Addr>().is_err();
     if server.is_empty() || server.contains(bad) || port_inside {
         problems.add(
             key("server"),

@@ -2,7 +2,7 @@
 //!
 //! Newer servers have the API under `/api`, older ones and those of tests under `/rest`, where each answer is wrapped into `value`.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::http::Request;
 use cloudwit_guest_sdk::json::Json;

@@ -1,6 +1,6 @@
 //! Zone and region of a machine: tags of its host, else of its resource pool, else of itself, each with all that is above (upstream's `zones.go`).
 
-use std::time::Duration;
+use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 
