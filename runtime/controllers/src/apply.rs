@@ -12,6 +12,7 @@ use cloudwit_model::Retry;
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::core::Status;
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 use tracing::{debug, info};
@@ -197,11 +198,11 @@ impl Apply {
         &self,
         target: Target<'_>,
         part: Part,
-        patch: &Patch<Value>,
+        patch: &Patch<impl Serialize + fmt::Debug>,
         purpose: &str,
     ) -> Result<Option<K>, WriteError> {
         let resource = if part == Part::Status { K::STATUS } else { K::RESOURCE };
-        if !self.may_write::<K>(target, resource, "patch", purpose, Some(patch))? {
+        if !self.may_write::<K>(target, resource, "patch", purpose, || body_of(patch))? {
             return Ok(None);
         }
         debug!(kind = K::KIND, name = %target, purpose, "patch");
@@ -223,7 +224,7 @@ impl Apply {
         unchanged: &Unchanged,
         purpose: &str,
     ) -> Result<bool, WriteError> {
-        if !self.may_write::<K>(target, K::RESOURCE, "delete", purpose, None)? {
+        if !self.may_write::<K>(target, K::RESOURCE, "delete", purpose, || Value::Null)? {
             return Ok(false);
         }
         info!(kind = K::KIND, name = %target, purpose, "delete");
@@ -244,14 +245,14 @@ impl Apply {
         self.leading.write(within_limit(request)).await?
     }
 
-    /// Whether to go on; false in a dry run, after saying what would have been done.
+    /// Whether to go on; false in a dry run, after saying what would have been done with which `body`.
     fn may_write<K: Watched>(
         &self,
         target: Target<'_>,
         resource: &'static str,
         verb: &'static str,
         purpose: &str,
-        patch: Option<&Patch<Value>>,
+        body: impl FnOnce() -> Value,
     ) -> Result<bool, WriteError> {
         if !self.leading.is_leading() {
             debug!(kind = K::KIND, name = %target, purpose, "dropped a write: another replica leads");
@@ -259,10 +260,7 @@ impl Apply {
             return Err(WriteError::NotLeading);
         }
         if self.dry_run {
-            let body = match patch {
-                Some(Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body)) => body.clone(),
-                _ => Value::Null,
-            };
+            let body = body();
             if self.said.is_news(
                 &format!("{} {target} {verb} {purpose}", K::KIND),
                 timeless(&body).to_string(),
@@ -278,6 +276,15 @@ impl Apply {
     fn count<T>(&self, resource: &'static str, verb: &'static str, result: &Result<T, WriteError>) {
         self.metrics
             .wrote(resource, verb, result.as_ref().map_or_else(WriteError::label, |_| "ok"));
+    }
+}
+
+fn body_of(patch: &Patch<impl Serialize + fmt::Debug>) -> Value {
+    match patch {
+        Patch::Merge(body) | Patch::Strategic(body) | Patch::Apply(body) => {
+            serde_json::to_value(body).unwrap_or_default()
+        }
+        _ => Value::Null,
     }
 }
 

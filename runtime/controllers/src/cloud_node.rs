@@ -124,12 +124,13 @@ impl CloudNode {
             let limit = self.context.cloud.lookup_limit().max(1);
             while let Some((place, nodes)) = lanes.next(limit) {
                 lookups.push(async move {
+                    let count = nodes.len();
                     self.initialise_nodes(nodes).await;
-                    place
+                    (place, count)
                 });
             }
             tokio::select! {
-                batch = self.queue.take_batch(limit, self.context.options.node.gather), if lanes.have_room() => {
+                batch = self.queue.take_batch(limit, self.context.options.node.gather), if lanes.have_room(limit) => {
                     let Some(batch) = batch else { return };
                     let known = self.sort(batch, &mut lanes);
                     if !known.is_empty() {
@@ -139,7 +140,7 @@ impl CloudNode {
                         }));
                     }
                 }
-                Some(place) = lookups.next() => lanes.done(place),
+                Some((place, count)) = lookups.next() => lanes.done(place, count),
                 Some(()) = corrections.next() => {}
             }
         }
@@ -177,12 +178,14 @@ impl CloudNode {
     }
 
     async fn initialise_nodes(&self, nodes: Vec<Job>) {
-        let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
         let shared = reconcile_span::on_many(Controller::CloudNode, nodes.len());
         for (taken, _) in &nodes {
             taken.span().follows_from(&shared);
         }
-        let answer = self.lookup(Purpose::Init, &refs).instrument(shared.clone()).await;
+        let answer = {
+            let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
+            self.lookup(Purpose::Init, &refs).instrument(shared.clone()).await
+        };
         reconcile_span::ended(&shared, answer.is_ok());
         match answer {
             Ok(answers) => {

@@ -37,6 +37,7 @@ fn node(ready: Option<&str>, id: Option<&str>, keys: &[&str]) -> Node {
             conditions: Some(ready.map(condition).into_iter().collect()),
             ..NodeStatus::default()
         }),
+        ..Node::default()
     }
 }
 

@@ -38,8 +38,7 @@ pub fn plan_addresses(node: &Node, instance: &Instance) -> Result<Option<Vec<Nod
 
 /// What ends the initialisation of a Node.
 pub fn plan_release(node: &Node, instance: &Instance) -> Release {
-    let empty = Labels::new();
-    let (labels, dropped) = node_labels::for_instance(node.metadata.labels.as_ref().unwrap_or(&empty), instance);
+    let (labels, dropped) = node_labels::for_instance(&node.labels, instance);
     let provider_id = match node_view::provider_id(node) {
         None if !instance.provider_id.is_empty() => Some(instance.provider_id.clone()),
         _ => None,
@@ -59,11 +58,7 @@ pub fn plan_release(node: &Node, instance: &Instance) -> Release {
 
 /// Labels to correct on a Node that is initialised; empty when there is nothing to do.
 pub fn plan_labels(node: &Node) -> Labels {
-    node.metadata
-        .labels
-        .as_ref()
-        .map(node_labels::reconciled)
-        .unwrap_or_default()
+    node_labels::reconciled(&node.labels)
 }
 
 /// Whether the Node is initialised and still carries the annotation that says why it is not: somebody else took the taint away.
@@ -75,7 +70,7 @@ pub fn waits_in_vain(node: &Node) -> bool {
 /// every one of them would cut a pause after a failure short.
 pub fn matters(old: &Node, new: &Node) -> bool {
     old.metadata.uid != new.metadata.uid
-        || old.metadata.labels != new.metadata.labels
+        || old.labels != new.labels
         || node_view::annotation(old, PROVIDED_NODE_IP) != node_view::annotation(new, PROVIDED_NODE_IP)
         || node_view::taints(old) != node_view::taints(new)
         || node_view::addresses(old) != node_view::addresses(new)

@@ -65,6 +65,7 @@ fn node(taints: &[Taint], existing: &[(&str, &str)]) -> Node {
             }]),
             ..NodeStatus::default()
         }),
+        ..Node::default()
     }
 }
 
@@ -79,7 +80,7 @@ fn with_provided_ip(mut node: Node, value: &str) -> Node {
 }
 
 fn with_labels(mut node: Node, pairs: &[(&str, &str)]) -> Node {
-    node.metadata.labels = Some(labels(pairs));
+    node.labels = labels(pairs).into_iter().collect();
     node
 }
 
@@ -112,9 +113,9 @@ fn initialised(mut node: Node, instance: &Instance) -> Result<Node, AddressError
         node.status.get_or_insert_default().addresses = Some(addresses);
     }
     let release = plan_release(&node, instance);
-    if !release.labels.is_empty() {
-        node.metadata.labels.get_or_insert_default().extend(release.labels);
-    }
+    let mut labels: Labels = node_view::cluster_node(&node).labels.into_iter().collect();
+    labels.extend(release.labels);
+    node.labels = labels.into_iter().collect();
     let spec = node.spec.get_or_insert_default();
     spec.provider_id = spec.provider_id.take().or(release.provider_id);
     spec.taints = Some(release.taints);

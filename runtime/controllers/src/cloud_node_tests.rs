@@ -87,7 +87,7 @@ async fn heartbeats_of_a_waiting_node_cost_no_call_and_a_change_that_matters_cos
     assert_eq!(story.calls_within(10).await, 0);
     let mut moved = tainted(1).remove(0);
     moved.metadata.resource_version = Some("1000".into());
-    moved.metadata.labels = Some([("rack".to_owned(), "2".to_owned())].into());
+    moved.labels = [("rack", "2")].into_iter().collect();
     story.nodes.fill(vec![moved]);
     assert_eq!(story.calls_within(10).await, 1);
 }

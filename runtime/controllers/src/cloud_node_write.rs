@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use cloudwit_model::{Instance, Retry};
-use k8s_openapi::api::core::v1::NodeAddress;
+use k8s_openapi::api::core::v1::{NodeAddress, Taint};
 use kube::api::Patch;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use thiserror::Error;
 use tokio::time::sleep;
 
@@ -19,7 +20,7 @@ use crate::apply::{Apply, Part, Target, WriteError};
 use crate::cloud_node_plan::{Release, plan_addresses, plan_labels, plan_release, waits_in_vain};
 use crate::node::Node;
 use crate::node_addresses::AddressError;
-use crate::node_labels::Dropped;
+use crate::node_labels::{Dropped, Labels};
 use crate::node_view::{UNINITIALIZED, WAITING, annotation, has_taint};
 use crate::watch::Cache;
 
@@ -124,7 +125,10 @@ pub async fn write_addresses(
     addresses: &[NodeAddress],
 ) -> Result<Option<Node>, WriteError> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    let patch = Patch::Merge(json!({ "metadata": { "uid": node.metadata.uid }, "status": { "addresses": addresses } }));
+    let patch = Patch::Merge(AddressPatch {
+        metadata: MetadataPatch::of(node),
+        status: AddressStatus { addresses },
+    });
     apply
         .patch(Target::node(name), Part::Status, &patch, "set the addresses")
         .await
@@ -170,17 +174,108 @@ pub async fn write_labels(apply: &Apply, cache: &Cache<Node>, node: &Node) -> Re
     Ok(())
 }
 
-fn release_patch(node: &Node, release: &Release) -> Value {
-    let mut metadata = json!({ "uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version });
-    if !release.labels.is_empty() {
-        metadata["labels"] = json!(release.labels);
+/// Merge patches as types and not as trees of values: a wave of Nodes sends two for each.
+#[derive(Debug, Serialize)]
+struct AddressPatch<'a> {
+    metadata: MetadataPatch<'a>,
+    status: AddressStatus<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct AddressStatus<'a> {
+    addresses: &'a [NodeAddress],
+}
+
+#[derive(Debug, Serialize)]
+struct ReleasePatch<'a> {
+    metadata: MetadataPatch<'a>,
+    spec: ReleaseSpec<'a>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MetadataPatch<'a> {
+    uid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<&'a Labels>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<NoLongerWaiting>,
+}
+
+impl<'a> MetadataPatch<'a> {
+    fn of(node: &'a Node) -> Self {
+        Self {
+            uid: node.metadata.uid.as_deref(),
+            ..Self::default()
+        }
     }
-    if annotation(node, WAITING).is_some() {
-        metadata["annotations"] = json!({ WAITING: null });
+}
+
+/// Takes the annotation [`WAITING`] away.
+#[derive(Debug, Serialize)]
+struct NoLongerWaiting {
+    #[serde(rename = "cloudwit.dev/waiting-for-cloud")]
+    waiting: (),
+}
+
+#[derive(Debug, Serialize)]
+struct ReleaseSpec<'a> {
+    /// Null takes the list away.
+    taints: Option<&'a [Taint]>,
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    provider_id: Option<&'a str>,
+}
+
+fn release_patch<'a>(node: &'a Node, release: &'a Release) -> ReleasePatch<'a> {
+    ReleasePatch {
+        metadata: MetadataPatch {
+            resource_version: node.metadata.resource_version.as_deref(),
+            labels: (!release.labels.is_empty()).then_some(&release.labels),
+            annotations: annotation(node, WAITING).map(|_| NoLongerWaiting { waiting: () }),
+            ..MetadataPatch::of(node)
+        },
+        spec: ReleaseSpec {
+            taints: (!release.taints.is_empty()).then_some(&release.taints),
+            provider_id: release.provider_id.as_deref(),
+        },
     }
-    let mut spec = json!({ "taints": (!release.taints.is_empty()).then_some(&release.taints) });
-    if let Some(provider_id) = &release.provider_id {
-        spec["providerID"] = json!(provider_id);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn waiting(annotations: &Value) -> Node {
+        let metadata = json!({ "name": "a", "uid": "u", "resourceVersion": "7", "annotations": annotations });
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
     }
-    json!({ "metadata": metadata, "spec": spec })
+
+    #[test]
+    fn a_release_names_what_it_was_planned_on_and_changes_only_what_differs() {
+        let node = waiting(&Value::Null);
+        let bare = json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "spec": { "taints": null } });
+        assert_eq!(json!(release_patch(&node, &Release::default())), bare);
+
+        let node = waiting(&json!({ WAITING: "why" }));
+        let stays = Taint {
+            key: "k".into(),
+            effect: "NoExecute".into(),
+            ..Taint::default()
+        };
+        let release = Release {
+            provider_id: Some("sim://a".into()),
+            labels: [("zone".to_owned(), "z".to_owned())].into(),
+            taints: vec![stays],
+            dropped: Vec::new(),
+        };
+        let full = json!({
+            "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "zone": "z" }, "annotations": { WAITING: null } },
+            "spec": { "taints": [{ "key": "k", "effect": "NoExecute" }], "providerID": "sim://a" },
+        });
+        assert_eq!(json!(release_patch(&node, &release)), full);
+    }
 }

@@ -13,7 +13,8 @@ use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Client, Resource};
+use kube::core::Request;
+use kube::{Client, Resource};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -303,20 +304,34 @@ impl EventWriter {
             reporting_component: Some(event.component.into()),
             ..Event::default()
         };
-        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        let write = || async { api.create(&PostParams::default(), &body).await.map(|_| ()) };
+        let write = || async {
+            let body = serde_json::to_vec(&body).map_err(kube::Error::SerdeError)?;
+            let request = events_in(namespace).create(&PostParams::default(), body);
+            self.send(request).await
+        };
         self.patiently("create", write).await.ok().map(|()| name)
     }
 
     async fn count_up(&self, event: &NewEvent, name: &str, count: i32, message: &str) -> Result<(), WriteError> {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace_of(&event.object));
         let body = Patch::Merge(json!({
             "count": count,
             "message": message,
             "lastTimestamp": Time(Timestamp::now()),
         }));
-        let write = || async { api.patch(name, &PatchParams::default(), &body).await.map(|_| ()) };
+        let write = || async {
+            let request = events_in(namespace_of(&event.object)).patch(name, &PatchParams::default(), &body);
+            self.send(request).await
+        };
         self.patiently("patch", write).await
+    }
+
+    /// Sends a request and throws the answer away unread: it only repeats the Event.
+    async fn send(
+        &self,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<(), kube::Error> {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        self.client.request_text(request).await.map(|_| ())
     }
 
     /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the
@@ -351,6 +366,10 @@ impl EventWriter {
             }
         }
     }
+}
+
+fn events_in(namespace: &str) -> Request {
+    Request::new(Event::url_path(&(), Some(namespace)))
 }
 
 /// Events about objects without a namespace live in `default`.

@@ -169,5 +169,6 @@ pub fn node(name: &str, ready: &str, taints: &[&str]) -> Node {
             conditions: Some(vec![condition]),
             ..NodeStatus::default()
         }),
+        ..Node::default()
     }
 }

@@ -24,6 +24,7 @@ pub mod cloud_node_plan;
 pub mod cloud_node_waiting;
 pub mod cloud_node_write;
 pub mod cluster;
+mod compact_labels;
 pub mod dry_run;
 pub mod event_budget;
 pub mod event_folding;

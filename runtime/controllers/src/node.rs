@@ -8,12 +8,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 
 use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::compact_labels::CompactLabels;
 use crate::node_view::{PROVIDED_NODE_IP, WAITING};
 
 /// Annotations that are kept.
@@ -22,16 +24,16 @@ const ANNOTATIONS: [&str; 2] = [PROVIDED_NODE_IP, WAITING];
 const CONDITIONS: [&str; 2] = ["Ready", "NetworkUnavailable"];
 
 /// A Node.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(from = "Read")]
 pub struct Node {
-    /// Name, uid, version, labels, two annotations, finalizers, and when it was made and is to go.
-    #[serde(default, deserialize_with = "metadata")]
+    /// Name, uid, version, two annotations, finalizers, and when it was made and is to go.
     pub metadata: ObjectMeta,
+    /// Of its `metadata`, which has none itself.
+    pub labels: CompactLabels,
     /// What is wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<NodeSpec>,
     /// What is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<NodeStatus>,
 }
 
@@ -92,7 +94,7 @@ impl Node {
 
 /// A string that is borrowed from the text where the text has it without escapes.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Text<'_> {
     fn owned(self) -> String {
@@ -100,36 +102,60 @@ impl Text<'_> {
     }
 }
 
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 fn null_is_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-fn metadata<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Read {
-        #[serde(default, deserialize_with = "annotations")]
-        annotations: Option<BTreeMap<String, String>>,
-        creation_timestamp: Option<Time>,
-        deletion_timestamp: Option<Time>,
-        finalizers: Option<Vec<String>>,
-        labels: Option<BTreeMap<String, String>>,
-        name: Option<String>,
-        resource_version: Option<String>,
-        uid: Option<String>,
+/// A Node as the API server writes it.
+#[derive(Deserialize)]
+struct Read {
+    metadata: Option<ReadMetadata>,
+    spec: Option<NodeSpec>,
+    status: Option<NodeStatus>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadMetadata {
+    #[serde(default, deserialize_with = "annotations")]
+    annotations: Option<BTreeMap<String, String>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    finalizers: Option<Vec<String>>,
+    #[serde(default)]
+    labels: CompactLabels,
+    name: Option<String>,
+    resource_version: Option<String>,
+    uid: Option<String>,
+}
+
+impl From<Read> for Node {
+    fn from(read: Read) -> Self {
+        let metadata = read.metadata.unwrap_or_default();
+        Self {
+            metadata: ObjectMeta {
+                annotations: metadata.annotations,
+                creation_timestamp: metadata.creation_timestamp,
+                deletion_timestamp: metadata.deletion_timestamp,
+                finalizers: metadata.finalizers,
+                name: metadata.name,
+                resource_version: metadata.resource_version,
+                uid: metadata.uid,
+                ..ObjectMeta::default()
+            },
+            labels: metadata.labels,
+            spec: read.spec,
+            status: read.status,
+        }
     }
-    let read = Option::<Read>::deserialize(from)?.unwrap_or_default();
-    Ok(ObjectMeta {
-        annotations: read.annotations,
-        creation_timestamp: read.creation_timestamp,
-        deletion_timestamp: read.deletion_timestamp,
-        finalizers: read.finalizers,
-        labels: read.labels,
-        name: read.name,
-        resource_version: read.resource_version,
-        uid: read.uid,
-        ..ObjectMeta::default()
-    })
 }
 
 /// Those of [`ANNOTATIONS`]; None where there are none of them, since also an empty map takes memory.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use cloudwit_model::Instance;
 
-/// Labels by key.
+use crate::compact_labels::CompactLabels;
+
+/// Labels to set, by key.
 pub type Labels = BTreeMap<String, String>;
 
 const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
@@ -46,7 +48,7 @@ pub enum DropReason {
 }
 
 /// The labels that initialisation sets or changes, and those it does not.
-pub fn for_instance(current: &Labels, instance: &Instance) -> (Labels, Vec<Dropped>) {
+pub fn for_instance(current: &CompactLabels, instance: &Instance) -> (Labels, Vec<Dropped>) {
     let (mut wanted, mut dropped) = (Labels::new(), Vec::new());
     let facts = [
         (&instance.instance_type, [BETA_INSTANCE_TYPE, INSTANCE_TYPE]),
@@ -65,14 +67,14 @@ pub fn for_instance(current: &Labels, instance: &Instance) -> (Labels, Vec<Dropp
         }
     }
     for (key, value) in &instance.labels {
-        let present = wanted.get(key).or_else(|| current.get(key));
+        let present = wanted.get(key).map(String::as_str).or_else(|| current.get(key));
         let reason = if is_reserved(key) {
             DropReason::Reserved
         } else if let Some(present) = present {
             if present == value {
                 continue;
             }
-            DropReason::Present(present.clone())
+            DropReason::Present(present.to_owned())
         } else if let Some(reason) = invalid(key, value) {
             DropReason::Invalid(reason)
         } else {
@@ -86,12 +88,12 @@ pub fn for_instance(current: &Labels, instance: &Instance) -> (Labels, Vec<Dropp
 }
 
 /// What has to change so that each successor equals its deprecated twin; a successor alone is left alone.
-pub fn reconciled(current: &Labels) -> Labels {
+pub fn reconciled(current: &CompactLabels) -> Labels {
     TWINS
         .iter()
         .filter_map(|(beta, stable)| {
-            let value = current.get(*beta)?;
-            (current.get(*stable) != Some(value)).then(|| ((*stable).to_owned(), value.clone()))
+            let value = current.get(beta)?;
+            (current.get(stable) != Some(value)).then(|| ((*stable).to_owned(), value.to_owned()))
         })
         .collect()
 }

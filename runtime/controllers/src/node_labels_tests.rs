@@ -33,7 +33,7 @@ fn successors_follow_their_deprecated_twins() {
         ("a successor alone is left alone", labels(&stable), Labels::new()),
         ("no labels", Labels::new(), Labels::new()),
     ] {
-        assert_eq!(reconciled(&current), expected, "{name}");
+        assert_eq!(reconciled(&current.into_iter().collect()), expected, "{name}");
     }
 }
 
@@ -46,7 +46,7 @@ fn type_zone_and_region_are_set_under_both_names_over_what_is_there() {
         ..Instance::default()
     };
     let current = labels(&[(ZONE, "elsewhere"), (BETA_ZONE, "us-west-1a"), ("other", "kept")]);
-    let (wanted, dropped) = for_instance(&current, &instance);
+    let (wanted, dropped) = for_instance(&current.into_iter().collect(), &instance);
     assert_eq!(
         wanted,
         labels(&[
@@ -102,7 +102,7 @@ fn a_label_the_api_server_would_refuse_is_dropped_and_the_others_are_kept() {
         ]),
         ..Instance::default()
     };
-    let (wanted, dropped) = for_instance(&Labels::new(), &instance);
+    let (wanted, dropped) = for_instance(&CompactLabels::default(), &instance);
     assert_eq!(
         wanted,
         labels(&[(REGION, "good"), (BETA_REGION, "good"), ("good", "ok"), ("empty", "")])
@@ -149,7 +149,7 @@ fn further_labels_never_overrule_the_node_or_kubernetes() {
         ..Instance::default()
     };
     let current = labels(&[("my.custom.label/foo", "fizz"), ("my.custom.label/bar", "foo")]);
-    let (wanted, dropped) = for_instance(&current, &instance);
+    let (wanted, dropped) = for_instance(&current.into_iter().collect(), &instance);
     assert_eq!(
         wanted,
         labels(&[

@@ -448,7 +448,7 @@ fn only_ranges_and_addresses_of_a_node_concern_routes() {
     assert!(!concerns_routes(&before, &before.clone()));
     let mut labelled = before.clone();
     labelled.status.as_mut().unwrap().conditions = Some(Vec::new());
-    labelled.metadata.labels = Some([("a".into(), "b".into())].into());
+    labelled.labels = [("a", "b")].into_iter().collect();
     assert!(!concerns_routes(&before, &labelled));
 }
 

@@ -15,6 +15,7 @@ fn all_read_then_trimmed(text: &str) -> Value {
     let annotations: BTreeMap<_, _> = annotations.into_iter().filter(|(key, _)| kept(key)).collect();
     node.metadata = ObjectMeta {
         annotations: (!annotations.is_empty()).then_some(annotations),
+        labels: old.labels.filter(|labels| !labels.is_empty()),
         managed_fields: None,
         owner_references: None,
         self_link: None,
@@ -56,7 +57,17 @@ fn all_read_then_trimmed(text: &str) -> Value {
 fn read(text: &str) -> Value {
     let mut node: Node = serde_json::from_str(text).unwrap();
     node.fit();
-    serde_json::to_value(node).unwrap()
+    let mut value = json!({ "metadata": node.metadata });
+    if !node.labels.is_empty() {
+        value["metadata"]["labels"] = json!(node.labels);
+    }
+    if let Some(spec) = node.spec {
+        value["spec"] = json!(spec);
+    }
+    if let Some(status) = node.status {
+        value["status"] = json!(status);
+    }
+    value
 }
 
 /// A Node with everything that core/v1 knows, and with fields it does not know.

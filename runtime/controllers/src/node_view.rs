@@ -109,8 +109,7 @@ pub fn system_uuid(node: &Node) -> Option<&str> {
 
 /// Value of the label by which a Node without a provider id names its provider.
 pub fn provider_label(node: &Node) -> Option<&str> {
-    let labels = node.metadata.labels.as_ref()?;
-    labels.get(PROVIDER).map(String::as_str)
+    node.labels.get(PROVIDER)
 }
 
 /// The place in `owners` of the provider that looks after the Node; none for a Node that is nobody's.
@@ -128,7 +127,11 @@ pub fn owner<'a>(node: &Node, owners: &'a Owners) -> Option<&'a ProviderIdentity
 pub fn cluster_node(node: &Node) -> ClusterNode {
     ClusterNode {
         node: node_ref(node),
-        labels: node.metadata.labels.clone().unwrap_or_default().into_iter().collect(),
+        labels: node
+            .labels
+            .iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect(),
         pod_cidrs: node
             .spec
             .as_ref()

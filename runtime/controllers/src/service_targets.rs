@@ -34,12 +34,8 @@ fn not_deleted(node: &Node) -> bool {
 
 /// The exclusion label counts unless its value is one of Go's words for false; empty and unknown values exclude.
 fn included(node: &Node) -> bool {
-    let label = node
-        .metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(EXCLUSION_LABEL));
-    label.is_none_or(|value| matches!(value.as_str(), "0" | "f" | "F" | "false" | "FALSE" | "False"))
+    let label = node.labels.get(EXCLUSION_LABEL);
+    label.is_none_or(|value| matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False"))
 }
 
 fn untainted(node: &Node) -> bool {

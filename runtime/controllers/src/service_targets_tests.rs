@@ -28,11 +28,8 @@ impl Build {
     }
 
     fn label(mut self, key: &str, value: &str) -> Self {
-        self.0
-            .metadata
-            .labels
-            .get_or_insert_default()
-            .insert(key.to_owned(), value.to_owned());
+        let labels = self.0.labels.iter().chain([(key, value)]);
+        self.0.labels = labels.collect();
         self
     }
 

@@ -62,6 +62,9 @@ pub fn in_url(path: &str) -> bool {
 /// The text with no placeholder in it: a blank between the two braces of each opening. For what a provider is told about the cluster, since
 /// whoever may annotate a Service could otherwise have a secret filled in next to the provider's own words and read it in the cloud.
 pub fn defused(text: &str) -> String {
+    if find(text.as_bytes()).is_none() {
+        return text.to_owned();
+    }
     OPENINGS.iter().fold(text.to_owned(), |text, opening| {
         text.replace(opening, &format!("{{ {}", &opening[1..]))
     })
