@@ -49,9 +49,12 @@ pub fn growth(title: &str, lines: &[&Line], words: &[String]) -> Option<String> 
         draw_line(&mut svg, line, points, index);
     }
     for (x, y, words) in labels(&places.concat()) {
+        // In the colour of its line, since it may stand nearer to another one.
+        let is_its = |points: &Vec<Point>| points.iter().any(|point| point.x == x && point.words == words);
+        let index = places.iter().position(is_its).unwrap_or_default() % 4;
         let _ = write!(
             svg,
-            "<text class=\"small\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{words}</text>"
+            "<text class=\"small t{index}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{words}</text>"
         );
     }
     for (row, words) in below.iter().enumerate() {
@@ -227,6 +230,30 @@ mod tests {
         );
         assert!(a.1 > b.1, "up is more: {points:?}");
         assert_eq!(growth("Nothing", &[], &[]), None);
+    }
+
+    #[test]
+    fn a_value_has_the_colour_of_its_line() {
+        let line = |label: &str, value| Line {
+            chart: "time".into(),
+            label: label.into(),
+            unit: Unit::Seconds,
+            points: vec![(1000.0, value)],
+        };
+        let (one, other) = (line("one", 5.0), line("other", 4.0));
+        let svg = growth("Time", &[&one, &other], &[]).unwrap();
+        let class = |words: &str| {
+            let (before, _) = svg.split_once(&format!(">{words}<")).unwrap();
+            before
+                .rsplit_once("class=\"")
+                .unwrap()
+                .1
+                .split_once('"')
+                .unwrap()
+                .0
+                .to_owned()
+        };
+        assert_eq!([class("5 s"), class("4 s")], ["small t0", "small t1"]);
     }
 
     #[test]

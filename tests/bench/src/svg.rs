@@ -14,10 +14,12 @@ const STYLE: &str = "<style>\
 .axis{stroke:#8c959f;stroke-width:1}.grid{stroke:#8c959f;stroke-width:1;stroke-dasharray:2 4;opacity:.6}\
 .good{fill:#1a7f37}.bad{fill:#bc4c00}.missed{stroke:#cf222e;stroke-width:2}\
 .l0{stroke:#0969da;fill:#0969da}.l1{stroke:#bc4c00;fill:#bc4c00}.l2{stroke:#1a7f37;fill:#1a7f37}.l3{stroke:#8250df;fill:#8250df}\
+.t0{fill:#0969da}.t1{fill:#bc4c00}.t2{fill:#1a7f37}.t3{fill:#8250df}\
 polyline{fill:none!important;stroke-width:2}polyline.l1,polyline.l3{stroke-dasharray:7 5}\
 @media (prefers-color-scheme: dark){.page{fill:#0d1117}text{fill:#e6edf3;stroke:#0d1117}.small{fill:#9198a1}\
 .good{fill:#3fb950}.bad{fill:#f0883e}.missed{stroke:#f85149}\
-.l0{stroke:#4493f8;fill:#4493f8}.l1{stroke:#f0883e;fill:#f0883e}.l2{stroke:#3fb950;fill:#3fb950}.l3{stroke:#ab7df8;fill:#ab7df8}}</style>";
+.l0{stroke:#4493f8;fill:#4493f8}.l1{stroke:#f0883e;fill:#f0883e}.l2{stroke:#3fb950;fill:#3fb950}.l3{stroke:#ab7df8;fill:#ab7df8}\
+.t0{fill:#4493f8}.t1{fill:#f0883e}.t2{fill:#3fb950}.t3{fill:#ab7df8}}</style>";
 
 /// A logarithmic scale between two powers of ten, on a stretch of the picture.
 pub struct Scale {
