@@ -30,6 +30,7 @@ use core::ops::RangeInclusive;
 use crate::Context;
 use crate::cidr::Cidr;
 use crate::json_mistakes::nearest;
+use crate::text::quoted;
 use crate::types::{EventKind, Failure, Service};
 use crate::without_std::prelude::*;
 
@@ -222,7 +223,7 @@ impl<'a> Reader<'a> {
         let whole = self.table.key(key);
         let value = self.service.annotation(&whole).unwrap_or_default();
         self.mistakes
-            .push([&whole, " is ", &format!("{value:?}"), ", but has to be ", allowed].concat());
+            .push([&whole, " is ", &quoted(value), ", but has to be ", allowed].concat());
         None
     }
 

@@ -16,6 +16,7 @@ use alloc::borrow::Cow;
 
 use crate::config::WHOLE;
 use crate::json::Json;
+use crate::text;
 use crate::types::Problem;
 use crate::without_std::prelude::*;
 
@@ -186,14 +187,14 @@ impl Reader<'_> {
             .rest
             .find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-' || letter == '_'))
             .unwrap_or(self.rest.len());
-        let (name, rest) = self.rest.split_at(end);
+        let (name, rest) = text::split_at(self.rest, end);
         self.rest = rest;
         name.to_ascii_lowercase()
     }
 
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        self.rest = &self.rest[end..];
+        self.rest = text::split_at(self.rest, end).1;
     }
 
     fn skip_blank(&mut self) {
@@ -209,8 +210,9 @@ impl Reader<'_> {
     }
 
     fn take(&mut self) -> Option<char> {
-        let taken = self.peek()?;
-        self.rest = &self.rest[taken.len_utf8()..];
+        let mut letters = self.rest.chars();
+        let taken = letters.next()?;
+        self.rest = letters.as_str();
         self.line += usize::from(taken == '\n');
         Some(taken)
     }

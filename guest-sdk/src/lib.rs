@@ -77,6 +77,7 @@ pub mod testing;
 mod testing_requests;
 #[cfg(not(target_family = "wasm"))]
 mod testing_sent;
+pub mod text;
 pub mod time;
 pub mod token;
 pub mod types;

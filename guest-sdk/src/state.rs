@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::imports::cloudwit::provider::state::{Keep as WireKeep, StateError};
 use crate::host;
+use crate::text::quoted;
 use crate::types::Failure;
 use crate::without_std::prelude::*;
 
@@ -100,9 +101,9 @@ impl State {
     ) -> Result<u64, Failure> {
         let value = serde_json::to_vec(value).map_err(|error| Failure::Other(format!("cannot write JSON: {error}")))?;
         host::state_swap(key, version, &value, keep.wire()).map_err(|error| match error {
-            StateError::Changed => Failure::Conflict(format!("the state {key:?} was changed by another call")),
+            StateError::Changed => Failure::Conflict(format!("the state {} was changed by another call", quoted(key))),
             StateError::TooLarge(limit) => {
-                Failure::Other(format!("the state {key:?} is over the limit of {limit} bytes"))
+                Failure::Other(format!("the state {} is over the limit of {limit} bytes", quoted(key)))
             }
         })
     }

@@ -19,7 +19,7 @@ pub(crate) fn split_url(url: &str) -> Option<UrlParts<'_>> {
         None => ("http", url.strip_prefix("http://")?),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
+    let (authority, path) = rest.split_at_checked(end)?;
     let path = path.split('#').next().unwrap_or_default();
     let plain = !authority.is_empty() && authority.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'@');
     plain.then_some(UrlParts {

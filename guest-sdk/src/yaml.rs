@@ -8,10 +8,10 @@ use alloc::borrow::Cow;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
-use crate::without_std::prelude::*;
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;
+use crate::without_std::prelude::*;
 
 /// What aliases may blow a config up to, in values; a configuration has dozens.
 const MOST_VALUES: usize = 10_000;

@@ -14,6 +14,7 @@ use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::section;
+use cloudwit_guest_sdk::text;
 
 use crate::config_credentials::CredentialSettings;
 use crate::endpoints::Endpoints;
@@ -240,7 +241,7 @@ pub(crate) fn quoted(value: &str, wrong: &str) -> String {
 /// (`us-west-2-lax-1a`) lie in the region they begin with.
 fn region_of_zone(zone: &str) -> Option<&str> {
     let first_digit = zone.find(|c: char| c.is_ascii_digit())?;
-    let (letters, rest) = zone.split_at(first_digit);
+    let (letters, rest) = text::split_at(zone, first_digit);
     let groups = letters.strip_suffix('-')?.split('-');
     let proper = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_alphabetic());
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

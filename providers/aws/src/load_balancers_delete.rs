@@ -9,6 +9,7 @@ use core::time::Duration;
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::sort;
+use cloudwit_guest_sdk::text;
 
 use cloudwit_guest_sdk::xml::Element;
 
@@ -122,7 +123,7 @@ impl Aws {
         let mut held = false;
         for group in all.iter().filter_map(target_groups::read) {
             // One that also serves somebody else's load balancer stays: the cloud would not let it go.
-            let only_ours = group.balancers.iter().all(|balancer| balancer.contains(name));
+            let only_ours = group.balancers.iter().all(|balancer| text::find(balancer, name).is_some());
             if !group.name.starts_with(&prefix) || !only_ours {
                 continue;
             }

@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::text;
 use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::network_balancer::{Listener, Port, Seen, Wanted};
@@ -86,7 +87,7 @@ pub fn listeners(wanted: &Wanted, balancer: &str, seen: &[Listener], groups: &[S
     let mut kept: Vec<&str> = Vec::new();
     for (port, group) in wanted.ports.iter().zip(groups) {
         // A listener can change between TCP and TLS, but not to and from UDP.
-        let udp = |protocol: &str| protocol.contains("UDP");
+        let udp = |protocol: &str| text::find(protocol, "UDP").is_some();
         let found = seen
             .iter()
             .find(|one| one.port == port.port && udp(&one.protocol) == udp(port.protocol));

@@ -451,7 +451,7 @@ fn tls_container<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Opt
 pub fn barbican_path(reference: &str) -> Option<&str> {
     let (rest, id) = reference.rsplit_once('/')?;
     let (start, kind) = rest.rsplit_once('/')?;
-    (matches!(kind, "containers" | "secrets") && !id.is_empty()).then(|| &reference[start.len() + 1..])
+    (matches!(kind, "containers" | "secrets") && !id.is_empty()).then(|| reference.get(start.len() + 1..))?
 }
 
 fn node_selector<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Vec<(&'a str, &'a str)> {

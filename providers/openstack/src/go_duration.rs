@@ -1,25 +1,28 @@
 //! Durations as Go writes them, in whole seconds: `5s`, `1m30s`, and a plain number of seconds.
 
+use cloudwit_guest_sdk::text;
+
 /// The seconds; none when it is no duration or less than a second.
-pub fn seconds(text: &str) -> Option<i64> {
+pub fn seconds(written: &str) -> Option<i64> {
     let mut total = 0_i64;
-    let mut rest = text.trim_ascii();
+    let mut rest = written.trim_ascii();
     if rest.bytes().all(|byte| byte.is_ascii_digit()) {
         return rest.parse().ok().filter(|seconds| *seconds > 0);
     }
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: i64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let milliseconds = match &rest[..letters] {
+        let (number, unit) = text::split_at(rest, digits);
+        let number: i64 = number.parse().ok()?;
+        let letters = unit.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, behind) = text::split_at(unit, letters);
+        let milliseconds = match unit {
             "ms" => 1,
             "s" => 1_000,
             "m" => 60_000,
             "h" => 3_600_000,
             _ => return None,
         };
-        rest = &rest[letters..];
+        rest = behind;
         total = total.checked_add(number.checked_mul(milliseconds)?)?;
     }
     Some(total / 1_000).filter(|seconds| *seconds > 0)

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::text;
 
 use crate::routers::Hop;
 
@@ -49,7 +50,7 @@ pub fn route((hop, node): &Owned<'_>) -> Route {
 /// # Errors
 /// `invalid` when it is none.
 pub fn hop(route: &Route) -> Result<Hop, Failure> {
-    match route.id.split_once(VIA) {
+    match text::split_once(&route.id, VIA) {
         Some((destination, nexthop)) => Ok(Hop {
             destination: destination.into(),
             nexthop: nexthop.into(),

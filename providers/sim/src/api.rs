@@ -4,6 +4,7 @@
 
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use serde::{Deserialize, Serialize};
 
 use crate::TOKEN;
@@ -266,7 +267,7 @@ impl Api {
                 MachineKey::Name => request.query_opt("region", self.region.as_ref()),
             }
         })?;
-        machines.sort_by(|one, other| by.of(one).cmp(by.of(other)));
+        sort::sort_by(&mut machines, |one, other| by.of(one).cmp(by.of(other)));
         Ok(machines)
     }
 

@@ -8,6 +8,7 @@
 use core::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::types::id_after;
 
 use crate::Sim;
@@ -229,7 +230,7 @@ fn machine_ids(prefix: &str, targets: &[Target]) -> Vec<String> {
         .filter_map(|target| id_after(prefix, target.node.provider_id.as_deref()?))
         .map(Into::into)
         .collect();
-    ids.sort_unstable();
+    sort::sort(&mut ids);
     ids.dedup();
     ids
 }

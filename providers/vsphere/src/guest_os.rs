@@ -3,6 +3,8 @@
 //! A Node's label must not change when the Node moves from the upstream controller to this one, so what upstream does not know is `unknown`
 //! here too, however good a name the id would make.
 
+use cloudwit_guest_sdk::text;
+
 /// A short name, and the ids it stands for, with `*` for `Guest`.
 const TABLE: &str = "\
 asianux3: asianux3_64* asianux3*
@@ -104,9 +106,12 @@ const UNKNOWN: &str = "unknown";
 
 /// The short name for a `guestId`.
 pub fn short_name(guest_id: &str) -> &'static str {
-    let short = guest_id.replacen("Guest", "*", 1);
+    let short = match text::split_once(guest_id, "Guest") {
+        Some((start, end)) => [start, "*", end].concat(),
+        None => guest_id.into(),
+    };
     let of = |line: &'static str| {
-        let (name, ids) = line.split_once(": ")?;
+        let (name, ids) = text::split_once(line, ": ")?;
         ids.split(' ').any(|id| id == short).then_some(name)
     };
     TABLE.lines().find_map(of).unwrap_or(UNKNOWN)

@@ -230,7 +230,7 @@ fn read_fault(fault: &Element) -> Fault {
     let detail = fault.child("detail").and_then(|detail| detail.elements().next());
     let kind = detail.map(|detail| match detail.attribute("type") {
         Some(kind) => kind.rsplit(':').next().unwrap_or_default(),
-        None => detail.name.trim_end_matches("Fault"),
+        None => detail.name.strip_suffix("Fault").unwrap_or(&detail.name),
     });
     let object = detail.and_then(|detail| detail.child("obj").or_else(|| detail.child("object")));
     Fault {
