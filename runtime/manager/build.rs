@@ -14,5 +14,13 @@ fn main() {
         let order = Path::new(&folder).join("link_order.ld").display().to_string();
         println!("cargo::rerun-if-changed={order}");
         println!("cargo::rustc-link-arg-bins=-Wl,-T,{order}");
+        // `cargo xtask image` reads there whether the order still fits.
+        let out = env::var("OUT_DIR").unwrap_or_default();
+        if let Some(profile) = Path::new(&out).ancestors().nth(3) {
+            println!(
+                "cargo::rustc-link-arg-bins=-Wl,-Map={}",
+                profile.join("link_order.map").display()
+            );
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::steps::{Found, shown};
-use crate::{controlplane, debian, guests, progress, tools, workspace};
+use crate::{controlplane, debian, guests, link_order, progress, tools, workspace};
 
 /// What it is built for.
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -46,6 +46,7 @@ pub fn checked() -> Result<Found> {
         .with_context(|| format!("looking at {}", binary.display()))?
         .len();
     println!("{size} bytes (goal {GOAL}), static: {}", binary.display());
+    println!("{}", link_order::told(&built().with_file_name("link_order.map"))?);
     if size > LIMIT {
         bail!(
             "{} has {size} bytes, more than the {LIMIT} that are allowed",
@@ -95,6 +96,11 @@ pub fn require_musl() -> Result<()> {
     }
 }
 
+/// Where cargo puts it.
+fn built() -> PathBuf {
+    workspace::target().join("dist").join(TARGET).join("dist/cloudwit")
+}
+
 /// Builds it in a target folder of its own, whose content another profile and target would only crowd. Gives the binary, also copied to where
 /// the Containerfile takes it from.
 fn build() -> Result<PathBuf> {
@@ -119,7 +125,7 @@ fn build() -> Result<PathBuf> {
         crates += 1;
         Some(format!("crate {crates}, {name}"))
     })?;
-    let binary = target.join(TARGET).join("dist/cloudwit");
+    let binary = built();
     let copy = workspace::target().join("image/cloudwit");
     fs::create_dir_all(workspace::target().join("image")).context("making the folder of the image")?;
     fs::copy(&binary, &copy).with_context(|| format!("copying {} to {}", binary.display(), copy.display()))?;
