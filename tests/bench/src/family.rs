@@ -84,20 +84,26 @@ fn children(pid: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
     #[test]
     fn children_count_while_they_are_there() {
-        let own = std::process::id();
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(children(own).contains(&child.id()));
-        assert!(memory(own) > usage(child.id()).unwrap().memory);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!children(own).contains(&child.id()));
-        assert_eq!(memory(u32::MAX), 0);
+        let mut shell = Command::new("sh")
+            .args(["-c", "exec 3<&0; cat <&3 & wait"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = shell.id();
+        while children(pid).is_empty() {
+            assert_eq!(shell.try_wait().unwrap(), None, "the shell waits for its child");
+            thread::yield_now();
+        }
+        assert!(memory(pid) > usage(pid).unwrap().peak_memory);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!((children(pid), memory(pid)), (Vec::new(), 0));
     }
 
     #[test]
