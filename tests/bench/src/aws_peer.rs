@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use cloudwit_bench::binary::{Binary, Build};
+use cloudwit_bench::binary::{self, Binary, Build};
 use cloudwit_bench::contestant::Side;
 use cloudwit_bench::machine::Machine;
 use cloudwit_bench::measure::Section;
@@ -74,6 +74,7 @@ async fn main() -> Result<()> {
     println!("{}", machine.sentence());
     publish::warn_of_another(&args.results, &machine)?;
     let binary = Binary::copy(&args.cloudwit, args.build)?;
+    binary::forget(&args.peer)?;
     let Args { nodes, services, .. } = args;
     let title = format!("AWS: {nodes} Nodes and {services} Services of type LoadBalancer, beside AWS's own controller");
     let conditions = "Each run on a fresh moto, in a cluster of its own there. Default flags of both, but no routes; Cloudwit compiles its component at the \

@@ -1,10 +1,11 @@
 //! The Cloudwit that is measured: a copy of its own, so that no build that goes on meanwhile replaces it in the middle of a run.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use rustix::fs::Advice;
 use tempfile::TempDir;
 
 /// How it was built.
@@ -35,7 +36,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// A copy of this program.
+    /// A copy of this program, of which nothing is in memory: see [`forget`].
     ///
     /// # Errors
     ///
@@ -47,7 +48,9 @@ impl Binary {
             .prefix("cloudwit-")
             .tempdir_in(&parent)
             .context("making a folder for the program that is measured")?;
-        fs::copy(program, folder.path().join("cloudwit")).with_context(|| format!("copying {}", program.display()))?;
+        let copy = folder.path().join("cloudwit");
+        fs::copy(program, &copy).with_context(|| format!("copying {}", program.display()))?;
+        forget(&copy)?;
         Ok(Self { build, folder })
     }
 
@@ -55,6 +58,20 @@ impl Binary {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Leaves nothing of this program in the page cache, so that it is read from the disk when it first runs, as one that was installed a while ago. Of a
+/// file that was just written more would be mapped (5 MiB of the static binary), since the system keeps it in larger pieces.
+///
+/// # Errors
+///
+/// When it cannot be read, or written to the disk.
+pub fn forget(program: &Path) -> Result<()> {
+    let forgotten = File::open(program).and_then(|file| {
+        file.sync_all()?;
+        Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
+    });
+    forgotten.with_context(|| format!("letting the system forget {}", program.display()))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use cloudwit_bench::binary::{Binary, Build};
+use cloudwit_bench::binary::{self, Binary, Build};
 use cloudwit_bench::contestant::Contestants;
 use cloudwit_bench::ledger::Ledger;
 use cloudwit_bench::machine::Machine;
@@ -60,6 +60,7 @@ async fn main() -> Result<()> {
         bail!("another TLS crypto provider is installed already");
     }
     let programs = std::env::current_exe().context("looking for our own program")?;
+    binary::forget(&args.peer)?;
     let contestants = Contestants {
         binary: Binary::copy(&args.cloudwit, args.build)?,
         programs: programs.parent().context("our own program is in no folder")?.to_owned(),
