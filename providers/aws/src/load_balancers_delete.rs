@@ -123,7 +123,10 @@ impl Aws {
         let mut held = false;
         for group in all.iter().filter_map(target_groups::read) {
             // One that also serves somebody else's load balancer stays: the cloud would not let it go.
-            let only_ours = group.balancers.iter().all(|balancer| text::find(balancer, name).is_some());
+            let only_ours = group
+                .balancers
+                .iter()
+                .all(|balancer| text::find(balancer, name).is_some());
             if !group.name.starts_with(&prefix) || !only_ours {
                 continue;
             }

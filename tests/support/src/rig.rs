@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::child::Child;
 use crate::deployment::{Deployment, TOKEN};
+use crate::foreign_events::is_of_the_api_server;
 use crate::gate::Gate;
 use crate::wait::eventually;
 use crate::{ApiServer, guests, programs};
@@ -152,7 +153,12 @@ impl Rig {
         let events: Api<Event> = Api::default_namespaced(self.client.clone());
         let about = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
         let mut counts = BTreeMap::new();
-        for event in events.list(&about).await? {
+        for event in events
+            .list(&about)
+            .await?
+            .into_iter()
+            .filter(|event| !is_of_the_api_server(event))
+        {
             *counts.entry(event.reason.unwrap_or_default()).or_default() += event.count.unwrap_or(1);
         }
         Ok(counts)

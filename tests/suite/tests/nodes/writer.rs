@@ -38,7 +38,7 @@ async fn the_writer_says_what_a_refusal_means() -> Result<()> {
     let changed = patch(target, json!({ "metadata": { "labels": { "a": "b" } } }))
         .await?
         .unwrap();
-    assert_eq!(changed.metadata.labels.unwrap()["a"], "b");
+    assert_eq!(changed.labels.get("a"), Some("b"));
     let old = json!({ "metadata": { "resourceVersion": node.metadata.resource_version, "labels": { "a": "c" } } });
     let error = patch(target, old).await.unwrap_err();
     assert!(
