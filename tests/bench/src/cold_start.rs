@@ -35,10 +35,7 @@ const MEMORY: f64 = 15.0 * 1_048_576.0;
 /// When the report cannot be written.
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for warm in [true, false] {
-        let id = id(warm);
-        if setting.plan.runs(id) > 0 {
-            ledger.take(id, section(setting, warm).await.map(|section| vec![section]))?;
-        }
+        ledger.measure(id(warm), section(setting, warm)).await?;
     }
     Ok(())
 }
@@ -47,7 +44,7 @@ fn id(warm: bool) -> &'static str {
     if warm { "cold-start-warm" } else { "cold-start-cold" }
 }
 
-async fn section(setting: &Setting, warm: bool) -> Result<Section> {
+async fn section(setting: &Setting, warm: bool) -> Result<Vec<Section>> {
     let title = if warm {
         "Start, compile cache warm"
     } else {
@@ -71,7 +68,7 @@ async fn section(setting: &Setting, warm: bool) -> Result<Section> {
             _ => None,
         };
     }
-    Ok(section)
+    Ok(vec![section])
 }
 
 async fn run(setting: &Setting, warm: bool, side: Side) -> Result<Vec<Reading>> {

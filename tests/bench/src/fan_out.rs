@@ -52,10 +52,7 @@ const LATENCIES: [u64; 2] = [0, 20];
 /// When the report cannot be written.
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for latency in LATENCIES {
-        let id = id(latency);
-        if setting.plan.runs(&id) > 0 {
-            ledger.take(&id, section(setting, latency).await.map(|section| vec![section]))?;
-        }
+        ledger.measure(&id(latency), section(setting, latency)).await?;
     }
     Ok(())
 }
@@ -64,7 +61,7 @@ fn id(latency: u64) -> String {
     format!("fan-out-{latency}ms")
 }
 
-async fn section(setting: &Setting, latency: u64) -> Result<Section> {
+async fn section(setting: &Setting, latency: u64) -> Result<Vec<Section>> {
     let title =
         format!("A Node comes and goes behind {SERVICES} Services, {WORKERS} workers, cloud latency {latency} ms");
     let conditions = format!(
@@ -77,7 +74,7 @@ async fn section(setting: &Setting, latency: u64) -> Result<Section> {
     let mut section = Section::new(&id, &title, conditions);
     let latency = Duration::from_millis(latency);
     section.measures = pairs(&title, setting.plan.runs(&id), |side| run(setting, latency, side)).await?;
-    Ok(section)
+    Ok(vec![section])
 }
 
 async fn run(setting: &Setting, latency: Duration, side: Side) -> Result<Vec<Reading>> {

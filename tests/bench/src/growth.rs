@@ -23,14 +23,13 @@ const TIME: &str = "from the start to the last Node";
 /// When the report cannot be written.
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for nodes in SIZES {
-        let id = id(nodes);
-        if setting.plan.runs(&id) > 0 {
-            let section = match growth_work::grow(&setting.contestants, nodes).await {
+        let measuring = async {
+            Ok(vec![match growth_work::grow(&setting.contestants, nodes).await {
                 Ok(grown) => section(&grown),
                 Err(error) => unreached(nodes, format!("{error:#}")),
-            };
-            ledger.take(&id, Ok(vec![section]))?;
-        }
+            }])
+        };
+        ledger.measure(&id(nodes), measuring).await?;
     }
     Ok(())
 }

@@ -42,6 +42,18 @@ impl Ledger {
         })
     }
 
+    /// Measures one section, or several that the same runs give, and takes what they come to; does nothing if `id`, the first one's, is not planned.
+    ///
+    /// # Errors
+    ///
+    /// When the report cannot be written.
+    pub async fn measure(&mut self, id: &str, measuring: impl Future<Output = Result<Vec<Section>>>) -> Result<()> {
+        if self.left.runs(id) == 0 {
+            return Ok(());
+        }
+        self.take(id, measuring.await)
+    }
+
     /// Takes what one section, or several that the same runs give, came to; `id` is the first one's.
     ///
     /// # Errors
@@ -109,6 +121,22 @@ mod tests {
             Plan::new(false, &["sizes".to_owned()], None),
         )
         .unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_not_planned_is_not_even_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = ledger(folder.path().to_owned());
+        let begun = std::cell::Cell::new(false);
+        for (id, planned) in [("swap", false), ("sizes", true)] {
+            let measuring = async {
+                begun.set(true);
+                Err(anyhow!("broken"))
+            };
+            ledger.measure(id, measuring).await.unwrap();
+            assert_eq!(begun.get(), planned, "{id}");
+        }
+        assert_eq!(ledger.missing, ["sizes"]);
     }
 
     #[test]

@@ -74,10 +74,7 @@ const fn wave(nodes: usize, milliseconds: u64, limits: Limits) -> Wave {
 /// When the report cannot be written.
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for wave in WAVES {
-        let id = wave.id();
-        if setting.plan.runs(&id) > 0 {
-            ledger.take(&id, wave.measure(setting).await.map(|section| vec![section]))?;
-        }
+        ledger.measure(&wave.id(), wave.measure(setting)).await?;
     }
     Ok(())
 }
@@ -107,7 +104,7 @@ impl Wave {
         format!("node-wave-{}-{limits}", self.nodes)
     }
 
-    async fn measure(&self, setting: &Setting) -> Result<Section> {
+    async fn measure(&self, setting: &Setting) -> Result<Vec<Section>> {
         let (tuned, flags) = match self.limits {
             Limits::Lifted => (
                 "limits lifted",
@@ -136,7 +133,7 @@ impl Wave {
         for measure in &mut section.measures {
             measure.goal = self.goal(&measure.id, setting.full);
         }
-        Ok(section)
+        Ok(vec![section])
     }
 
     /// Whether this wave is judged for that of 5,000 Nodes, which a run of small sizes does not do.

@@ -77,10 +77,7 @@ const fn own(services: usize) -> Round {
 /// When the report cannot be written.
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for round in ROUNDS {
-        let id = round.id();
-        if setting.plan.runs(&id) > 0 {
-            ledger.take(&id, round.measure(setting).await.map(|section| vec![section]))?;
-        }
+        ledger.measure(&round.id(), round.measure(setting)).await?;
     }
     Ok(())
 }
@@ -95,7 +92,7 @@ impl Round {
         }
     }
 
-    async fn measure(&self, setting: &Setting) -> Result<Section> {
+    async fn measure(&self, setting: &Setting) -> Result<Vec<Section>> {
         let Self { services, workers, .. } = self;
         let (id, latency) = (self.id(), self.latency.as_millis());
         let (tuned, flags) = if self.lifted {
@@ -122,7 +119,7 @@ impl Round {
         for measure in &mut section.measures {
             measure.goal = self.goal(&measure.id);
         }
-        Ok(section)
+        Ok(vec![section])
     }
 
     fn tuning(&self) -> Tuning {
