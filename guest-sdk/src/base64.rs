@@ -1,5 +1,5 @@
 //! Base64 (RFC 4648, section 4), for what a cloud hands out or takes in it. Secrets are put into requests in Base64 by the host
-//! (`Secret::base64`).
+//! (`Encoding::Base64`).
 
 use crate::without_std::prelude::*;
 

@@ -21,7 +21,7 @@ impl Context {
         Http::new()
     }
 
-    /// Secrets that the host keeps: key handles and hashes. To put a secret into a request use [`Secret`](crate::Secret).
+    /// Secrets that the host keeps: placeholders for requests, key handles, hashes.
     pub fn keys(&self) -> Keys {
         Keys(())
     }

@@ -3,7 +3,6 @@
 //! What differs between clouds is only how lists are named, so names are the author's own: `InstanceId.1` (EC2), `Names.member.1`
 //! (Elastic Load Balancing), `ids` (most others). Order is kept, since some signatures depend on it.
 
-use crate::Secret;
 use crate::http::Request;
 use crate::url::encode_into;
 use crate::without_std::prelude::*;
@@ -31,7 +30,7 @@ impl Form {
         Self::default()
     }
 
-    /// Adds a field.
+    /// Adds a field. A secret comes as a placeholder in [`Encoding::Form`](crate::keys::Encoding::Form), which is not changed by this.
     pub fn field(mut self, name: impl AsRef<str>, value: impl ToString) -> Self {
         self.push(name.as_ref(), &value.to_string());
         self
@@ -56,14 +55,6 @@ impl Form {
     #[inline(never)]
     fn push_numbered(&mut self, name: &str, number: usize, value: &str) {
         self.push(&[name, ".", &number.to_string()].concat(), value);
-    }
-
-    /// Adds a field whose value is a secret that the host fills in, percent-encoded.
-    pub fn secret(mut self, name: &str, secret: Secret) -> Self {
-        self.push(name, "");
-        // The host looks for the placeholder as it is; percent-encoded it would not be found.
-        self.0.push_str(secret.form().placeholder());
-        self
     }
 
     /// Adds a field.
@@ -101,6 +92,7 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Encoding;
     use crate::testing::FakeHost;
 
     /// RFC 3986, 2.3: these and only these stand for themselves.
@@ -139,8 +131,11 @@ mod tests {
 
     #[test]
     fn a_secret_stays_a_placeholder_that_the_host_finds() {
-        let form = Form::new().field("user", "{{x}}").secret("password", Secret::new("pw"));
-        assert_eq!(form.encode(), "user=%7B%7Bx%7D%7D&password={{secret:pw|form}}");
+        let host = FakeHost::new();
+        host.secret("pw", "a&b");
+        let password = host.context().keys().placeholder_as("pw", Encoding::Form).unwrap();
+        let form = Form::new().field("user", "{{x}}").field("password", &password);
+        assert_eq!(form.encode(), format!("user=%7B%7Bx%7D%7D&password={password}"));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
 use crate::without_std::prelude::*;
 
 pub(crate) use crate::host_http::send;
-pub(crate) use keys::{Key, digest, open as key_open, reveal as key_reveal};
+pub(crate) use keys::{
+    Key, basic as key_basic, digest, open as key_open, placeholder as key_placeholder, reveal as key_reveal,
+};
 pub(crate) use log::{enabled as log_enabled_by_host, log};
 pub(crate) use state::{
     Held, compare_and_swap as state_swap, get as state_get, lock, put as state_put, remove as state_remove,

@@ -2,11 +2,11 @@
 //!
 //! Same names as in `host.rs`, so that the rest of the crate does not know the difference.
 
-use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Hash, KeyError, Signature};
+use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encoding, Hash, KeyError, Signature};
 use crate::bindings::imports::cloudwit::provider::log::Level;
 use crate::bindings::imports::cloudwit::provider::state::{Entry, Keep, StateError};
 use crate::http::{Answer, Request, TransportError};
-use crate::testing::{Kept, LogLine, SentEvent, world};
+use crate::testing::{self, Kept, LogLine, SentEvent, world};
 use crate::testing_requests;
 use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
 
@@ -140,6 +140,13 @@ impl Key {
     }
 
     pub(crate) fn derive(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Self, KeyError> {
+        let word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+        let usual = how.prefix.len() <= 16 && how.prefix.iter().all(word) && matches!(&*how.suffix, b"" | b"&");
+        if !usual {
+            return Err(KeyError::Unusable(
+                "no key is derived with this prefix or suffix".into(),
+            ));
+        }
         let framed = Self {
             name: self.name.clone(),
             bytes: [&how.prefix, &self.bytes, &how.suffix].map(Vec::as_slice).concat(),
@@ -176,6 +183,15 @@ pub(crate) fn key_open(name: &str) -> Result<Key, KeyError> {
 pub(crate) fn key_reveal(name: &str) -> Result<Vec<u8>, KeyError> {
     world(|world| world.secrets.get(name).cloned())
         .ok_or_else(|| KeyError::NotGranted(format!("the secret {name:?} is not granted")))
+}
+
+pub(crate) fn key_placeholder(name: &str, encoding: Encoding) -> Result<String, KeyError> {
+    key_reveal(name).map(|_| testing::placeholder(name, encoding))
+}
+
+pub(crate) fn key_basic(user: &str, password: &str) -> Result<String, KeyError> {
+    key_reveal(user)?;
+    key_reveal(password).map(|_| testing::basic(user, password))
 }
 
 pub(crate) fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {

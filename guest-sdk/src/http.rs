@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::keys::Secret;
+use crate::keys::Placeholder;
 use crate::url::{encode_into, split_url};
 use crate::without_std::prelude::*;
 use crate::{failure, types::Failure};
@@ -57,8 +57,8 @@ impl Http {
     }
 
     /// `Authorization: Bearer` for every request, with a secret that the host fills in: it never enters the component.
-    pub fn bearer(self, secret: &Secret) -> Self {
-        self.header("authorization", format!("Bearer {secret}"))
+    pub fn bearer(self, secret: &Placeholder) -> Self {
+        self.header("authorization", ["Bearer ", secret.as_str()].concat())
     }
 
     /// How long to wait for a connection, for the first byte, and between bytes.
@@ -251,7 +251,8 @@ impl Response {
 
     /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong ours is.
     pub fn date(&self) -> Option<u64> {
-        self.header("date").and_then(crate::http_date::parse)
+        let now = crate::host::unix_seconds();
+        self.header("date").and_then(|date| crate::http_date::parse(date, now))
     }
 
     /// The body as JSON.

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::Context;
-use crate::testing::FakeHost;
+use crate::keys::Encoding;
+use crate::testing::{FakeHost, placeholder};
 
 fn client() -> Http {
     Context::new().http().base("https://cloud.test/api/")
@@ -15,14 +16,18 @@ fn client() -> Http {
 #[test]
 fn a_request_is_built_from_base_path_query_headers_and_body() {
     let host = FakeHost::new();
+    host.secret("token", "t");
     host.expect("POST", "https://cloud.test/api/v1/things?name=a%20b&empty=")
-        .with_header("Authorization", "Bearer {{secret:token}}")
+        .with_header(
+            "Authorization",
+            &format!("Bearer {}", placeholder("token", Encoding::Plain)),
+        )
         .with_header("x-one", "1")
         .with_header("content-type", "application/json")
         .with_json(json!({"size": 3}))
         .answers(201, json!({"id": "t-1"}));
     let answer = client()
-        .bearer(&Secret::new("token"))
+        .bearer(&host.context().keys().placeholder("token").unwrap())
         .post("/v1/things")
         .query("name", "a b")
         .query("empty", "")

@@ -1,71 +1,48 @@
 //! Secrets, without ever seeing them.
 //!
-//! Two ways: a [`Secret`] is text that stands for a secret in a request and that the host replaces on its way out, only for
+//! Two ways: a [`Placeholder`] is text that stands for a secret in a request and that the host replaces on its way out, only for
 //! destinations the secret is bound to; a [`Key`] lets the host compute with one. [`Keys::reveal`] is the third, to be avoided.
 
 use core::fmt;
+
+use serde::Serialize;
 
 use crate::host;
 use crate::types::Failure;
 use crate::without_std::prelude::*;
 
-pub use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Hash, KeyError, Signature};
+pub use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encoding, Hash, KeyError, Signature};
 
-/// The place of a secret in a header or body: `{{secret:NAME}}` until the host fills it in.
+/// The place of a secret in a header or body, until the host fills it in. From [`Keys::placeholder`].
 ///
-/// ```
-/// # use cloudwit_guest_sdk::Secret;
-/// assert_eq!(Secret::new("token").to_string(), "{{secret:token}}");
-/// assert_eq!(Secret::new("password").json().to_string(), "{{secret:password|json}}");
-/// assert_eq!(Secret::basic("user", "password").to_string(), "{{basic:user:password}}");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret(String);
+/// Letters, digits and `-` only, so that JSON, XML and forms carry it unchanged; how the secret itself is to be escaped was said when it
+/// was asked for. It is good for the call at hand only: kept in the state, it would be sent as it is later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Placeholder(String);
 
-impl Secret {
-    /// The secret of this name as it is.
-    pub fn new(name: &str) -> Self {
-        Self(["{{secret:", name, "}}"].concat())
-    }
-
-    /// The value of an HTTP Basic header, `Basic` included, from the names of two secrets.
-    pub fn basic(user: &str, password: &str) -> Self {
-        Self(["{{basic:", user, ":", password, "}}"].concat())
-    }
-
-    /// In Base64.
-    pub fn base64(self) -> Self {
-        self.escaped("|base64}}")
-    }
-
-    /// Escaped for the inside of a JSON string.
-    pub fn json(self) -> Self {
-        self.escaped("|json}}")
-    }
-
-    /// Escaped for a form value.
-    pub fn form(self) -> Self {
-        self.escaped("|form}}")
-    }
-
-    /// Escaped for XML text.
-    pub fn xml(self) -> Self {
-        self.escaped("|xml}}")
-    }
-
-    fn escaped(self, end: &str) -> Self {
-        Self([self.0.trim_end_matches('}'), end].concat())
-    }
-
+impl Placeholder {
     /// The text to write into the request.
-    pub fn placeholder(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for Placeholder {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Placeholder> for String {
+    fn from(placeholder: Placeholder) -> Self {
+        placeholder.0
     }
 }
 
@@ -74,6 +51,44 @@ impl fmt::Display for Secret {
 pub struct Keys(pub(crate) ());
 
 impl Keys {
+    /// The secret of this name as it is, for a header.
+    ///
+    /// ```
+    /// # use cloudwit_guest_sdk::{Failure, testing::{FakeHost, placeholder}, keys::Encoding};
+    /// # let host = FakeHost::new();
+    /// # host.secret("token", "t").expect("GET", "https://lab.test/").answers_with(204, &[], "");
+    /// # let cloud = host.context();
+    /// let token = cloud.keys().placeholder("token")?;
+    /// cloud.http().bearer(&token).get("https://lab.test/").send()?;
+    /// # assert_eq!(token.as_str(), placeholder("token", Encoding::Plain));
+    /// # Ok::<(), Failure>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `denied` when it is not granted for this use, with the lines to add.
+    pub fn placeholder(&self, name: &str) -> Result<Placeholder, Failure> {
+        self.placeholder_as(name, Encoding::Plain)
+    }
+
+    /// The secret of this name, escaped for where its placeholder stands: [`Encoding::Json`] inside a JSON string, [`Encoding::Form`]
+    /// for a form's value, [`Encoding::Xml`] in XML.
+    ///
+    /// # Errors
+    /// As [`placeholder`](Self::placeholder); also when the secret cannot be written so.
+    pub fn placeholder_as(&self, name: &str, encoding: Encoding) -> Result<Placeholder, Failure> {
+        host::key_placeholder(name, encoding)
+            .map(Placeholder)
+            .map_err(Failure::from)
+    }
+
+    /// The value of an HTTP Basic header, `Basic` included, from the names of the secrets for user and password.
+    ///
+    /// # Errors
+    /// As [`placeholder`](Self::placeholder); also when the user contains a colon.
+    pub fn basic(&self, user: &str, password: &str) -> Result<Placeholder, Failure> {
+        host::key_basic(user, password).map(Placeholder).map_err(Failure::from)
+    }
+
     /// A handle to the secret of this name.
     ///
     /// # Errors
@@ -82,7 +97,7 @@ impl Keys {
         host::key_open(name).map(Key).map_err(Failure::from)
     }
 
-    /// The secret itself. Needs a grant of its own and every use is logged; prefer [`Secret`] and [`Key`].
+    /// The secret itself. Needs a grant of its own and every use is logged; prefer [`Placeholder`] and [`Key`].
     ///
     /// # Errors
     /// `denied` when it is not granted for this use.
@@ -125,7 +140,7 @@ impl Key {
         )
     }
 
-    /// A new key, with all that [`Derivation`] can say.
+    /// A new key, with all that [`Derivation`] can say: a prefix of at most 16 letters and digits, the suffix `&`, hexadecimal text.
     ///
     /// # Errors
     /// `denied` when this use is not granted.
@@ -187,6 +202,38 @@ mod tests {
         let keys = Context::new().keys();
         assert!(matches!(keys.open("other"), Err(Failure::Denied(text)) if text.contains("other")));
         assert!(matches!(keys.reveal("other"), Err(Failure::Denied(_))));
+        assert!(matches!(keys.placeholder("other"), Err(Failure::Denied(_))));
+        assert!(matches!(keys.basic("other", "other"), Err(Failure::Denied(_))));
         assert_eq!(keys.digest(Hash::Sha1, b"").len(), 20);
+    }
+
+    #[test]
+    fn placeholders_tell_in_tests_what_they_stand_for() {
+        let host = FakeHost::new();
+        host.secret("user", "a").secret("password", "b");
+        let keys = Context::new().keys();
+        let json = keys.placeholder_as("password", Encoding::Json).unwrap();
+        assert_eq!(json.as_str(), "cloudwit-placeholder-password.json");
+        assert_eq!(
+            serde_json::to_string(&json).unwrap(),
+            "\"cloudwit-placeholder-password.json\""
+        );
+        let basic = keys.basic("user", "password").unwrap();
+        assert_eq!(String::from(basic), "cloudwit-placeholder-user.password.basic");
+    }
+
+    #[test]
+    fn a_derivation_that_no_scheme_needs_is_denied() {
+        let host = FakeHost::new();
+        host.secret("secret", "s");
+        let secret = Context::new().keys().open("secret").unwrap();
+        for (suffix, allowed) in [("&", true), ("\0", false), ("x", false)] {
+            let how = Derivation {
+                prefix: Vec::new(),
+                suffix: suffix.into(),
+                as_hex: false,
+            };
+            assert_eq!(secret.derive_as(Hash::Sha1, b"", &how).is_ok(), allowed, "{suffix:?}");
+        }
     }
 }

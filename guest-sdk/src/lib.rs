@@ -92,7 +92,7 @@ mod yaml_scalar;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
-pub use keys::Secret;
+pub use keys::{Encoding, Placeholder};
 pub use provider::{Instances, LoadBalancers, Provider, Routes};
 pub use types::*;
 
@@ -104,7 +104,9 @@ pub mod prelude {
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
     pub use crate::without_std::prelude::*;
-    pub use crate::{Context, NoConfig, Problems, Secret, debug, error, info, register_provider, trace, warn};
+    pub use crate::{
+        Context, Encoding, NoConfig, Placeholder, Problems, debug, error, info, register_provider, trace, warn,
+    };
 }
 
 /// README.md, so that its examples are compiled and run.

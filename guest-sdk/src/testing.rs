@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use crate::annotations::Table;
+use crate::bindings::imports::cloudwit::provider::keys::Encoding;
 use crate::bindings::imports::cloudwit::provider::state::Entry;
 use crate::log::Level;
 use crate::testing_requests::Requests;
@@ -244,6 +245,24 @@ impl Drop for FakeHost {
             world.requests.insist_on_all();
         }
     }
+}
+
+/// The placeholder of a secret in tests, which tells what it stands for: `host.expect(..).with_header("x-token", &placeholder("token",
+/// Encoding::Base64))` insists that this header carries the secret `token` in Base64. A real one cannot be guessed and differs in each call.
+pub fn placeholder(name: &str, encoding: Encoding) -> String {
+    let encoding = match encoding {
+        Encoding::Plain => "plain",
+        Encoding::Base64 => "base64",
+        Encoding::Json => "json",
+        Encoding::Form => "form",
+        Encoding::Xml => "xml",
+    };
+    format!("cloudwit-placeholder-{name}.{encoding}")
+}
+
+/// The placeholder of HTTP Basic in tests, from the names of two secrets.
+pub fn basic(user: &str, password: &str) -> String {
+    format!("cloudwit-placeholder-{user}.{password}.basic")
 }
 
 /// Insists that a README shows the annotations as the code reads them: `assert_readme(include_str!("../README.md"), &ANNOTATIONS)`.

@@ -103,7 +103,8 @@ fn push(text: &mut String, number: u64, digits: usize) {
     text.push_str(&number);
 }
 
-fn days_in(year: u64, month: u64) -> u64 {
+/// Days of this month.
+pub(crate) fn days_in(year: u64, month: u64) -> u64 {
     let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     days_since_1970(next_year, next, 1) - days_since_1970(year, month, 1)
 }

@@ -59,10 +59,13 @@ pub enum Credential {
 
 impl Credential {
     /// The id of the key, or the place where the host writes it.
-    pub fn access_key_id(&self) -> String {
+    ///
+    /// # Errors
+    /// `denied` when the secret is not granted.
+    pub fn access_key_id(&self, context: &Context) -> Result<String, Failure> {
         match self {
-            Self::Static(_) => Secret::new(ACCESS_KEY_ID).to_string(),
-            Self::Temporary(given, _) => given.access_key_id.clone(),
+            Self::Static(_) => context.keys().placeholder(ACCESS_KEY_ID).map(String::from),
+            Self::Temporary(given, _) => Ok(given.access_key_id.clone()),
         }
     }
 
@@ -155,10 +158,14 @@ impl Credentials {
 
     /// `AssumeRoleWithWebIdentity`: not signed, the token is what counts. It never enters the component.
     fn exchange_token(&self, sender: &Sender) -> Result<(Given, u64), Failure> {
+        let token = sender
+            .context
+            .keys()
+            .placeholder_as(WEB_IDENTITY_TOKEN, Encoding::Form)?;
         let form = sts_form("AssumeRoleWithWebIdentity")
             .field("RoleArn", &self.web_role)
             .field("RoleSessionName", &self.session_name)
-            .secret("WebIdentityToken", Secret::new(WEB_IDENTITY_TOKEN));
+            .field("WebIdentityToken", token.as_str());
         self.ask_sts(sender, "AssumeRoleWithWebIdentity", &form, &[], None)
     }
 

@@ -65,7 +65,7 @@ fn a_web_identity_is_exchanged_unsigned_and_the_token_stays_in_the_host() {
     host.expect("POST", STS)
         .with_text(
             "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr&RoleSessionName=cloudwit\
-             &WebIdentityToken={{secret:web-identity-token|form}}",
+             &WebIdentityToken=cloudwit-placeholder-web-identity-token.form",
         )
         .answers_xml(200, web_identity());
     host.expect("POST", EC2)
@@ -154,7 +154,7 @@ fn a_role_is_taken_on_with_the_source_that_protects_against_confusion() {
     assert_eq!(host.provider::<Aws>().probe(), Ok(()));
     let header = host.requests()[0].header("authorization").unwrap().to_owned();
     assert!(
-        header.contains("Credential={{secret:access-key-id}}/20261121/us-east-1/sts/"),
+        header.contains("Credential=cloudwit-placeholder-access-key-id.plain/20261121/us-east-1/sts/"),
         "{header}"
     );
     assert!(

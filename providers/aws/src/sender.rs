@@ -87,7 +87,8 @@ impl Sender {
             body: body.as_bytes(),
         };
         let key = credential.signing_key(&self.context)?;
-        let header = authorization(self.context.keys(), &credential.access_key_id(), key, scope, &signable)?;
+        let id = credential.access_key_id(&self.context)?;
+        let header = authorization(self.context.keys(), &id, key, scope, &signable)?;
         request.header("authorization", header).send_any()
     }
 

@@ -25,11 +25,14 @@ pub struct Api {
 
 impl Api {
     /// For this configuration. No network.
-    pub fn new(global: &Global, context: Context) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// `denied` when a secret is needed and not granted.
+    pub fn new(global: &Global, context: Context) -> Result<Self, Failure> {
+        Ok(Self {
             http: context.http(),
-            identity: Identity::new(global, context),
-        }
+            identity: Identity::new(global, context)?,
+        })
     }
 
     /// Begins a GET. The path begins where [`Endpoint`] says.

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::keys::Keys;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::{Token, Tried};
@@ -165,29 +166,32 @@ fn user(global: &Global, id: Option<&str>) -> Object {
 }
 
 /// The text if it was written, else the host's secret.
-fn secret(object: Object, key: &str, text: Option<&str>, name: &str) -> Object {
-    match text {
+fn secret(keys: Keys, object: Object, key: &str, text: Option<&str>, name: &str) -> Result<Object, Failure> {
+    Ok(match text {
         Some(text) => object.text(key, text),
-        None => object.secret(key, name),
-    }
+        None => object.secret(key, &keys.placeholder_as(name, Encoding::Json)?),
+    })
 }
 
 /// The body of `POST /v3/auth/tokens`.
-fn request(global: &Global) -> Object {
+fn request(global: &Global, keys: Keys) -> Result<Object, Failure> {
     let method = Method::of(global).unwrap_or(Method::Password);
     let user_id = given(&global.user_id);
     let password = |user: Object, text: Option<&str>| {
-        Object::new().texts("methods", ["password"]).object(
-            "password",
-            Object::new().object("user", secret(user, "password", text, "password")),
+        let user = secret(keys, user, "password", text, "password")?;
+        let password = Object::new().object("user", user);
+        Ok::<_, Failure>(
+            Object::new()
+                .texts("methods", ["password"])
+                .object("password", password),
         )
     };
     let identity = match method {
-        Method::Password => password(user(global, user_id), given(&global.password)),
+        Method::Password => password(user(global, user_id), given(&global.password))?,
         Method::Trust => password(
             user(global, given(&global.trustee_id).or(user_id)),
             given(&global.trustee_password).or(given(&global.password)),
-        ),
+        )?,
         Method::ApplicationCredential => {
             let credential = match given(&global.application_credential_id) {
                 Some(id) => Object::new().text("id", id),
@@ -196,21 +200,22 @@ fn request(global: &Global) -> Object {
                     .object("user", user(global, user_id)),
             };
             let text = given(&global.application_credential_secret);
-            let credential = secret(credential, "secret", text, "application-credential-secret");
+            let credential = secret(keys, credential, "secret", text, "application-credential-secret")?;
             Object::new()
                 .texts("methods", ["application_credential"])
                 .object("application_credential", credential)
         }
-        Method::Token => Object::new()
-            .texts("methods", ["token"])
-            .object("token", secret(Object::new(), "id", given(&global.token), "token")),
+        Method::Token => {
+            let token = secret(keys, Object::new(), "id", given(&global.token), "token")?;
+            Object::new().texts("methods", ["token"]).object("token", token)
+        }
     };
     let auth = Object::new().object("identity", identity);
     let auth = match scope(global, method) {
         Some(scope) => auth.object("scope", scope),
         None => auth,
     };
-    Object::new().object("auth", auth)
+    Ok(Object::new().object("auth", auth))
 }
 
 /// An application credential has its project already.
@@ -245,14 +250,17 @@ pub struct Identity {
 
 impl Identity {
     /// For this configuration.
-    pub fn new(global: &Global, context: Context) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// `denied` when a secret is needed and not granted.
+    pub fn new(global: &Global, context: Context) -> Result<Self, Failure> {
+        Ok(Self {
             http: context.http().base(&global.keystone()),
             context,
-            body: request(global).into_text(),
+            body: request(global, context.keys())?.into_text(),
             interface: global.interface().into(),
             region: given(&global.region).map(String::from),
-        }
+        })
     }
 
     /// The session that is kept, or a new one.

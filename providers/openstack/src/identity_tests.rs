@@ -1,7 +1,7 @@
 //! Every way to become somebody, tokens that end, catalogs that lack something.
 
 use cloudwit_guest_sdk::serde_json::{Value, json};
-use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost};
+use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, placeholder};
 
 use super::*;
 use crate::OpenStack;
@@ -33,11 +33,14 @@ fn a_password_stays_with_the_host_unless_it_stands_in_the_text() {
     };
     assert_eq!(
         sent(user),
-        (expected("{{secret:password|json}}"), vec!["password".into()])
+        (
+            expected(&placeholder("password", Encoding::Json)),
+            vec!["password".into()]
+        )
     );
     assert_eq!(
-        sent(&[user, "password = \"a {{secret:x}} \\\"b\"\n"].concat()),
-        (expected("a {{secret:x}} \"b"), vec![])
+        sent(&[user, "password = \"a {{x}} \\\"b\"\n"].concat()),
+        (expected("a {{x}} \"b"), vec![])
     );
 }
 
@@ -46,7 +49,7 @@ fn ids_need_no_domains_and_domains_of_user_and_project_may_differ() {
     let (body, _) = sent("user-id = u-1\ntenant-id = p-1\n");
     assert_eq!(
         body["identity"]["password"]["user"],
-        json!({"id": "u-1", "password": "{{secret:password|json}}"})
+        json!({"id": "u-1", "password": placeholder("password", Encoding::Json)})
     );
     assert_eq!(body["scope"], json!({"project": {"id": "p-1"}}));
     let (body, _) =
@@ -61,7 +64,7 @@ fn an_application_credential_has_its_project_already() {
     assert_eq!(
         body,
         json!({"identity": {"methods": ["application_credential"], "application_credential": {
-            "id": "ac-1", "secret": "{{secret:application-credential-secret|json}}"}}})
+            "id": "ac-1", "secret": placeholder("application-credential-secret", Encoding::Json)}}})
     );
     assert_eq!(secrets, ["application-credential-secret"]);
     let (body, secrets) =
@@ -93,7 +96,7 @@ fn a_token_is_in_the_text_or_with_the_host() {
         (json!({"identity": {"methods": ["token"], "token": {"id": "abc"}}}), 0)
     );
     let (body, secrets) = sent("token = \n");
-    assert_eq!(body["identity"]["token"]["id"], "{{secret:token|json}}");
+    assert_eq!(body["identity"]["token"]["id"], placeholder("token", Encoding::Json));
     assert_eq!(secrets, ["token"]);
 }
 

@@ -101,7 +101,7 @@ impl Provider for OpenStack {
 
     fn new(config: Config, context: Context) -> Result<Self, Failure> {
         Ok(Self {
-            api: Api::new(&config.global, context),
+            api: Api::new(&config.global, context)?,
             config,
             context,
         })

@@ -57,6 +57,9 @@ impl Stage {
     pub fn bare(config: &str) -> Self {
         let host = FakeHost::new();
         host.config(config).now(1_763_700_000);
+        for name in ["password", "token", "application-credential-secret"] {
+            host.secret(name, "s");
+        }
         let stage = Self {
             host,
             rules: Rc::default(),

@@ -2,11 +2,11 @@
 //!
 //! Written by hand instead of by derived types: of each answer a handful of fields is read, and a component has to stay small.
 
-use cloudwit_guest_sdk::Secret;
+use cloudwit_guest_sdk::Placeholder;
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::without_std::prelude::*;
 
-/// A JSON object that is being written. Text can hold no placeholder of a secret: only [`secret`](Self::secret) writes one.
+/// A JSON object that is being written.
 #[derive(Debug, Clone, Default)]
 pub struct Object(String);
 
@@ -78,11 +78,9 @@ impl Object {
         self.raw(key, &list)
     }
 
-    /// A secret that the host fills in on the way out.
-    #[inline(never)]
-    pub fn secret(self, key: &str, name: &str) -> Self {
-        let value = ["\"", Secret::new(name).json().placeholder(), "\""].concat();
-        self.raw(key, &value)
+    /// A secret that the host fills in on the way out, as it is escaped for JSON.
+    pub fn secret(self, key: &str, secret: &Placeholder) -> Self {
+        self.text(key, secret.as_str())
     }
 
     /// The text of the object.
@@ -112,7 +110,7 @@ fn item(list: &mut String, value: &str) {
     list.push_str(value);
 }
 
-/// A text as JSON. The second of two braces is escaped, so that the host sees no placeholder in it.
+/// A text as JSON.
 #[inline(never)]
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -120,7 +118,6 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => out.extend(['\\', letter]),
-            '{' if out.ends_with('{') => out.push_str("\\u007b"),
             '\0'..='\u{1f}' => {
                 let hex = |digit: u32| char::from_digit(digit, 16).unwrap_or('0');
                 out.push_str("\\u00");
@@ -244,22 +241,22 @@ mod tests {
     #[test]
     fn what_is_written_is_what_was_meant() {
         let object = Object::new()
-            .text("name", "a \"b\"\\\n{{secret:x}}")
+            .text("name", "a \"b\"\\\n{{x}}")
             .number("n", -1)
             .flag("f", true)
             .null("z")
             .text_opt("left", None)
             .texts("t", ["x", "y"])
             .objects("o", [Object::new().text("i", "1"), Object::new()])
-            .object("in", Object::new().secret("password", "p"));
+            .object("in", Object::new().text("password", "p"));
         let text = object.into_text();
         assert_eq!(
             text,
-            "{\"name\":\"a \\\"b\\\"\\\\\\u000a{\\u007bsecret:x}}\",\"n\":-1,\"f\":true,\"z\":null,\"t\":[\"x\",\"y\"],\
-             \"o\":[{\"i\":\"1\"},{}],\"in\":{\"password\":\"{{secret:p|json}}\"}}"
+            "{\"name\":\"a \\\"b\\\"\\\\\\u000a{{x}}\",\"n\":-1,\"f\":true,\"z\":null,\"t\":[\"x\",\"y\"],\
+             \"o\":[{\"i\":\"1\"},{}],\"in\":{\"password\":\"p\"}}"
         );
         let read = Json::parse(&text).unwrap();
-        assert_eq!(read.text("name"), Some("a \"b\"\\\n{{secret:x}}"));
+        assert_eq!(read.text("name"), Some("a \"b\"\\\n{{x}}"));
         assert_eq!(
             (read.number("n"), read.flag("f"), read.field("z")),
             (Some(-1), true, None)

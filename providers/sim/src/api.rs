@@ -220,13 +220,16 @@ pub struct Api {
 
 impl Api {
     /// A client for this configuration.
-    pub fn new(config: Config, http: Http) -> Self {
-        let http = http.base(&config.endpoint).bearer(&Secret::new(TOKEN));
-        Self {
-            http,
+    ///
+    /// # Errors
+    /// `denied` when the token is not granted.
+    pub fn new(config: Config, context: Context) -> Result<Self, Failure> {
+        let token = context.keys().placeholder(TOKEN)?;
+        Ok(Self {
+            http: context.http().base(&config.endpoint).bearer(&token),
             region: config.region,
             page_size: config.page_size,
-        }
+        })
     }
 
     /// Ids or names of machines in parts that can be asked for at once: no more than a page, and no longer than a URL may be.

@@ -127,13 +127,14 @@ fn instance(machine: &Machine, prefix: &str) -> Instance {
 mod tests {
     use cloudwit_guest_sdk::prelude::*;
     use cloudwit_guest_sdk::serde_json::{Value, json};
-    use cloudwit_guest_sdk::testing::FakeHost;
+    use cloudwit_guest_sdk::testing::{FakeHost, placeholder};
 
     use crate::Sim;
 
     fn host() -> FakeHost {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "https://sim.test", "region": "sim-1", "pageSize": 2}"#);
+        host.config(r#"{"endpoint": "https://sim.test", "region": "sim-1", "pageSize": 2}"#)
+            .secret("token", "t0ken");
         host
     }
 
@@ -151,7 +152,10 @@ mod tests {
     fn a_node_with_a_provider_id_is_looked_up_by_it_and_everything_is_told() {
         let host = host();
         host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=2")
-            .with_header("authorization", "Bearer {{secret:token}}")
+            .with_header(
+                "authorization",
+                &format!("Bearer {}", placeholder("token", Encoding::Plain)),
+            )
             .answers(
                 200,
                 json!({"items": [machine("vm-1", "other-name", "running")], "next": null}),
@@ -180,7 +184,8 @@ mod tests {
     #[test]
     fn a_second_cloud_gives_out_ids_of_its_own_and_knows_no_others() {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "https://sim.test", "providerIdScheme": "sim-b"}"#);
+        host.config(r#"{"endpoint": "https://sim.test", "providerIdScheme": "sim-b"}"#)
+            .secret("token", "t0ken");
         assert_eq!(host.describe::<Sim>().provider_id_prefixes, ["sim-b://"]);
         host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=1000")
             .answers(200, json!({"items": [machine("vm-1", "a", "running")], "next": null}));
@@ -196,7 +201,8 @@ mod tests {
     #[test]
     fn long_names_take_more_requests_so_that_no_url_is_too_long() {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "https://sim.test"}"#);
+        host.config(r#"{"endpoint": "https://sim.test"}"#)
+            .secret("token", "t0ken");
         let names: Vec<String> = (0..250).map(|number| format!("{number:0>253}")).collect();
         // Each name and its comma take 256 of 30,000 bytes.
         for part in names.chunks(117) {

@@ -78,7 +78,7 @@ impl Provider for Sim {
     fn new(config: Config, context: Context) -> Result<Self, Failure> {
         Ok(Self {
             prefix: prefix(&config.provider_id_scheme),
-            api: Api::new(config, context.http()),
+            api: Api::new(config, context)?,
             cluster: context.cluster().name,
         })
     }
@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn the_probe_tells_a_wrong_token_from_a_right_one() {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "https://sim.test/"}"#);
+        host.config(r#"{"endpoint": "https://sim.test/"}"#)
+            .secret("token", "t0ken");
         host.expect("GET", "https://sim.test/v1/zones")
             .answers(200, json!({"items": []}));
         assert_eq!(host.provider::<Sim>().probe(), Ok(()));

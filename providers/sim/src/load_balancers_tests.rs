@@ -11,7 +11,8 @@ const BY_NAME: &str = "https://sim.test/v1/load-balancers?cluster=test&name=auid
 
 fn host() -> FakeHost {
     let host = FakeHost::new();
-    host.config(r#"{"endpoint": "https://sim.test"}"#);
+    host.config(r#"{"endpoint": "https://sim.test"}"#)
+        .secret("token", "t0ken");
     host
 }
 

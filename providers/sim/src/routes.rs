@@ -92,7 +92,8 @@ mod tests {
 
     fn host() -> FakeHost {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "https://sim.test"}"#);
+        host.config(r#"{"endpoint": "https://sim.test"}"#)
+            .secret("token", "t0ken");
         host
     }
 

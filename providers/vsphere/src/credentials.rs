@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use cloudwit_guest_sdk::keys::Keys;
 use cloudwit_guest_sdk::without_std::prelude::*;
-use cloudwit_guest_sdk::{Secret, base64, xml};
+use cloudwit_guest_sdk::{Encoding, Failure, base64, xml};
 
 /// Name and password for one vCenter, never readable here where they are secrets.
 #[derive(Clone)]
@@ -40,22 +41,28 @@ impl Credentials {
     }
 
     /// For the inside of two XML elements: the user's name and the password.
-    pub fn xml(&self) -> (String, String) {
+    ///
+    /// # Errors
+    /// `denied` when a secret is not granted.
+    pub fn xml(&self, keys: Keys) -> Result<(String, String), Failure> {
         match self {
             Self::Secrets { user, password } => {
-                let escaped = |name: &str| Secret::new(name).xml().to_string();
-                (escaped(user), escaped(password))
+                let escaped = |name: &str| keys.placeholder_as(name, Encoding::Xml).map(String::from);
+                Ok((escaped(user)?, escaped(password)?))
             }
-            Self::Text { user, password } => (xml::escape(user), xml::escape(password)),
+            Self::Text { user, password } => Ok((xml::escape(user), xml::escape(password))),
         }
     }
 
     /// For the header `Authorization`.
-    pub fn basic(&self) -> String {
+    ///
+    /// # Errors
+    /// `denied` when a secret is not granted.
+    pub fn basic(&self, keys: Keys) -> Result<String, Failure> {
         match self {
-            Self::Secrets { user, password } => Secret::basic(user, password).to_string(),
+            Self::Secrets { user, password } => keys.basic(user, password).map(String::from),
             Self::Text { user, password } => {
-                ["Basic ", &base64::encode([user, ":", password].concat().as_bytes())].concat()
+                Ok(["Basic ", &base64::encode([user, ":", password].concat().as_bytes())].concat())
             }
         }
     }

@@ -51,6 +51,7 @@ fn a_thousand_nodes_among_five_thousand_machines_take_a_call_for_each_page() {
     let machines = recorded(include_str!("../recorded/machines.xml"));
     let host = FakeHost::new();
     host.config("global: {server: vc.test}");
+    host.secret("vc.test.username", "u").secret("vc.test.password", "p");
     let calls = Rc::new(RefCell::new(Vec::new()));
     let counted = Rc::clone(&calls);
     // What is left of the answer that is being paged.

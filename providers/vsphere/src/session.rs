@@ -156,7 +156,7 @@ impl<'a> Sessions<'a> {
             .at(&["about", "apiVersion"])
             .map_or(FIRST_VERSION, |version| version.own_text());
 
-        let (user, password) = self.settings.credentials.xml();
+        let (user, password) = self.settings.credentials.xml(self.context.keys())?;
         let who = ["<userName>", &user, "</userName><password>", &password, "</password>"].concat();
         let login = self
             .soap

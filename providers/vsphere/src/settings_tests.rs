@@ -1,6 +1,6 @@
 //! Both spellings of the cloud config, what is refused, and what is wished for.
 
-use cloudwit_guest_sdk::testing::FakeHost;
+use cloudwit_guest_sdk::testing::{FakeHost, basic};
 
 use super::*;
 use crate::Vsphere;
@@ -37,6 +37,9 @@ fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
     for config in [YAML, INI] {
         let host = host(config);
         assert_eq!(host.check::<Vsphere>(), []);
+        host.secret("vc.example.com.username", "u")
+            .secret("vc.example.com.password", "p");
+        let keys = host.context().keys();
         let settings = host.provider::<Vsphere>().settings;
         let [finance, other] = settings.vcenters.as_slice() else {
             panic!("{settings:?}")
@@ -51,7 +54,7 @@ fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
         );
         assert_eq!(finance.trust.as_deref(), Some("thumbprints: [\"AA:BB\"]"));
         assert_eq!(
-            finance.credentials.basic(),
+            finance.credentials.basic(keys).unwrap(),
             [
                 "Basic ",
                 &cloudwit_guest_sdk::base64::encode(b"k8s@vsphere.local:p4ss: #1")
@@ -63,8 +66,8 @@ fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
             ("https://vc.example.com:8443", [Family::V4].as_slice())
         );
         assert_eq!(
-            other.credentials.basic(),
-            "{{basic:vc.example.com.username:vc.example.com.password}}"
+            other.credentials.basic(keys).unwrap(),
+            basic("vc.example.com.username", "vc.example.com.password")
         );
         shown.push(format!("{settings:?}"));
     }
@@ -97,7 +100,8 @@ fn one_server_in_global_is_enough_and_ports_brackets_and_defaults_are_understood
         let settings = of(config);
         assert_eq!(settings.vcenters.len(), 1, "{config}");
         assert_eq!(settings.vcenters[0].url(), url);
-        assert!(settings.vcenters[0].credentials.basic().contains(secret), "{config}");
+        let credentials = format!("{:?}", settings.vcenters[0].credentials);
+        assert!(credentials.contains(secret), "{config}");
         assert_eq!(
             (settings.vcenters[0].attempts, settings.vcenters[0].families.len()),
             (3, 1)

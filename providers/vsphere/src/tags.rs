@@ -182,7 +182,7 @@ impl<'a> Tags<'a> {
     }
 
     fn login(&self) -> Result<String, Failure> {
-        let basic = self.settings.credentials.basic();
+        let basic = self.settings.credentials.basic(self.context.keys())?;
         let ask = |path| {
             self.http
                 .post(path)

@@ -1,7 +1,7 @@
 //! Both forms of the API: the older as vcsim speaks it, the newer as its documentation shows it.
 
 use cloudwit_guest_sdk::serde_json::json;
-use cloudwit_guest_sdk::testing::{FakeHost, recorded};
+use cloudwit_guest_sdk::testing::{FakeHost, basic, recorded};
 
 use super::*;
 use crate::Vsphere;
@@ -24,6 +24,7 @@ fn attached(host: &FakeHost) -> Result<Vec<(Reference, Vec<Tag>)>, Failure> {
 fn host() -> FakeHost {
     let host = FakeHost::new();
     host.config("global: {server: vc.test}");
+    host.secret("vc.test.username", "u").secret("vc.test.password", "p");
     host
 }
 
@@ -33,10 +34,10 @@ fn old(path: &str) -> String {
 
 fn logs_in_the_old_way(host: &FakeHost) {
     host.expect("POST", &[URL, "/api/session"].concat())
-        .with_header("authorization", "{{basic:vc.test.username:vc.test.password}}")
+        .with_header("authorization", &basic("vc.test.username", "vc.test.password"))
         .answers_with(404, &[], "404 page not found");
     host.expect("POST", &old("session"))
-        .with_header("authorization", "{{basic:vc.test.username:vc.test.password}}")
+        .with_header("authorization", &basic("vc.test.username", "vc.test.password"))
         .answers_with(200, &[], recorded(include_str!("../recorded/rest_session.json")));
 }
 

@@ -76,6 +76,10 @@ fn serve(host: &FakeHost, rules: Rules) -> Calls {
 fn host(config: &str) -> FakeHost {
     let host = FakeHost::new();
     host.config(config);
+    for server in ["vc.test", "down.test", "other.test"] {
+        host.secret(&[server, ".username"].concat(), "u");
+        host.secret(&[server, ".password"].concat(), "p");
+    }
     host.now(1_000_000);
     host
 }
@@ -139,7 +143,7 @@ fn the_password_is_a_placeholder_escaped_for_where_it_stands_and_the_cookie_is_s
         .unwrap();
     assert!(
         login.text().contains(
-            "<userName>{{secret:vc.test.username|xml}}</userName><password>{{secret:vc.test.password|xml}}</password>"
+            "<userName>cloudwit-placeholder-vc.test.username.xml</userName><password>cloudwit-placeholder-vc.test.password.xml</password>"
         ),
         "{}",
         login.text()

@@ -46,6 +46,7 @@ fn the_nearest_tag_of_each_category_counts_and_both_are_needed() {
 fn chains_lead_from_the_bottom_up() {
     let host = FakeHost::new();
     host.config("global: {server: vc.test}");
+    host.secret("vc.test.username", "u").secret("vc.test.password", "p");
     let parents = recorded(include_str!("../recorded/parents.xml"));
     let content = recorded(include_str!("../recorded/service_content.xml"));
     let view = recorded(include_str!("../recorded/view.xml"));

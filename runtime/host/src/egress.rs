@@ -14,7 +14,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -28,8 +28,8 @@ use crate::egress_plan::{self, Rule};
 use crate::grants::{GrantError, Grants};
 use crate::http_client::{HttpClient, HttpClients, Outgoing};
 use crate::http_error::Failed;
-use crate::keys::Keyring;
-use crate::placeholders::{self, PlaceholderError};
+use crate::keys::{KeyError, Keyring};
+use crate::placeholders::{FillError, Filled, Filling, Placeholders, StandsFor};
 use crate::rate_limit::Rate;
 use crate::redact::Redactor;
 use crate::refusal::{Refusal, RefusalLog, RefusalReason};
@@ -107,6 +107,7 @@ impl Egress {
             egress: Arc::clone(self),
             latest,
             last: Arc::default(),
+            placeholders: Placeholders::default(),
         }
     }
 
@@ -115,16 +116,15 @@ impl Egress {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
         latest: Instant,
+        placeholders: &Placeholders,
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = egress_plan::target(&parts.uri)?;
+        let mut fill = Fill::new(placeholders, &self.keyring, &to);
+        fill.leave_out_of(&parts.uri)?;
         let rule = egress_plan::decide(&self.rules, &to, parts.method.as_str())?;
         let shown = self.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
-        let fill = Fill {
-            keyring: &self.keyring,
-            to: &to,
-        };
         let mut headers = fill.headers(parts.headers)?;
         let body = fill.body(body, &mut headers).await?;
         let options = options.unwrap_or_default();
@@ -239,11 +239,30 @@ fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopp
 
 /// Fills in the secrets of one request.
 struct Fill<'a> {
-    keyring: &'a Keyring,
+    placeholders: &'a Placeholders,
     to: &'a Destination,
+    filling: Filling<'a>,
 }
 
-impl Fill<'_> {
+impl<'a> Fill<'a> {
+    fn new(placeholders: &'a Placeholders, keyring: &'a Keyring, to: &'a Destination) -> Self {
+        Self {
+            placeholders,
+            to,
+            filling: Filling::new(placeholders, keyring, to),
+        }
+    }
+
+    /// Refuses a URL with a placeholder in it.
+    fn leave_out_of(&self, url: &Uri) -> Result<(), Stopped> {
+        if self.placeholders.any_in(url.to_string().as_bytes()) {
+            let why = "its URL contains a placeholder for a secret; URLs are logged by servers and proxies, so placeholders are filled \
+                       only in headers and bodies";
+            return Err(self.refuse(why, None));
+        }
+        Ok(())
+    }
+
     fn refuse(&self, why: impl std::fmt::Display, yaml: Option<String>) -> Stopped {
         let message = format!("a request to {} is refused: {why}", self.to);
         let (reason, destination) = (RefusalReason::Placeholder, Some(self.to.clone()));
@@ -256,18 +275,18 @@ impl Fill<'_> {
         .into()
     }
 
-    fn text(&self, text: &[u8]) -> Result<Option<placeholders::Filled>, Stopped> {
-        placeholders::fill(text, self.keyring, self.to).map_err(|error| {
+    fn text(&mut self, text: &[u8]) -> Result<Option<Filled>, Stopped> {
+        self.filling.fill(text).map_err(|error| {
             let yaml = match &error {
-                PlaceholderError::Withheld(withheld) => Some(withheld.entry.clone()),
-                PlaceholderError::Malformed | PlaceholderError::Unfit { .. } => None,
+                FillError::Withheld(withheld) => Some(withheld.entry.clone()),
+                FillError::TooMany | FillError::TooLarge => None,
             };
             self.refuse(error, yaml)
         })
     }
 
     /// Fills header values and marks them as sensitive. Drops `host`, which belongs to the URL.
-    fn headers(&self, mut headers: HeaderMap) -> Result<HeaderMap, Stopped> {
+    fn headers(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, Stopped> {
         headers.remove(header::HOST);
         for (name, value) in &mut headers {
             let Some(filled) = self.text(value.as_bytes())? else {
@@ -280,7 +299,7 @@ impl Fill<'_> {
         Ok(headers)
     }
 
-    async fn body(&self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
+    async fn body(&mut self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
         match request_body::collect(body).await.map_err(Stopped::Failed)? {
             Collected::Whole(bytes, trailers) => {
                 headers.remove(header::CONTENT_LENGTH);
@@ -289,11 +308,11 @@ impl Fill<'_> {
                     None => RequestBody::whole(bytes, trailers),
                 })
             }
-            Collected::Start(start, _) if placeholders::begins_in(&start) => {
+            Collected::Start(start, _) if self.placeholders.any_in(&start) => {
                 let why = format!("it contains a placeholder for a secret and has more than {BUFFER_LIMIT} bytes");
                 Err(self.refuse(why, None))
             }
-            Collected::Start(start, rest) => Ok(RequestBody::streamed(start, rest)),
+            Collected::Start(start, rest) => Ok(RequestBody::streamed(start, rest, self.placeholders.clone())),
         }
     }
 }
@@ -304,9 +323,26 @@ pub struct EgressHooks {
     egress: Arc<Egress>,
     latest: Instant,
     last: Arc<Mutex<Option<Refusal>>>,
+    placeholders: Placeholders,
 }
 
 impl EgressHooks {
+    /// A text for headers and bodies of this call's requests, in whose place the host writes a secret.
+    pub(crate) fn placeholder(&self, stands_for: StandsFor) -> Result<String, KeyError> {
+        let rules = self.egress.rules.iter().map(|rule| &rule.grant);
+        let mut hosts: Vec<String> = Vec::new();
+        for grant in rules {
+            let host = match grant.port {
+                Some(port) => format!("{}:{port}", grant.host),
+                None => grant.host.clone(),
+            };
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        self.placeholders.issue(stands_for, &self.egress.keyring, &hosts)
+    }
+
     /// The last request of this call that was refused.
     pub fn last_refusal(&self) -> Option<Refusal> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -329,10 +365,11 @@ impl WasiHttpHooks for EgressHooks {
         _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
         let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
+        let placeholders = self.placeholders.clone();
         // The guest waits for it in another task, so it is here that the call is known.
         let span = request_span::begin(request.method());
         let answer = async move {
-            match egress.send(request, options, latest).await {
+            match egress.send(request, options, latest, &placeholders).await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
                 Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
                 Err(Stopped::Failed(error)) => Err(error),

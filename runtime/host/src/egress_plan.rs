@@ -8,7 +8,6 @@ use reqwest::Url;
 use crate::destination::{Destination, Host, HostPattern, Scheme};
 use crate::grant_yaml;
 use crate::grants::HttpGrant;
-use crate::placeholders;
 use crate::refusal::{Refusal, RefusalReason};
 use crate::resolver::{AddressRule, Prohibited, Special, special};
 
@@ -85,22 +84,6 @@ pub fn target(uri: &Uri) -> Result<(Url, Destination), Refusal> {
     }
     let port = url.port().unwrap_or_else(|| scheme.default_port());
     let destination = Destination { scheme, host, port };
-    if uri
-        .path_and_query()
-        .is_some_and(|path| placeholders::in_url(path.as_str()))
-    {
-        let message = format!(
-            "the provider put a placeholder for a secret into the URL of a request to {destination}; URLs are logged by servers and \
-             proxies, so placeholders are filled only in headers and bodies"
-        );
-        let destination = Some(destination);
-        return Err(Refusal {
-            reason: RefusalReason::Placeholder,
-            destination,
-            message,
-            yaml: None,
-        });
-    }
     Ok((url, destination))
 }
 

@@ -172,13 +172,6 @@ fn a_url_with_credentials_or_without_a_real_host_is_refused() {
 }
 
 #[test]
-fn a_placeholder_in_a_url_is_refused_without_repeating_the_url() {
-    let refusal = target_of("https://api.example.com/login?token={{secret:password}}").unwrap_err();
-    assert_eq!(refusal.reason, RefusalReason::Placeholder);
-    assert!(!refusal.message.contains("login"), "{}", refusal.message);
-}
-
-#[test]
 fn what_a_provider_makes_up_does_not_get_into_the_yaml() {
     let refusal = decided("http: []", "X!}", "https://api.example.com/").unwrap_err();
     assert_eq!(refusal.yaml, None);

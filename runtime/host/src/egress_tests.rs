@@ -63,8 +63,20 @@ async fn send_with(
 
 /// Sends a request and reads the whole response.
 async fn send(egress: &Arc<Egress>, request: Request<WasiBody>) -> Result<Response<Bytes>, (Error, Option<Refusal>)> {
-    let mut hooks = egress.hooks(Instant::now() + Duration::from_secs(60));
-    match send_with(&mut hooks, request, RequestOptions::default()).await {
+    send_in(&mut call(egress), request).await
+}
+
+/// What one call has.
+fn call(egress: &Arc<Egress>) -> EgressHooks {
+    egress.hooks(Instant::now() + Duration::from_secs(60))
+}
+
+/// The same in this call.
+async fn send_in(
+    hooks: &mut EgressHooks,
+    request: Request<WasiBody>,
+) -> Result<Response<Bytes>, (Error, Option<Refusal>)> {
+    match send_with(hooks, request, RequestOptions::default()).await {
         Err(error) => Err((error, hooks.last_refusal())),
         Ok(response) => {
             let (head, body) = response.into_parts();
@@ -302,121 +314,6 @@ async fn a_certificate_for_another_name_is_not_trusted_and_no_authority_is_sugge
     assert!(refusal.message.contains("other.example"), "{refusal}");
 }
 
-/// Grants one loopback host with secrets `user` and `password` that are bound to it, and a second host without.
-fn with_secrets(port: u16, dir: &tempfile::TempDir) -> String {
-    let file = |name, secret| secret_file(dir, name, secret).display().to_string();
-    format!(
-        "http:\n- {{scheme: http, host: localhost, port: {port}, allowLoopback: true}}\n\
-         - {{scheme: http, host: other.example, port: {port}, allowLoopback: true}}\n\
-         secrets:\n- {{name: user, file: '{}', hosts: ['localhost:{port}'], uses: [placeholder]}}\n\
-         - {{name: password, file: '{}', hosts: ['localhost:{port}'], uses: [placeholder, hmac]}}\n\
-         - {{name: key, file: '{}', uses: [hmac]}}\n",
-        file("user", "admin\n"),
-        file("password", CANARY),
-        file("key", CANARY),
-    )
-}
-
-const CANARY: &str = "canary \"quill\"";
-
-#[tokio::test]
-async fn placeholders_are_filled_in_headers_and_bodies_for_the_host_the_secret_is_bound_to() {
-    let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    let egress = egress(&with_secrets(server.port, &dir));
-    let request = request("POST", &format!("http://localhost:{}/", server.port))
-        .header("authorization", "{{basic:user:password}}")
-        .header("x-user", "u={{secret:user}}")
-        .header("content-length", "40");
-    let echo = echo(
-        &egress,
-        with_body(
-            request,
-            "{\"user\":\"{{secret:user|json}}\",\"password\":\"{{secret:password|json}}\"}",
-        ),
-    )
-    .await;
-    assert_eq!(echo.body, "{\"user\":\"admin\",\"password\":\"canary \\\"quill\\\"\"}");
-    assert_eq!(echo.headers["authorization"], "Basic YWRtaW46Y2FuYXJ5ICJxdWlsbCI=");
-    assert_eq!(echo.headers["x-user"], "u=admin");
-    assert_eq!(echo.headers["content-length"], echo.body.len().to_string());
-    assert_eq!(server.last().unwrap().headers, echo.headers, "told as it was sent");
-}
-
-#[tokio::test]
-async fn a_placeholder_for_another_host_or_without_its_use_or_in_the_url_is_refused_before_a_packet_leaves() {
-    let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    let yaml = with_secrets(server.port, &dir);
-    let (here, there) = (
-        format!("http://localhost:{}/", server.port),
-        format!("http://other.example:{}/", server.port),
-    );
-    let header = |url: &str, value: &str| with_body(request("GET", url).header("x-token", value), "");
-    let body = |url: &str, body: &str| with_body(request("PUT", url), body.to_owned());
-    let large = "x".repeat(request_body::BUFFER_LIMIT) + "{{secret:password}}";
-    let early = "{{secret:password}}".to_owned() + &"x".repeat(request_body::BUFFER_LIMIT);
-    for (request, says) in [
-        (
-            header(&there, "{{secret:password}}"),
-            "is not granted as a placeholder in requests to http://other.example:",
-        ),
-        (
-            body(&there, "{{secret:password|json}}"),
-            "is not granted as a placeholder in requests to http://other.example:",
-        ),
-        (
-            header(&here, "{{secret:key}}"),
-            "\"key\" is not granted as a placeholder",
-        ),
-        (
-            header(&here, "{{secret:nobody}}"),
-            "\"nobody\" is not granted; to allow it, add to grants.secrets",
-        ),
-        (header(&here, "{{secret:password|rot13}}"), "a placeholder is malformed"),
-        (get(&format!("{here}?a={{{{secret:password}}}}")), "into the URL"),
-        (body(&here, &large), "has more than 1048576 bytes"),
-        (body(&here, &early), "has more than 1048576 bytes"),
-    ] {
-        let (error, refusal) = refused(&egress(&yaml), request).await;
-        assert!(matches!(error, Error::HttpRequestDenied), "{error}");
-        assert_eq!(refusal.reason, RefusalReason::Placeholder);
-        assert!(refusal.message.contains(says), "{refusal}");
-        assert!(!refusal.message.contains("canary"), "{refusal}");
-    }
-    assert_eq!(server.connections(), 0);
-}
-
-#[tokio::test]
-async fn a_secret_that_is_no_header_value_is_refused_without_showing_it() {
-    let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    secret_file(&dir, "unused", "");
-    let yaml = with_secrets(server.port, &dir);
-    secret_file(&dir, "password", "canary\r\nx-injected: yes\n\n");
-    let request =
-        request("GET", &format!("http://localhost:{}/", server.port)).header("x-token", "{{secret:password}}");
-    let (_, refusal) = refused(&egress(&yaml), with_body(request, "")).await;
-    assert!(
-        refusal.message.contains("the header x-token contains a line break"),
-        "{refusal}"
-    );
-    assert!(!refusal.message.contains("canary"), "{refusal}");
-}
-
-#[tokio::test]
-async fn the_yaml_of_a_refused_placeholder_replaces_the_entry_and_lets_it_pass() {
-    let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    let yaml = with_secrets(server.port, &dir);
-    let there = format!("http://other.example:{}/", server.port);
-    let asking = || with_body(request("GET", &there).header("x-token", "{{secret:key}}"), "");
-    let (_, refusal) = refused(&egress(&yaml), asking()).await;
-    let replaced: String = yaml
-        .lines()
-        .filter(|line| !line.contains("name: key"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let echo = echo(&egress(&(replaced + &refusal.yaml.unwrap())), asking()).await;
-    assert_eq!(echo.headers["x-token"], CANARY);
-}
-
 #[tokio::test]
 async fn a_large_body_without_placeholder_arrives_whole() {
     let server = TestServer::start().await;
@@ -636,31 +533,20 @@ impl io::Write for Log {
 async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
     let log = Log::of_the_process();
     let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    let egress = egress(&with_secrets(server.port, &dir));
+    let egress = egress(&secrets::granted(server.port, &dir));
     let here = format!("http://localhost:{}/", server.port);
+    let mut call = call(&egress);
+    let (basic, plain, form) = secrets::three_of(&call);
     for url in [
         &here,
         "http://localhost:1/",
         "http://localhost:1/",
         "http://localhost:1/",
     ] {
-        let request = request("POST", url).header("authorization", "{{basic:user:password}}");
-        let _ = send(
-            &egress,
-            with_body(request, "{{secret:password}}&{{secret:password|form}}"),
-        )
-        .await;
+        let request = request("POST", url).header("authorization", &basic);
+        let _ = send_in(&mut call, with_body(request, format!("{plain}&{form}"))).await;
     }
-    let _ = send(
-        &egress,
-        with_body(request("GET", &format!("{here}?{{{{secret:password}}}}")), ""),
-    )
-    .await;
-    let _ = send(
-        &egress,
-        with_body(request("GET", &here).header("x", "{{secret:key}}"), ""),
-    )
-    .await;
+    let _ = send_in(&mut call, get(&format!("{here}?{plain}"))).await;
     assert_eq!(server.requests(), 1);
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let refusals = text
@@ -673,7 +559,7 @@ async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
         ),
         "{text}"
     );
-    for shape in [CANARY, "canary", "quill", "YWRtaW46Y2FuYXJ5ICJxdWlsbCI="] {
+    for shape in [secrets::CANARY, "canary", "quill", "YWRtaW46Y2FuYXJ5ICJxdWlsbCI="] {
         assert!(!text.contains(shape), "{shape} is in the log:\n{text}");
     }
 }
@@ -702,3 +588,6 @@ async fn a_process_that_may_no_longer_act_sends_nothing_and_gives_up_what_is_in_
     assert!(matches!(error, Error::HttpRequestDenied), "{error}");
     assert_eq!(server.requests(), sent);
 }
+
+#[path = "egress_secrets_tests.rs"]
+mod secrets;

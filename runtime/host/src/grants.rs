@@ -228,7 +228,7 @@ impl Grants {
     }
 }
 
-/// Whether a secret may be called so; everything else could not be written into a placeholder.
+/// Whether a secret may be called so: letters, digits, `.`, `_` and `-`, as keys of a Kubernetes Secret.
 pub fn is_secret_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }

@@ -108,7 +108,8 @@ pub(crate) struct CallState {
     pub table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    hooks: EgressHooks,
+    /// The way out, and the placeholders of this call.
+    pub hooks: EgressHooks,
     limiter: Limiter,
 }
 

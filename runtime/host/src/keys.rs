@@ -1,7 +1,8 @@
 //! Secrets and what the host computes with them: HMAC, derived keys, signatures. Read once when a provider is loaded; never handed to
 //! the guest unless `reveal` is granted.
 //!
-//! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders in requests come here too, through [`Keyring::placeholder`].
+//! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is asked for
+//! ([`Keyring::placeholder_use`]), and when a request with it leaves ([`Keyring::placeholder`]).
 //! Each use of each secret has its own grant, and a refusal carries the line that grants it.
 
 use std::collections::BTreeMap;
@@ -55,15 +56,41 @@ pub enum Signature {
     RsaPssSha256,
 }
 
+/// Longest prefix of a derivation, in bytes. The longest one that is known, `aliyun_v4`, has 9.
+const PREFIX_LIMIT: usize = 16;
+
+/// The one suffix that signature schemes use: Alibaba's, and OAuth 1.0's (RFC 5849, section 3.4.2) without a token.
+const SUFFIX: &[u8] = b"&";
+
 /// How a derived key comes from the computed bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Derivation {
-    /// Put before the key's bytes before it is used.
+    /// Put before the key's bytes before it is used: at most 16 letters, digits, `_` and `-`.
     pub prefix: Vec<u8>,
-    /// Put after them.
+    /// Put after them: `&` or nothing.
     pub suffix: Vec<u8>,
     /// Whether the new key is the lower-case hexadecimal text of the result.
     pub as_hex: bool,
+}
+
+impl Derivation {
+    /// Refuses what no signature scheme needs.
+    ///
+    /// HMAC fills a key up with zero bytes to the block of its hash and hashes a longer one first. A prefix or suffix with zero bytes
+    /// therefore gives the same key as without them exactly as long as all fits the block: the secret's length. Of those that are left, two
+    /// different ones never give the same key, whatever the secret (unless it ends with a zero byte), so results cannot be compared.
+    fn check(&self) -> Result<(), KeyError> {
+        let word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+        let prefix = self.prefix.len() <= PREFIX_LIMIT && self.prefix.iter().all(word);
+        let suffix = self.suffix.is_empty() || self.suffix == SUFFIX;
+        if prefix && suffix {
+            return Ok(());
+        }
+        Err(KeyError::Unusable(format!(
+            "a key is derived with a prefix of at most {PREFIX_LIMIT} letters, digits, \"_\" and \"-\", and with the suffix \"&\" or none; \
+             others could be used to find out how long a secret is"
+        )))
+    }
 }
 
 /// Why a secret cannot be used. The texts never contain it.
@@ -99,11 +126,19 @@ struct Granted {
 
 impl Granted {
     fn require(&self, wanted: SecretUse) -> Result<(), KeyError> {
+        self.require_with(wanted, &[])
+    }
+
+    /// The same; the entry that is proposed has these hosts where there are none.
+    fn require_with(&self, wanted: SecretUse, hosts: &[String]) -> Result<(), KeyError> {
         if self.grant.uses.contains(&wanted) {
             return Ok(());
         }
         let mut change = self.grant.clone();
         change.uses.push(wanted);
+        if change.hosts.is_empty() {
+            change.hosts = hosts.to_vec();
+        }
         Err(KeyError::Unusable(format!(
             "secret {:?} is not granted for {}; to allow it, replace its entry in grants.secrets by: {}",
             self.grant.name,
@@ -188,6 +223,18 @@ impl Keyring {
             "secret handed to the provider, as granted by its use \"reveal\""
         );
         Ok(granted.secret.expose().to_vec())
+    }
+
+    /// The secret, if it may be written into requests at all. `hosts` is what to propose as its `hosts` where there are none.
+    pub(crate) fn placeholder_use(&self, name: &str, hosts: &[String]) -> Result<&Secret, KeyError> {
+        let granted = self.0.get(name).ok_or_else(|| {
+            not_granted(SecretGrant {
+                hosts: hosts.to_vec(),
+                ..suggestion(name, SecretUse::Placeholder)
+            })
+        })?;
+        granted.require_with(SecretUse::Placeholder, hosts)?;
+        Ok(&granted.secret)
     }
 
     /// The secret for a placeholder in a request to this destination.
@@ -283,6 +330,7 @@ impl Key {
     /// A key from the HMAC of the data. Needs the use `hmac`.
     pub fn derive(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Self, KeyError> {
         let bytes = self.computing_bytes()?;
+        how.check()?;
         let mut key = Zeroizing::new(Vec::with_capacity(how.prefix.len() + bytes.len() + how.suffix.len()));
         key.extend_from_slice(&how.prefix);
         key.extend_from_slice(bytes);

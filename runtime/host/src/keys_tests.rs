@@ -4,6 +4,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use proptest::collection::vec;
+use proptest::prelude::*;
 use ring::signature::{
     KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
 };
@@ -202,6 +204,66 @@ fn the_suffixed_key_of_alibabas_worked_example_signs_as_published() {
         .derive(Hash::Sha1, text.as_bytes(), &suffix)
         .unwrap();
     assert_eq!(STANDARD.encode(bytes(&signature)), "OLeaidS1JvxuMvnyHOwuJ+uX5qY=");
+}
+
+#[test]
+fn a_derivation_that_no_scheme_needs_is_refused() {
+    let (ring, _file) = ring_with("key", b"secret", &[], &[SecretUse::Hmac]);
+    let key = ring.open("key").unwrap();
+    for (prefix, suffix) in [
+        (b"".as_slice(), b"\0".as_slice()),
+        (b"", b"\0\0\0"),
+        (b"", b"&&"),
+        (b"", b"a"),
+        (b"\0", b""),
+        (b"AWS4&", b""),
+        (b"abcdefghijklmnopq", b""),
+    ] {
+        let (prefix, suffix, as_hex) = (prefix.to_vec(), suffix.to_vec(), false);
+        let how = Derivation { prefix, suffix, as_hex };
+        let refused = key.derive(Hash::Sha256, b"data", &how);
+        assert!(matches!(refused, Err(KeyError::Unusable(_))), "{how:?}");
+    }
+    for prefix in ["AWS4", "TC3", "GOOG4", "JDCLOUD2", "aliyun_v4"] {
+        let how = Derivation {
+            prefix: prefix.into(),
+            ..Derivation::default()
+        };
+        assert!(key.derive(Hash::Sha256, b"data", &how).is_ok(), "{prefix}");
+    }
+}
+
+/// A derivation that is allowed.
+fn derivation() -> impl Strategy<Value = Derivation> {
+    ("[A-Za-z0-9_-]{0,16}", any::<bool>()).prop_map(|(prefix, suffixed)| Derivation {
+        prefix: prefix.into(),
+        suffix: if suffixed { SUFFIX.to_vec() } else { Vec::new() },
+        as_hex: false,
+    })
+}
+
+proptest! {
+    /// Else whether two results are equal would tell about the secret: of what length it is, for one.
+    #[test]
+    fn two_derivations_never_give_the_same_key(
+        secret in prop_oneof![vec(any::<u8>(), 1..140), "&{1,140}|A{1,140}".prop_map(String::into_bytes)],
+        (one, other) in (derivation(), derivation()).prop_filter("different", |(one, other)| one != other),
+    ) {
+        prop_assume!(secret.last() != Some(&0));
+        let key = derived(&secret);
+        for hash in [Hash::Sha1, Hash::Sha256] {
+            let keys = [&one, &other].map(|how| bytes(&key.derive(hash, b"data", how).unwrap()).to_vec());
+            prop_assert_ne!(&keys[0], &keys[1]);
+        }
+    }
+
+    #[test]
+    fn bytes_that_fill_a_key_up_are_refused(zeros in 1..200_usize, before: bool) {
+        let zeros = vec![0; zeros];
+        let (prefix, suffix) = if before { (zeros, Vec::new()) } else { (Vec::new(), zeros) };
+        let how = Derivation { prefix, suffix, as_hex: false };
+        prop_assert!(derived(b"secret").derive(Hash::Sha256, b"data", &how).is_err());
+    }
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub mod resolver;
 mod response_body;
 mod retry_after;
 mod secret;
+mod secret_encoding;
 pub mod state;
 #[cfg(test)]
 mod test_server;

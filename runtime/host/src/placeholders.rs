@@ -1,279 +1,234 @@
-//! `{{secret:NAME}}` and its kin in requests: found, and replaced by the secret, escaped for where it stands.
+//! Texts that stand for secrets in the requests of one call: issued, found, and replaced by the secret on the way out.
 //!
-//! The syntax is that of `wit/v0.1/keys.wit`: `{{secret:NAME}}`, `{{secret:NAME|base64}}` (`json`, `form`, `xml`) and
-//! `{{basic:USER:PASSWORD}}`, which becomes `Basic ` and the Base64 text of both. What was filled in is never looked at again, so a
-//! secret that happens to contain a placeholder stays as it is.
+//! ```text
+//!   guest: keys.placeholder("token", json)  -> grant? -> a random text, in the table of this call
+//!   guest: request with that text           -> egress: destination? how many? how large? -> filled
+//! ```
+//!
+//! Only texts that were issued in the same call are replaced. They are unguessable, so what the cluster or the cloud wrote can never be
+//! one, whatever a provider decodes; what merely has their form (one of an earlier call, say) is no secret and is sent as it is. What was
+//! filled in is never searched again.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use memchr::memmem;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::destination::Destination;
-use crate::grants;
-use crate::keys::{Keyring, Withheld};
+use crate::keys::{KeyError, Keyring, Withheld};
+use crate::secret::Secret;
+use crate::secret_encoding::{self, Encoding};
 
-/// How placeholders begin.
-const OPENINGS: [&str; 2] = ["{{secret:", "{{basic:"];
+pub(crate) use crate::secret_encoding::escaped_forms;
 
-/// Length of the longest opening: text that may be cut anywhere has to overlap by one byte less.
-pub const LONGEST_OPENING: usize = OPENINGS[0].len();
+/// How every placeholder begins. It survives JSON, forms, XML and URLs unchanged, as do the digits that follow.
+const PREFIX: &str = "cloudwit-placeholder-";
 
-/// Longest placeholder: two names of 128 bytes and what is around them.
-const LONGEST: usize = 300;
+/// Hexadecimal digits after the prefix: 128 bits.
+const DIGITS: usize = 32;
+
+/// Length of a placeholder, in bytes.
+pub const LENGTH: usize = PREFIX.len() + DIGITS;
+
+/// Most placeholders of one call. The same one asked for again is not another. (`wit/v0.1/keys.wit`)
+pub const MOST_PER_CALL: usize = 64;
+
+/// Most places in one request, headers and body together, that are filled. (`wit/v0.1/keys.wit`)
+pub const MOST_PER_REQUEST: usize = 16;
+
+/// Most bytes of all texts of one request that have placeholders in them, filled. (`wit/v0.1/keys.wit`)
+pub const FILLED_LIMIT: usize = 1 << 20;
+
+/// Each filled place counts as a multiple of so many bytes, else a provider could find out a secret's length from what is refused.
+const STEP: usize = 4 << 10;
 
 /// Bytes that are wiped when dropped.
 pub type Filled = Zeroizing<Vec<u8>>;
 
-/// Why a placeholder cannot be filled. Never contains a secret.
+/// What a placeholder stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StandsFor {
+    /// The secret of this name.
+    Secret(String, Encoding),
+    /// The value of HTTP Basic, `Basic` included, from the names of the secrets for user and password.
+    Basic(String, String),
+}
+
+type Table = BTreeMap<[u8; DIGITS], StandsFor>;
+
+/// The placeholders of one call. Clones are the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct Placeholders(Arc<Mutex<Table>>);
+
+impl Placeholders {
+    /// A placeholder for this. Checks the grants of its secrets, and that they can be written so; `hosts` is what to propose as their
+    /// `hosts` where there are none.
+    pub(crate) fn issue(&self, stands_for: StandsFor, keyring: &Keyring, hosts: &[String]) -> Result<String, KeyError> {
+        let granted = |name: &str| keyring.placeholder_use(name, hosts);
+        let (name, unfit) = match &stands_for {
+            StandsFor::Secret(name, encoding) => (name, encoding.unfit(granted(name)?.expose())),
+            StandsFor::Basic(user, password) => {
+                let unfit = secret_encoding::unfit_user(granted(user)?.expose());
+                granted(password)?;
+                (user, unfit)
+            }
+        };
+        if let Some((place, why)) = unfit {
+            let text = format!("secret {name:?} cannot be written {place}: {why}");
+            return Err(KeyError::Unusable(text));
+        }
+        self.insert(stands_for)
+    }
+
+    /// The text for this, without any check of grants.
+    pub(crate) fn insert(&self, stands_for: StandsFor) -> Result<String, KeyError> {
+        let mut table = self.table();
+        if let Some((digits, _)) = table.iter().find(|(_, known)| **known == stands_for) {
+            return Ok(text(digits));
+        }
+        if table.len() == MOST_PER_CALL {
+            return Err(KeyError::Unusable(format!(
+                "the provider asked for more than {MOST_PER_CALL} placeholders in one call"
+            )));
+        }
+        let digits = random_digits()?;
+        table.insert(digits, stands_for);
+        Ok(text(&digits))
+    }
+
+    /// Whether one of them is in the text.
+    pub fn any_in(&self, text: &[u8]) -> bool {
+        places(&self.table(), text).next().is_some()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn random_digits() -> Result<[u8; DIGITS], KeyError> {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut bytes = [0; DIGITS / 2];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| KeyError::Unusable("the system has no random numbers for a placeholder".into()))?;
+    let nibble = |at: usize| (bytes[at / 2] >> (4 * (at % 2))) & 15;
+    Ok(std::array::from_fn(|at| HEX[usize::from(nibble(at))]))
+}
+
+fn text(digits: &[u8; DIGITS]) -> String {
+    PREFIX
+        .chars()
+        .chain(digits.iter().map(|digit| char::from(*digit)))
+        .collect()
+}
+
+/// Where placeholders of the table begin in the text, in one pass.
+fn places<'a>(table: &'a Table, text: &'a [u8]) -> impl Iterator<Item = (usize, &'a StandsFor)> {
+    memmem::find_iter(text, PREFIX).filter_map(|at| {
+        let digits = text.get(at + PREFIX.len()..at + LENGTH)?.try_into().ok()?;
+        Some((at, table.get::<[u8; DIGITS]>(digits)?))
+    })
+}
+
+/// Why a request is not filled. Never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PlaceholderError {
-    /// It is none of those there are.
-    #[error(
-        "a placeholder is malformed; write {{{{secret:NAME}}}}, {{{{secret:NAME|base64}}}} (or json, form, xml) or {{{{basic:USER:PASSWORD}}}}"
-    )]
-    Malformed,
-    /// The secret may not be used so.
+pub enum FillError {
+    /// A secret may not be used so.
     #[error(transparent)]
     Withheld(#[from] Withheld),
-    /// The secret cannot stand there.
-    #[error("secret {name:?} cannot be written {place}: {why}")]
-    Unfit {
-        /// Which.
-        name: String,
-        /// Where or how.
-        place: &'static str,
-        /// Why not.
-        why: &'static str,
-    },
+    /// Over [`MOST_PER_REQUEST`].
+    #[error("it contains more than {MOST_PER_REQUEST} placeholders for secrets")]
+    TooMany,
+    /// Over [`FILLED_LIMIT`].
+    #[error(
+        "with its placeholders for secrets filled it has more than {FILLED_LIMIT} bytes (each counts as a multiple of {STEP})"
+    )]
+    TooLarge,
 }
 
-/// Whether a placeholder begins in the text.
-pub fn begins_in(text: &[u8]) -> bool {
-    find(text).is_some()
+/// Fills the headers and the body of one request.
+pub(crate) struct Filling<'a> {
+    issued: &'a Placeholders,
+    keyring: &'a Keyring,
+    to: &'a Destination,
+    places_left: usize,
+    bytes_left: usize,
 }
 
-/// Whether a URL contains one, also percent-encoded.
-pub fn in_url(path: &str) -> bool {
-    let plain = path.to_ascii_lowercase().replace("%7b", "{").replace("%3a", ":");
-    begins_in(plain.as_bytes())
-}
-
-/// The text with no placeholder in it: a blank between the two braces of each opening. For what a provider is told about the cluster, since
-/// whoever may annotate a Service could otherwise have a secret filled in next to the provider's own words and read it in the cloud.
-pub fn defused(text: &str) -> String {
-    if find(text.as_bytes()).is_none() {
-        return text.to_owned();
-    }
-    OPENINGS.iter().fold(text.to_owned(), |text, opening| {
-        text.replace(opening, &format!("{{ {}", &opening[1..]))
-    })
-}
-
-fn find(text: &[u8]) -> Option<usize> {
-    let begins = |at: &usize| {
-        OPENINGS
-            .iter()
-            .any(|opening| text[*at..].starts_with(opening.as_bytes()))
-    };
-    text.iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'{')
-        .map(|(at, _)| at)
-        .find(begins)
-}
-
-/// The text with all placeholders filled; none when there is no placeholder in it.
-pub fn fill(text: &[u8], keyring: &Keyring, to: &Destination) -> Result<Option<Filled>, PlaceholderError> {
-    let Some(mut next) = find(text) else { return Ok(None) };
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
-    let mut rest = text;
-    loop {
-        let (before, placeholder) = rest.split_at(next);
-        let inside = &placeholder[2..placeholder.len().min(LONGEST)];
-        let end = inside
-            .windows(2)
-            .position(|two| two == b"}}")
-            .ok_or(PlaceholderError::Malformed)?;
-        pieces.push(Piece::Text(before));
-        pieces.push(Piece::Filled(value(&inside[..end], keyring, to)?));
-        rest = &placeholder[2 + end + 2..];
-        match find(rest) {
-            Some(at) => next = at,
-            None => break,
-        }
-    }
-    pieces.push(Piece::Text(rest));
-    Ok(Some(join(&pieces)))
-}
-
-enum Piece<'a> {
-    Text(&'a [u8]),
-    Filled(Filled),
-}
-
-/// Allocates once: a vector that grows would leave copies of secrets behind.
-fn join(pieces: &[Piece<'_>]) -> Filled {
-    let bytes = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => text.len(),
-        Piece::Filled(filled) => filled.len(),
-    };
-    let mut joined = Zeroizing::new(Vec::with_capacity(pieces.iter().map(bytes).sum()));
-    for piece in pieces {
-        match piece {
-            Piece::Text(text) => joined.extend_from_slice(text),
-            Piece::Filled(filled) => joined.extend_from_slice(filled),
-        }
-    }
-    joined
-}
-
-fn value(inside: &[u8], keyring: &Keyring, to: &Destination) -> Result<Filled, PlaceholderError> {
-    let inside = std::str::from_utf8(inside).map_err(|_| PlaceholderError::Malformed)?;
-    let named = |name: &str| {
-        grants::is_secret_name(name)
-            .then_some(())
-            .ok_or(PlaceholderError::Malformed)
-    };
-    let (kind, rest) = inside.split_once(':').ok_or(PlaceholderError::Malformed)?;
-    if kind == "basic" {
-        let (user, password) = rest.split_once(':').ok_or(PlaceholderError::Malformed)?;
-        named(user)?;
-        named(password)?;
-        return basic(
-            user,
-            keyring.placeholder(user, to)?.expose(),
-            keyring.placeholder(password, to)?.expose(),
-        );
-    }
-    let (name, escape) = match rest.split_once('|') {
-        None => (rest, Escape::None),
-        Some((name, escape)) => (name, Escape::parse(escape).ok_or(PlaceholderError::Malformed)?),
-    };
-    named(name)?;
-    escape.apply(name, keyring.placeholder(name, to)?.expose())
-}
-
-/// RFC 7617: the user's name cannot contain a colon.
-fn basic(name: &str, user: &[u8], password: &[u8]) -> Result<Filled, PlaceholderError> {
-    if user.contains(&b':') {
-        let (name, place) = (name.to_owned(), "as the user of HTTP Basic");
-        return Err(PlaceholderError::Unfit {
-            name,
-            place,
-            why: "it contains a colon",
-        });
-    }
-    let both = join(&[Piece::Text(user), Piece::Text(b":"), Piece::Text(password)]);
-    Ok(join(&[Piece::Text(b"Basic "), Piece::Filled(base64(&both))]))
-}
-
-fn base64(bytes: &[u8]) -> Filled {
-    Zeroizing::new(STANDARD.encode(bytes).into_bytes())
-}
-
-/// For where a secret stands.
-#[derive(Clone, Copy)]
-enum Escape {
-    None,
-    Base64,
-    Json,
-    Form,
-    Xml,
-}
-
-impl Escape {
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            "base64" => Some(Self::Base64),
-            "json" => Some(Self::Json),
-            "form" => Some(Self::Form),
-            "xml" => Some(Self::Xml),
-            _ => None,
+impl<'a> Filling<'a> {
+    /// For a request to this destination.
+    pub fn new(issued: &'a Placeholders, keyring: &'a Keyring, to: &'a Destination) -> Self {
+        Self {
+            issued,
+            keyring,
+            to,
+            places_left: MOST_PER_REQUEST,
+            bytes_left: FILLED_LIMIT,
         }
     }
 
-    fn apply(self, name: &str, secret: &[u8]) -> Result<Filled, PlaceholderError> {
-        let unfit = |place, why| PlaceholderError::Unfit {
-            name: name.to_owned(),
-            place,
-            why,
-        };
+    /// The text with all placeholders of the call filled; none when there is none in it. Nothing is allocated for it before its size is
+    /// known and within what is left for the request.
+    pub fn fill(&mut self, text: &[u8]) -> Result<Option<Filled>, FillError> {
+        let table = self.issued.table();
+        let mut values: Vec<(usize, Value<'_>)> = Vec::new();
+        let (mut size, mut counted) = (text.len(), text.len());
+        for (at, stands_for) in places(&table, text) {
+            self.places_left = self.places_left.checked_sub(1).ok_or(FillError::TooMany)?;
+            let value = Value::of(stands_for, self.keyring, self.to)?;
+            let length = value.length();
+            size = size - LENGTH + length;
+            counted += length.next_multiple_of(STEP);
+            values.push((at, value));
+        }
+        if values.is_empty() {
+            return Ok(None);
+        }
+        self.bytes_left = self.bytes_left.checked_sub(counted).ok_or(FillError::TooLarge)?;
+        let (mut filled, mut done) = (Zeroizing::new(Vec::with_capacity(size)), 0);
+        for (at, value) in values {
+            filled.extend_from_slice(&text[done..at]);
+            value.write(&mut filled);
+            done = at + LENGTH;
+        }
+        filled.extend_from_slice(&text[done..]);
+        debug_assert_eq!(filled.len(), size, "a length was counted wrong");
+        Ok(Some(filled))
+    }
+}
+
+/// What is written in the place of one placeholder.
+enum Value<'k> {
+    Secret(&'k Secret, Encoding),
+    Basic(&'k Secret, &'k Secret),
+}
+
+impl<'k> Value<'k> {
+    fn of(stands_for: &StandsFor, keyring: &'k Keyring, to: &Destination) -> Result<Self, Withheld> {
+        Ok(match stands_for {
+            StandsFor::Secret(name, encoding) => Self::Secret(keyring.placeholder(name, to)?, *encoding),
+            StandsFor::Basic(user, password) => {
+                Self::Basic(keyring.placeholder(user, to)?, keyring.placeholder(password, to)?)
+            }
+        })
+    }
+
+    fn length(&self) -> usize {
         match self {
-            Self::None => Ok(Zeroizing::new(secret.to_vec())),
-            Self::Base64 => Ok(base64(secret)),
-            Self::Form => Ok(escape(secret, form)),
-            Self::Json => {
-                std::str::from_utf8(secret).map_err(|_| unfit("into JSON", "it is not UTF-8"))?;
-                Ok(escape(secret, json))
-            }
-            Self::Xml => {
-                let text = std::str::from_utf8(secret).map_err(|_| unfit("into XML", "it is not UTF-8"))?;
-                if text
-                    .chars()
-                    .any(|c| (c < ' ' && !"\t\n\r".contains(c)) || matches!(c, '\u{fffe}' | '\u{ffff}'))
-                {
-                    return Err(unfit("into XML", "it contains characters that XML does not have"));
-                }
-                Ok(escape(secret, xml))
-            }
+            Self::Secret(secret, encoding) => encoding.length(secret.expose()),
+            Self::Basic(user, password) => secret_encoding::basic_length(user.expose(), password.expose()),
         }
     }
-}
 
-/// Longest escape of one byte: `&quot;` and `\u001f`.
-const LONGEST_ESCAPE: usize = 6;
-
-fn escape(secret: &[u8], one: fn(u8, &mut Vec<u8>)) -> Filled {
-    let mut escaped = Zeroizing::new(Vec::with_capacity(secret.len() * LONGEST_ESCAPE));
-    secret.iter().for_each(|byte| one(*byte, &mut escaped));
-    escaped
-}
-
-/// The secret as it stands in JSON, a form and XML, where that is another text than the secret itself.
-pub(crate) fn escaped_forms(secret: &str) -> impl Iterator<Item = Zeroizing<String>> {
-    [json, form, xml].into_iter().filter_map(move |one| {
-        let escaped = escape(secret.as_bytes(), one);
-        let text = std::str::from_utf8(&escaped).ok()?;
-        (text != secret).then(|| Zeroizing::new(text.to_owned()))
-    })
-}
-
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
-
-/// RFC 8259, section 7: the inside of a string.
-fn json(byte: u8, out: &mut Vec<u8>) {
-    match byte {
-        b'"' | b'\\' => out.extend([b'\\', byte]),
-        0..0x20 => {
-            out.extend(b"\\u00");
-            out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Secret(secret, encoding) => encoding.write(secret.expose(), out),
+            Self::Basic(user, password) => secret_encoding::write_basic(user.expose(), password.expose(), out),
         }
-        _ => out.push(byte),
-    }
-}
-
-/// `application/x-www-form-urlencoded`, everything but RFC 3986's unreserved characters encoded.
-fn form(byte: u8, out: &mut Vec<u8>) {
-    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        out.push(byte);
-    } else {
-        out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-    }
-}
-
-/// Good for text and for attributes in either kind of quotes.
-fn xml(byte: u8, out: &mut Vec<u8>) {
-    match byte {
-        b'&' => out.extend(b"&amp;"),
-        b'<' => out.extend(b"&lt;"),
-        b'>' => out.extend(b"&gt;"),
-        b'"' => out.extend(b"&quot;"),
-        b'\'' => out.extend(b"&#39;"),
-        b'\t' => out.extend(b"&#9;"),
-        b'\n' => out.extend(b"&#10;"),
-        b'\r' => out.extend(b"&#13;"),
-        _ => out.push(byte),
     }
 }
 

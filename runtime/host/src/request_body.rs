@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use crate::placeholders::{self, Filled, LONGEST_OPENING};
+use crate::placeholders::{Filled, LENGTH, Placeholders};
 
 /// Largest body in which placeholders are filled.
 pub const BUFFER_LIMIT: usize = 1 << 20;
@@ -63,12 +63,17 @@ impl RequestBody {
         }
     }
 
-    /// A start that contains no placeholder, and the rest.
-    pub fn streamed(start: Bytes, rest: WasiBody) -> Self {
-        let seen = start[start.len().saturating_sub(LONGEST_OPENING - 1)..].to_vec();
+    /// A start that contains none of the call's placeholders, and the rest.
+    pub fn streamed(start: Bytes, rest: WasiBody, issued: Placeholders) -> Self {
+        let seen = start[start.len().saturating_sub(LENGTH - 1)..].to_vec();
+        let watched = Watched {
+            body: rest,
+            issued,
+            seen,
+        };
         Self {
             ahead: VecDeque::from([Frame::data(start)]),
-            rest: Some(Mutex::new(Watched { body: rest, seen })),
+            rest: Some(Mutex::new(watched)),
         }
     }
 }
@@ -107,10 +112,11 @@ impl Body for RequestBody {
     }
 }
 
-/// A body in which no placeholder may begin, however it is cut into pieces.
+/// A body in which there may be no placeholder of the call, however it is cut into pieces.
 struct Watched {
     body: WasiBody,
-    /// The last bytes that passed, one less than an opening has.
+    issued: Placeholders,
+    /// The last bytes that passed, one less than a placeholder has.
     seen: Vec<u8>,
 }
 
@@ -119,22 +125,22 @@ impl Watched {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
-            && self.begins_in(data)
+            && self.ends_in(data)
         {
             return Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(BUFFER_LIMIT as u64)))));
         }
         Poll::Ready(frame)
     }
 
-    fn begins_in(&mut self, data: &[u8]) -> bool {
-        let head = &data[..data.len().min(LONGEST_OPENING - 1)];
+    fn ends_in(&mut self, data: &[u8]) -> bool {
+        let head = &data[..data.len().min(LENGTH - 1)];
         self.seen.extend_from_slice(head);
-        let found = placeholders::begins_in(&self.seen) || placeholders::begins_in(data);
-        if data.len() >= LONGEST_OPENING - 1 {
+        let found = self.issued.any_in(&self.seen) || self.issued.any_in(data);
+        if data.len() >= LENGTH - 1 {
             self.seen.clear();
-            self.seen.extend_from_slice(&data[data.len() - (LONGEST_OPENING - 1)..]);
+            self.seen.extend_from_slice(&data[data.len() - (LENGTH - 1)..]);
         } else {
-            self.seen.drain(..self.seen.len().saturating_sub(LONGEST_OPENING - 1));
+            self.seen.drain(..self.seen.len().saturating_sub(LENGTH - 1));
         }
         found
     }
@@ -143,8 +149,17 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placeholders::StandsFor;
+    use crate::secret_encoding::Encoding;
     use futures::stream;
     use http_body_util::StreamBody;
+
+    /// The placeholders of a call, and one of them.
+    fn issued() -> (Placeholders, Vec<u8>) {
+        let issued = Placeholders::default();
+        let text = issued.insert(StandsFor::Secret("password".into(), Encoding::Plain));
+        (issued, text.unwrap().into_bytes())
+    }
 
     fn body(chunks: Vec<Vec<u8>>) -> WasiBody {
         let frames = chunks.into_iter().map(|chunk| Ok(Frame::data(Bytes::from(chunk))));
@@ -170,22 +185,24 @@ mod tests {
             vec![b'a'; BUFFER_LIMIT],
             vec![b'b'; 5],
             vec![b'c'; BUFFER_LIMIT],
-            vec![b'{'; 3],
+            issued().1,
         ];
         let expected = chunks.concat();
         let Collected::Start(start, rest) = collect(body(chunks)).await.unwrap() else {
             panic!("not split")
         };
-        let sent = RequestBody::streamed(start, rest);
+        let sent = RequestBody::streamed(start, rest, issued().0);
         assert_eq!(sent.size_hint().exact(), None);
         assert_eq!(sent.collect().await.unwrap().to_bytes(), expected);
     }
 
     #[tokio::test]
     async fn a_placeholder_behind_the_limit_breaks_the_request_off_however_it_is_cut() {
-        let text = b"x{{secret:password}}";
+        let (issued, placeholder) = issued();
+        let text = [b"x".as_slice(), &placeholder].concat();
         for cut in 1..text.len() {
-            for again in cut..text.len() {
+            for again in [cut, cut + 1, cut + LENGTH / 2, text.len()] {
+                let again = again.min(text.len());
                 let chunks = vec![
                     vec![b'a'; BUFFER_LIMIT + 1],
                     text[..cut].to_vec(),
@@ -195,7 +212,8 @@ mod tests {
                 let Collected::Start(start, rest) = collect(body(chunks)).await.unwrap() else {
                     panic!("not split")
                 };
-                let error = RequestBody::streamed(start, rest).collect().await.unwrap_err();
+                let sent = RequestBody::streamed(start, rest, issued.clone());
+                let error = sent.collect().await.unwrap_err();
                 assert!(matches!(error, Error::HttpRequestBodySize(Some(_))), "{cut} {again}");
             }
         }
@@ -204,11 +222,13 @@ mod tests {
     #[tokio::test]
     async fn a_placeholder_across_the_limit_is_found_too() {
         let mut start = vec![b'a'; BUFFER_LIMIT - 3];
-        start.extend(b"{{bas");
-        let Collected::Start(start, rest) = collect(body(vec![start, b"ic:u:p}}".to_vec()])).await.unwrap() else {
+        let (issued, placeholder) = issued();
+        start.extend(&placeholder[..5]);
+        let chunks = vec![start, placeholder[5..].to_vec()];
+        let Collected::Start(start, rest) = collect(body(chunks)).await.unwrap() else {
             panic!("not split")
         };
-        assert!(!placeholders::begins_in(&start));
-        assert!(RequestBody::streamed(start, rest).collect().await.is_err());
+        assert!(!issued.any_in(&start));
+        assert!(RequestBody::streamed(start, rest, issued).collect().await.is_err());
     }
 }

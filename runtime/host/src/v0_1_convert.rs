@@ -6,7 +6,6 @@ use cloudwit_model::{AddressKind, Evidence, Failure, IpFamily, IpMode, Presence,
 
 use crate::adapter;
 use crate::answer::{self, Checked, Nonsense};
-use crate::placeholders;
 use crate::v0_1::generated::cloudwit::provider::{services, types};
 use crate::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
 
@@ -22,17 +21,8 @@ fn address_to_guest(address: &model::Address) -> types::Address {
     };
     types::Address {
         kind,
-        value: foreign(&address.value),
+        value: address.value.clone(),
     }
-}
-
-/// A text that people other than the operator can write into the cluster. It must not be able to make the host fill a secret in.
-fn foreign(text: &str) -> String {
-    placeholders::defused(text)
-}
-
-fn foreign_optional(text: Option<&String>) -> Option<String> {
-    answer::optional(text.map(|text| foreign(text)))
 }
 
 pub(crate) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<types::Pair> {
@@ -48,8 +38,8 @@ pub(crate) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)
 pub(crate) fn node_ref(node: &model::NodeRef) -> types::NodeRef {
     types::NodeRef {
         name: node.name.clone(),
-        provider_id: foreign_optional(node.provider_id.as_ref()),
-        system_uuid: foreign_optional(node.system_uuid.as_ref()),
+        provider_id: answer::optional(node.provider_id.clone()),
+        system_uuid: answer::optional(node.system_uuid.clone()),
         addresses: node.addresses.iter().map(address_to_guest).collect(),
     }
 }
@@ -110,17 +100,10 @@ pub(crate) fn service(service: &model::Service) -> services::Service {
         namespace: service.namespace.clone(),
         name: service.name.clone(),
         uid: service.uid.clone(),
-        annotations: service
-            .annotations
-            .iter()
-            .map(|(key, value)| types::Pair {
-                key: key.clone(),
-                value: foreign(value),
-            })
-            .collect(),
+        annotations: pairs(&service.annotations),
         labels: pairs(&service.labels),
         ports: service.ports.iter().map(port_to_guest).collect(),
-        load_balancer_ip: foreign_optional(service.load_balancer_ip.as_ref()),
+        load_balancer_ip: answer::optional(service.load_balancer_ip.clone()),
         source_ranges: service.source_ranges.clone(),
         traffic_policy: match service.traffic_policy {
             TrafficPolicy::Cluster => services::TrafficPolicy::Cluster,

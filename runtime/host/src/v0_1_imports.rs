@@ -11,6 +11,8 @@ use wasmtime::component::Resource;
 use crate::answer;
 use crate::instance::CallState;
 use crate::keys::{self, Derivation, Key, KeyError};
+use crate::placeholders::StandsFor;
+use crate::secret_encoding::Encoding;
 use crate::state::{self, Keep, OwnedGuard, StateError};
 use crate::v0_1::generated::cloudwit::provider as wit;
 use crate::{guest_log, v0_1_convert as convert};
@@ -53,7 +55,31 @@ fn key_error(error: KeyError) -> wit::keys::KeyError {
     }
 }
 
+fn encoding(encoding: wit::keys::Encoding) -> Encoding {
+    match encoding {
+        wit::keys::Encoding::Plain => Encoding::Plain,
+        wit::keys::Encoding::Base64 => Encoding::Base64,
+        wit::keys::Encoding::Json => Encoding::Json,
+        wit::keys::Encoding::Form => Encoding::Form,
+        wit::keys::Encoding::Xml => Encoding::Xml,
+    }
+}
+
 impl wit::keys::Host for CallState {
+    fn placeholder(
+        &mut self,
+        name: String,
+        written: wit::keys::Encoding,
+    ) -> Result<Result<String, wit::keys::KeyError>> {
+        let stands_for = StandsFor::Secret(name, encoding(written));
+        Ok(self.hooks.placeholder(stands_for).map_err(key_error))
+    }
+
+    fn basic(&mut self, user: String, password: String) -> Result<Result<String, wit::keys::KeyError>> {
+        let stands_for = StandsFor::Basic(user, password);
+        Ok(self.hooks.placeholder(stands_for).map_err(key_error))
+    }
+
     fn open(&mut self, name: String) -> Result<Result<Resource<Key>, wit::keys::KeyError>> {
         match self.env.keyring.open(&name) {
             Ok(key) => Ok(Ok(self.table.push(key)?)),

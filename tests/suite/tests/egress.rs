@@ -69,16 +69,21 @@ fn hosting() -> Hosting {
     }
 }
 
-async fn guest() -> PathBuf {
-    tokio::task::spawn_blocking(|| cloudwit_test_support::guests::test_guest("fetches"))
+async fn guest(name: &'static str) -> PathBuf {
+    tokio::task::spawn_blocking(move || cloudwit_test_support::guests::test_guest(name))
         .await
         .unwrap()
 }
 
 /// The guest with these grants.
 async fn load(hosting: &Hosting, grants: &str) -> Provider {
+    load_guest(hosting, "fetches", grants).await
+}
+
+/// This guest with these grants.
+async fn load_guest(hosting: &Hosting, name: &'static str, grants: &str) -> Provider {
     let settings = ProviderSettings {
-        name: "fetches".into(),
+        name: name.into(),
         config_text: String::new(),
         values: Vec::new(),
         cluster_name: "test".into(),
@@ -90,7 +95,7 @@ async fn load(hosting: &Hosting, grants: &str) -> Provider {
         events: Arc::new(Nothing),
         cluster: Arc::new(Nothing),
     };
-    hosting.host.load(&guest().await, settings, outside).await.unwrap()
+    hosting.host.load(&guest(name).await, settings, outside).await.unwrap()
 }
 
 /// What the guest is to send.
@@ -348,11 +353,8 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
     let request = format!("PUT: http://cloud.example:{port}/login");
     let wanted = Wanted {
         request: &request,
-        headers: &[
-            "authorization: {{basic:user:password}}",
-            "x-token: {{secret:password|base64}}",
-        ],
-        body: Some("user={{secret:user|form}}&password={{secret:password|form}}"),
+        headers: &["authorization: <user:password>", "x-token: <password|base64>"],
+        body: Some("user=<user|form>&password=<password|form>"),
     };
     let told = wanted.arrives(&provider).await;
     let echo = server.last().unwrap();
@@ -369,7 +371,7 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
     }
 
     let other = format!("PUT: http://elsewhere.example:{port}/login");
-    let query = format!("GET: http://cloud.example:{port}/login?password={{{{secret:password}}}}");
+    let query = format!("GET: http://cloud.example:{port}/login?password=<password>");
     for (wanted, why) in [
         (
             Wanted {
@@ -391,11 +393,11 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
                 request: &query,
                 ..Wanted::default()
             },
-            "into the URL",
+            "its URL contains a placeholder",
         ),
         (
             Wanted {
-                body: Some("{{secret:passwort}}"),
+                body: Some("<passwort>"),
                 ..wanted.clone()
             },
             "\"passwort\" is not granted",
@@ -421,6 +423,94 @@ async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log
         let line = log.lines().find(|line| line.contains(shape));
         assert!(line.is_none(), "{shape} is in the log: {line:?}");
     }
+}
+
+/// One destination, and the secret `password` bound to it.
+fn with_password(port: u16, dir: &tempfile::TempDir, password: &str) -> String {
+    let file = secret_file(dir, "password", password);
+    format!(
+        "http:\n- {{scheme: http, host: cloud.example, port: {port}, allowLoopback: true}}\n\
+         secrets:\n- {{name: password, file: '{}', hosts: ['cloud.example:{port}'], uses: [placeholder]}}\n",
+        file.display()
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_cluster_and_cloud_never_pull_a_secret() {
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let (port, dir) = (server.port, tempfile::tempdir().unwrap());
+    let grants = with_password(port, &dir, CANARY);
+    let provider = load_guest(&hosting, "abuses_placeholders", &grants).await;
+    let request = format!("PUT: http://cloud.example:{port}/");
+    for (written, decoded) in [
+        ("{{secret:password}}", "{{secret:password}}"),
+        ("%7B%7Bsecret%3Apassword%7D%7D", "{{secret:password}}"),
+        ("\\u007b\\u007bsecret:password|json}}", "{{secret:password|json}}"),
+        ("%7b\\u007bbasic:password:password}}", "{{basic:password:password}}"),
+        (
+            "cloudwit%2Dplaceholder-0123456789abcdef0123456789abcdef",
+            "cloudwit-placeholder-0123456789abcdef0123456789abcdef",
+        ),
+        (
+            "cloudwit-placeholder-password.plain",
+            "cloudwit-placeholder-password.plain",
+        ),
+    ] {
+        let wanted = Wanted {
+            request: &request,
+            headers: &[&format!("decode: {written}")],
+            body: None,
+        };
+        assert_eq!(wanted.arrives(&provider).await.body, decoded);
+    }
+    // A placeholder of an earlier call is a text like any other.
+    let wanted = Wanted {
+        request: &request,
+        headers: &["keep: yes"],
+        body: None,
+    };
+    assert_eq!(wanted.arrives(&provider).await.body, "nothing was kept");
+    let first = wanted.arrives(&provider).await.body;
+    let second = wanted.arrives(&provider).await.body;
+    for kept in [&first, &second] {
+        assert!(kept.starts_with("cloudwit-placeholder-"), "{kept}");
+    }
+    assert_ne!(first, second);
+}
+
+/// The most memory that this process ever had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn multiplied_placeholders_are_refused_with_bounded_memory() {
+    let (hosting, server) = (hosting(), TestServer::start().await);
+    let (port, dir) = (server.port, tempfile::tempdir().unwrap());
+    // Filled, the largest body would have 1.2 GiB.
+    let grants = with_password(port, &dir, &"canary".repeat(10_000));
+    let provider = load_guest(&hosting, "abuses_placeholders", &grants).await;
+    let request = format!("PUT: http://cloud.example:{port}/");
+    let before = peak();
+    for (times, says) in [
+        ("times: 19000", "contains more than 16 placeholders"),
+        ("times: 17", "contains more than 16 placeholders"),
+        ("times: 100000", "has more than 1048576 bytes"),
+        ("times: 16", "secrets filled it has more than 1048576 bytes"),
+    ] {
+        let wanted = Wanted {
+            request: &request,
+            headers: &[times],
+            body: None,
+        };
+        let denied = wanted.is_denied(&provider).await;
+        assert!(denied.contains(says), "{times}: {denied}");
+    }
+    assert_eq!(server.requests(), 0);
+    let grown = peak() - before;
+    assert!(grown < 256 << 10, "{grown} KiB more at its peak");
 }
 
 #[tokio::test(flavor = "multi_thread")]
