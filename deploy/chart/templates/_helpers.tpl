@@ -36,6 +36,32 @@ app.kubernetes.io/component: cloud-controller-manager
 {{- dict "names" $names "routing" (.Values.configuration.routing | default dict) | toJson | sha256sum }}
 {{- end }}
 
+{{/* The memory limit that follows from the settings; the same formula as in runtime/manager/src/memory_plan.rs. */}}
+{{- define "cloudwit.memory" -}}
+{{- $guests := 0 }}
+{{- $rest := 0 }}
+{{- range .Values.configuration.providers }}
+{{- $limits := .limits | default dict }}
+{{- $state := (.grants | default dict).state | default dict }}
+{{- $guests = add $guests (mul 2 (int64 ($limits.memoryBytes | default 67108864))) }}
+{{- $rest = add $rest (int64 ($limits.bufferedBytes | default 33554432)) (int64 ($limits.answerBytes | default 16777216)) (int64 ($state.maxBytes | default 1048576)) }}
+{{- end }}
+{{- with .Values.configuration.guestMemoryBytes }}
+{{- $guests = int64 . }}
+{{- end }}
+{{- printf "%dMi" (div (add 201326592 $guests $rest 1048575) 1048576) }}
+{{- end }}
+
+{{/* What the container asks for. Its memory limit is computed where the configuration is known and the values have none. */}}
+{{- define "cloudwit.resources" -}}
+{{- $resources := deepCopy .Values.resources }}
+{{- $limits := $resources.limits | default dict }}
+{{- if and .Values.configuration (not (hasKey $limits "memory")) }}
+{{- $resources = set $resources "limits" (set $limits "memory" (include "cloudwit.memory" .)) }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
 {{/* One message for each thing that is said twice or not at all. */}}
 {{- define "cloudwit.check" -}}
 {{- if and .Values.configuration .Values.existingConfiguration }}

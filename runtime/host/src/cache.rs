@@ -18,7 +18,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ring::digest::{Context, SHA256, SHA256_OUTPUT_LEN, digest};
+use ring::digest::{Context, Digest, SHA256, SHA256_OUTPUT_LEN};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use wasmtime::Engine;
@@ -28,8 +28,12 @@ use crate::HostError;
 use crate::artifact::{Artifact, hex};
 use crate::compiler::CompiledCode;
 
-/// Start of every entry; changes when the layout does. The SHA-256 of the code follows, then the code.
-const HEADER: &[u8] = b"cloudwit compiled code 1\n";
+/// Start of every entry; changes when the layout does. The entry's key follows, then the SHA-256 of all that is here but itself, then the code.
+const HEADER: &[u8] = b"cloudwit compiled code 2\n";
+
+/// What an entry is for: SHA-256 of the component's digest and of everything in the engine that compiled code depends on. In its header, so that a file
+/// which got another one's name is not taken for it.
+type Key = [u8; SHA256_OUTPUT_LEN];
 
 /// Folder below the configured one. Our own, since the configured one is often a volume that others may write to.
 const FOLDER: &str = "cloudwit-code";
@@ -71,18 +75,19 @@ impl CodeCache {
 
     /// The compiled component, unless there is no entry for it that can be trusted.
     pub fn load(&self, engine: &Engine, artifact: &Artifact) -> Option<Component> {
-        let file = self.file(engine, artifact)?;
+        let key = key(engine, artifact);
+        let file = self.file(&key)?;
         let entry = read_private(&file)
             .inspect_err(|error| log_unusable(&file, error))
             .ok()??;
-        let Some(code) = verified(&entry) else {
-            log_unusable(&file, &"its digest does not fit its content");
+        let Some(code) = verified(&entry, &key) else {
+            log_unusable(&file, &"it is damaged, or made of another component");
             return None;
         };
         // SAFETY: `deserialize` demands bytes that `Component::serialize` made. They are: the file was opened without
         // following a link, and after opening it belonged to this process's user and nobody else could write to it,
         // so that only we wrote it; we write nothing below this name but `serialize`'s result; the digest shows that
-        // it is complete and unchanged since; and it is read into memory of our own before, so that nobody changes it
+        // it is complete, unchanged since, and made of this component; and it is read into memory of our own before, so that nobody changes it
         // between the check and the use. That it fits this engine is in the file's name, and wasmtime checks that
         // again.
         match unsafe { Component::deserialize(engine, code) } {
@@ -113,10 +118,11 @@ impl CodeCache {
     }
 
     fn write(&self, engine: &Engine, artifact: &Artifact, code: io::Result<impl AsRef<[u8]>>) {
-        let Some(file) = self.file(engine, artifact) else {
+        let key = key(engine, artifact);
+        let Some(file) = self.file(&key) else {
             return;
         };
-        let written = code.and_then(|code| write_atomically(&file, code.as_ref()));
+        let written = code.and_then(|code| write_atomically(&file, &key, code.as_ref()));
         if let Err(error) = written {
             tracing::warn!(file = %file.display(), %error, "compiled code was not kept");
         } else if let Some(dir) = &self.dir {
@@ -124,16 +130,21 @@ impl CodeCache {
         }
     }
 
-    fn file(&self, engine: &Engine, artifact: &Artifact) -> Option<PathBuf> {
-        let mut hasher = Sha256Hasher(Context::new(&SHA256));
-        artifact.digest.hash(&mut hasher);
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        Some(
-            self.dir
-                .as_ref()?
-                .join(format!("{}.code", hex(hasher.0.finish().as_ref()))),
-        )
+    fn file(&self, key: &Key) -> Option<PathBuf> {
+        Some(self.dir.as_ref()?.join(format!("{}.code", hex(key))))
     }
+}
+
+fn key(engine: &Engine, artifact: &Artifact) -> Key {
+    let mut hasher = Sha256Hasher(Context::new(&SHA256));
+    artifact.digest.hash(&mut hasher);
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher
+        .0
+        .finish()
+        .as_ref()
+        .try_into()
+        .expect("a SHA-256 has this many bytes")
 }
 
 /// SHA-256 over what is hashed: a file name has to differ for every two inputs, which 64 bits cannot promise.
@@ -174,15 +185,25 @@ fn read_private(file: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-fn verified(entry: &[u8]) -> Option<&[u8]> {
-    let (sum, code) = entry.strip_prefix(HEADER)?.split_at_checked(SHA256_OUTPUT_LEN)?;
-    (digest(&SHA256, code).as_ref() == sum).then_some(code)
+/// The code of an entry that is complete, unchanged and for this key.
+fn verified<'e>(entry: &'e [u8], key: &Key) -> Option<&'e [u8]> {
+    let rest = entry.strip_prefix(HEADER)?.strip_prefix(key)?;
+    let (sum, code) = rest.split_at_checked(SHA256_OUTPUT_LEN)?;
+    (sum_of(key, code).as_ref() == sum).then_some(code)
+}
+
+fn sum_of(key: &Key, code: &[u8]) -> Digest {
+    let mut sum = Context::new(&SHA256);
+    for part in [HEADER, key, code] {
+        sum.update(part);
+    }
+    sum.finish()
 }
 
 /// Writes beside and renames, so that nobody ever sees half an entry.
-fn write_atomically(file: &Path, code: &[u8]) -> io::Result<()> {
+fn write_atomically(file: &Path, key: &Key, code: &[u8]) -> io::Result<()> {
     let beside = file.with_extension(format!("{}.{:?}.new", std::process::id(), std::thread::current().id()));
-    let result = write_entry(&beside, code).and_then(|()| fs::rename(&beside, file));
+    let result = write_entry(&beside, key, code).and_then(|()| fs::rename(&beside, file));
     if result.is_err() {
         // What matters is the first error. A file that stays is replaced by the next one of its name.
         drop(fs::remove_file(&beside));
@@ -190,7 +211,7 @@ fn write_atomically(file: &Path, code: &[u8]) -> io::Result<()> {
     result
 }
 
-fn write_entry(file: &Path, code: &[u8]) -> io::Result<()> {
+fn write_entry(file: &Path, key: &Key, code: &[u8]) -> io::Result<()> {
     let mut opened = create_new(file).or_else(|error| {
         if error.kind() != io::ErrorKind::AlreadyExists {
             return Err(error);
@@ -199,7 +220,8 @@ fn write_entry(file: &Path, code: &[u8]) -> io::Result<()> {
         create_new(file)
     })?;
     opened.write_all(HEADER)?;
-    opened.write_all(digest(&SHA256, code).as_ref())?;
+    opened.write_all(key)?;
+    opened.write_all(sum_of(key, code).as_ref())?;
     opened.write_all(code)
 }
 
@@ -230,10 +252,17 @@ fn log_unusable(file: &Path, problem: &dyn std::fmt::Display) {
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use proptest::prelude::*;
+    use ring::digest::digest;
+
     use super::*;
 
     fn artifact() -> Artifact {
-        let bytes = wat::parse_str("(component (core module (func)))").unwrap();
+        component("(component (core module (func)))")
+    }
+
+    fn component(text: &str) -> Artifact {
+        let bytes = wat::parse_str(text).unwrap();
         Artifact {
             digest: hex(digest(&SHA256, &bytes).as_ref()),
             file_bytes: bytes.len() as u64,
@@ -248,7 +277,7 @@ mod tests {
         assert!(cache.load(&engine, &artifact).is_none());
         let component = Component::from_binary(&engine, &artifact.bytes).unwrap();
         cache.store(&engine, &artifact, &component);
-        let file = cache.file(&engine, &artifact).unwrap();
+        let file = cache.file(&key(&engine, &artifact)).unwrap();
         (engine, artifact, cache, file)
     }
 
@@ -279,6 +308,35 @@ mod tests {
         }
         fs::write(&file, good).unwrap();
         assert!(cache.load(&engine, &artifact).is_some());
+    }
+
+    #[test]
+    fn an_entry_under_another_components_name_is_ignored() {
+        let dir = tempfile::tempdir().unwrap();
+        let (engine, one, cache, of_one) = filled(dir.path());
+        let other = component("(component (core module (func) (func)))");
+        cache.store(&engine, &other, &Component::from_binary(&engine, &other.bytes).unwrap());
+        let of_other = cache.file(&key(&engine, &other)).unwrap();
+        let aside = dir.path().join("aside");
+        fs::rename(&of_one, &aside).unwrap();
+        fs::rename(&of_other, &of_one).unwrap();
+        fs::rename(&aside, &of_other).unwrap();
+        assert!(cache.load(&engine, &one).is_none() && cache.load(&engine, &other).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn an_entry_with_any_bit_flipped_is_refused(
+            code in prop::collection::vec(any::<u8>(), 0..200), key: Key, at: prop::sample::Index, bit in 0..8_u8,
+        ) {
+            let sum = sum_of(&key, &code);
+            let mut entry = [HEADER, key.as_slice(), sum.as_ref(), code.as_slice()].concat();
+            prop_assert_eq!(verified(&entry, &key), Some(code.as_slice()));
+            let at = at.index(entry.len());
+            entry[at] ^= 1 << bit;
+            prop_assert_eq!(verified(&entry, &key), None);
+            prop_assert_eq!(verified(&entry[..at], &key), None);
+        }
     }
 
     #[test]

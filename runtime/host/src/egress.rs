@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! wasi:http -> EgressHooks -> egress_plan  may it leave?          (host, port, scheme, method, literal address)
+//!                          -> in_flight    waits for a place: requests and bytes, of the call and of the provider
 //!                          -> placeholders fill in the secrets    (only for hosts they are bound to)
 //!                          -> request_budget  waits for a turn at its API host
 //!                          -> http_client  pooled; the addresses of a name are checked as it is resolved
@@ -28,7 +29,9 @@ use crate::egress_plan::{self, Rule};
 use crate::grants::{GrantError, Grants};
 use crate::http_client::{HttpClient, HttpClients, Outgoing};
 use crate::http_error::Failed;
+use crate::in_flight::{Place, Places};
 use crate::keys::{KeyError, Keyring};
+use crate::limits::Limits;
 use crate::placeholders::{FillError, Filled, Filling, Placeholders, StandsFor};
 use crate::rate_limit::Rate;
 use crate::redact::Redactor;
@@ -46,6 +49,9 @@ pub struct Egress {
     clients: Vec<Arc<HttpClient>>,
     keyring: Arc<Keyring>,
     budgets: Arc<RequestBudgets>,
+    limits: Limits,
+    /// Requests in flight of all calls.
+    places: Places,
     metrics: EgressMetrics,
     log: RefusalLog,
     /// A provider may put a secret that it was given into the name of a host.
@@ -60,13 +66,24 @@ impl Egress {
         keyring: Arc<Keyring>,
         metrics: EgressMetrics,
     ) -> Result<Arc<Self>, GrantError> {
-        Self::with_clients(provider, grants, keyring, metrics, &HttpClients::default(), None)
+        let limits = Limits::default();
+        Self::with_clients(
+            provider,
+            grants,
+            &limits,
+            keyring,
+            metrics,
+            &HttpClients::default(),
+            None,
+        )
     }
 
-    /// The same, with clients that are shared with other providers, and with the budgets and pauses of the one whose place it may take.
+    /// The same within these limits, with clients out of a set, and with the budgets, pauses and requests in flight of the one whose place it may
+    /// take.
     pub fn with_clients(
         provider: &str,
         grants: &Grants,
+        limits: &Limits,
         keyring: Arc<Keyring>,
         metrics: EgressMetrics,
         shared: &HttpClients,
@@ -75,7 +92,7 @@ impl Egress {
         grants.validate().map_err(GrantError)?;
         let (mut rules, mut clients, mut problems) = (Vec::new(), Vec::new(), Vec::new());
         for (at, grant) in grants.http.iter().enumerate() {
-            match shared.client(grant, at) {
+            match shared.client(provider, limits.requests, grant, at) {
                 Ok(client) => {
                     rules.extend(Rule::new(grant, at));
                     clients.push(client);
@@ -89,12 +106,15 @@ impl Egress {
         let (provider, log) = (provider.to_owned(), RefusalLog::default());
         let redactor = Redactor::new(keyring.contents());
         let budgets = before.map_or_else(Arc::default, |before| before.budgets_for(&rules));
+        let places = Places::of_provider(limits, before.map(|before| &before.places));
         Ok(Arc::new(Self {
             provider,
             rules,
             clients,
             keyring,
             budgets,
+            limits: limits.clone(),
+            places,
             metrics,
             log,
             redactor,
@@ -106,6 +126,8 @@ impl Egress {
         EgressHooks {
             egress: Arc::clone(self),
             latest,
+            places: Places::of_call(&self.limits),
+            unsent: 0,
             last: Arc::default(),
             placeholders: Placeholders::default(),
         }
@@ -117,6 +139,7 @@ impl Egress {
         options: Option<RequestOptions>,
         latest: Instant,
         placeholders: &Placeholders,
+        places: &Places,
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = egress_plan::target(&parts.uri)?;
@@ -125,8 +148,11 @@ impl Egress {
         let rule = egress_plan::decide(&self.rules, &to, parts.method.as_str())?;
         let shown = self.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
+        let most = request_body::most(&parts.headers, &body);
+        let mut place = request_span::spent_waiting(Place::take(places, &self.places, most)).await;
         let mut headers = fill.headers(parts.headers)?;
         let body = fill.body(body, &mut headers).await?;
+        place.keep(body.in_memory());
         let options = options.unwrap_or_default();
         let capped = |asked: Option<Duration>, cap: Duration| asked.map_or(cap, |asked| asked.min(cap));
         let response = rule.grant.response_timeout();
@@ -160,6 +186,7 @@ impl Egress {
         let between = capped(options.between_bytes_timeout, response);
         let (head, body) = Response::from(answer).into_parts();
         let body = ResponseBody::new(body, rule.grant.max_response_bytes, between).map_err(Stopped::Failed)?;
+        let body = body.holding(place);
         Ok(Response::from_parts(head, body.boxed_unsync()))
     }
 
@@ -317,11 +344,20 @@ impl<'a> Fill<'a> {
     }
 }
 
+/// What the host takes of a body ahead of its client, in bytes, for so many bodies of a call; and for each beyond.
+const CHUNK: usize = 64 << 10;
+const UNSENT: usize = 32;
+const SMALL_CHUNK: usize = 1 << 10;
+
 /// The hooks of one call. Clones belong to the same call.
 #[derive(Clone)]
 pub struct EgressHooks {
     egress: Arc<Egress>,
     latest: Instant,
+    /// Requests in flight of this call.
+    places: Places,
+    /// Bodies that the guest began and did not send.
+    unsent: usize,
     last: Arc<Mutex<Option<Refusal>>>,
     placeholders: Placeholders,
 }
@@ -358,6 +394,12 @@ impl WasiHttpHooks for EgressHooks {
         false
     }
 
+    /// Asked once for each body that a guest begins. What it writes before the request has a place is held by the host.
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        self.unsent += 1;
+        if self.unsent > UNSENT { SMALL_CHUNK } else { CHUNK }
+    }
+
     fn send_request(
         &mut self,
         request: Request<WasiBody>,
@@ -366,10 +408,12 @@ impl WasiHttpHooks for EgressHooks {
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
         let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
         let placeholders = self.placeholders.clone();
+        let places = self.places.clone();
+        self.unsent = self.unsent.saturating_sub(1);
         // The guest waits for it in another task, so it is here that the call is known.
         let span = request_span::begin(request.method());
         let answer = async move {
-            match egress.send(request, options, latest, &placeholders).await {
+            match egress.send(request, options, latest, &placeholders, &places).await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
                 Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
                 Err(Stopped::Failed(error)) => Err(error),

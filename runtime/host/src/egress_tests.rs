@@ -30,8 +30,16 @@ impl Lookup for Names {
 fn egress_with(yaml: &str, clients: &HttpClients, metrics: &EgressMetrics) -> Arc<Egress> {
     let grants: Grants = serde_saphyr::from_str(yaml).unwrap();
     let keyring = Arc::new(Keyring::load(&grants.secrets).unwrap());
-    Egress::with_clients("test", &grants, keyring, metrics.clone(), clients, None)
-        .unwrap_or_else(|error| panic!("{error}"))
+    Egress::with_clients(
+        "test",
+        &grants,
+        &Limits::default(),
+        keyring,
+        metrics.clone(),
+        clients,
+        None,
+    )
+    .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn egress(yaml: &str) -> Arc<Egress> {

@@ -19,6 +19,7 @@ use crate::compiler::Compiler;
 use crate::egress::Egress;
 use crate::egress_metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
+use crate::guest_memory::GuestMemory;
 use crate::http_client::HttpClients;
 use crate::instance::{CallState, Env, Outside};
 use crate::keys::Keyring;
@@ -45,6 +46,8 @@ pub struct HostOptions {
     pub max_component_bytes: u64,
     /// Largest memory any provider's limits may give to one instance, in bytes.
     pub max_memory_bytes: usize,
+    /// Memory of all calls of all providers together, in bytes; none for two of the largest calls that each provider's limits allow.
+    pub guest_memory_bytes: Option<u64>,
 }
 
 impl Default for HostOptions {
@@ -55,6 +58,7 @@ impl Default for HostOptions {
             pool_size: 64,
             max_component_bytes: 16 << 20,
             max_memory_bytes: 256 << 20,
+            guest_memory_bytes: None,
         }
     }
 }
@@ -118,6 +122,7 @@ pub struct Host {
     linker: Linker<CallState>,
     cache: Arc<CodeCache>,
     clients: HttpClients,
+    guest_memory: Arc<GuestMemory>,
     egress_metrics: EgressMetrics,
     digest_key: DigestKey,
     options: HostOptions,
@@ -150,6 +155,7 @@ impl Host {
             linker,
             cache,
             clients: HttpClients::default(),
+            guest_memory: GuestMemory::new(options.guest_memory_bytes),
             egress_metrics,
             digest_key,
             options,
@@ -225,6 +231,7 @@ impl Host {
         let egress = Egress::with_clients(
             name,
             grants,
+            limits,
             Arc::clone(&keyring),
             self.egress_metrics.clone(),
             &self.clients,
@@ -232,8 +239,10 @@ impl Host {
         )
         .map_err(&mut keep)
         .ok();
-        match egress {
-            Some(egress) if problems.is_empty() => {
+        let memory = self.guest_memory.share(name, limits.memory_bytes);
+        let memory = memory.map_err(|problem| problems.push(problem)).ok();
+        match egress.zip(memory) {
+            Some((egress, memory)) if problems.is_empty() => {
                 let room = grants.state.max_bytes;
                 let state = before.map_or_else(|| StateStore::new(room), |before| before.state.successor(room));
                 Ok(Env {
@@ -244,6 +253,7 @@ impl Host {
                     cluster_cidrs: settings.cluster_cidrs,
                     grants: settings.grants,
                     limits: settings.limits,
+                    memory,
                     keyring,
                     state: Arc::new(state),
                     egress,

@@ -1,15 +1,18 @@
 //! The one HTTP client behind the egress: pooled connections, rustls, private authorities, proxies.
 //!
-//! Grants that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections, across calls and
-//! providers. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
-//! of another.
+//! Grants of one provider that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections,
+//! across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
+//! of another. Providers never share anything: no connection, no flow-control window, no resolver.
+//!
+//! Over HTTP/2 the connection's window has room for the windows of all responses that may be in flight, so a response that is not read holds up no other.
+//! Idle connections are bounded, whatever the number of hosts that a wildcard grants.
 //!
 //! A process that may no longer act ([`HttpClients::only_while`]) sends nothing more, whatever a guest is in the middle of.
 //!
 //! reqwest on our own rustls configuration: no redirects, cookies, decompression or proxies from the environment. Authorities are those of the
 //! grant's `ca`, unless its `thumbprints` name the certificates themselves; else those of the file in `SSL_CERT_FILE`; else Mozilla's, which are built in, so that an image needs no files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -27,15 +30,24 @@ use wasmtime_wasi_http::Error;
 
 use crate::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
 use crate::destination::Scheme;
+use crate::dns::SystemResolver;
 use crate::grants::{GrantProblem, HttpGrant};
 use crate::http_error::{self, Failed};
+use crate::in_flight::STREAM_WINDOW;
 use crate::request_body::RequestBody;
-use crate::resolver::{AddressRule, CheckedResolver, Lookup, SystemLookup};
+use crate::resolver::{AddressRule, CheckedResolver, Lookup};
 use crate::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
 
 /// Idle connections are kept this long, and at most this many to one host.
 const IDLE: Duration = Duration::from_secs(90);
-const MOST_IDLE: usize = 32;
+const MOST_IDLE: usize = 16;
+
+/// So many hosts a client may have had requests to before it is replaced by a fresh one, whose predecessor's idle connections close: wildcards grant
+/// endless names.
+const MOST_HOSTS: usize = 16;
+
+/// Largest window of HTTP/2 (RFC 9113, 6.9.1).
+const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 
 /// How often an idle connection is probed, so that a firewall that forgot it is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -46,6 +58,9 @@ const ROOTS_VARIABLE: &str = "SSL_CERT_FILE";
 /// What makes clients different.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ClientKey {
+    provider: String,
+    /// Requests that may be in flight.
+    requests: u32,
     /// Contents of the bundle, not its path: a renewed file is another bundle.
     ca: Option<Vec<u8>>,
     thumbprints: Vec<Thumbprint>,
@@ -61,40 +76,50 @@ pub struct HttpClients(Arc<Shared>);
 /// Whether requests may leave.
 type Open = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// Makes the resolver of one client.
+type Resolvers = Box<dyn Fn() -> Arc<dyn Lookup> + Send + Sync>;
+
 struct Shared {
-    lookup: Arc<dyn Lookup>,
+    resolvers: Resolvers,
     open: Open,
     live: Mutex<HashMap<ClientKey, Weak<HttpClient>>>,
 }
 
 impl Default for HttpClients {
     fn default() -> Self {
-        Self::with_lookup(Arc::new(SystemLookup))
+        Self::only_while(|| true)
     }
 }
 
 impl HttpClients {
     /// Clients that look names up elsewhere, for tests.
     pub fn with_lookup(lookup: Arc<dyn Lookup>) -> Self {
-        Self::new(lookup, Arc::new(|| true))
+        Self::new(Box::new(move || Arc::clone(&lookup)), Arc::new(|| true))
     }
 
     /// Clients that send nothing once `open` says no. It is asked before a request leaves and each time one in flight goes on, so it has
     /// to be quick.
     pub fn only_while(open: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self::new(Arc::new(SystemLookup), Arc::new(open))
+        Self::new(Box::new(|| Arc::new(SystemResolver::default())), Arc::new(open))
     }
 
-    fn new(lookup: Arc<dyn Lookup>, open: Open) -> Self {
+    fn new(resolvers: Resolvers, open: Open) -> Self {
         Self(Arc::new(Shared {
-            lookup,
+            resolvers,
             open,
             live: Mutex::default(),
         }))
     }
 
-    /// The client for this grant, which is entry number `at` of the list. Reads the files of authorities.
-    pub(crate) fn client(&self, grant: &HttpGrant, at: usize) -> Result<Arc<HttpClient>, GrantProblem> {
+    /// The client of this provider for this grant, which is entry number `at` of the list. `requests`: how many may be in flight. Reads the files
+    /// of authorities.
+    pub(crate) fn client(
+        &self,
+        provider: &str,
+        requests: u32,
+        grant: &HttpGrant,
+        at: usize,
+    ) -> Result<Arc<HttpClient>, GrantProblem> {
         let thumbprints = thumbprints(grant, at)?;
         let file = match thumbprints.as_slice() {
             [] => grant.ca.clone().or_else(|| public_roots(grant)),
@@ -112,6 +137,8 @@ impl HttpClients {
             link_local: grant.allow_link_local,
         };
         let key = ClientKey {
+            provider: provider.to_owned(),
+            requests,
             ca,
             thumbprints,
             proxy: grant.proxy.clone(),
@@ -125,14 +152,19 @@ impl HttpClients {
         }
         let tls = trusting(key.ca.as_deref(), &key.thumbprints)
             .map_err(|wrong| ca_problem(grant, at, file.as_deref().unwrap_or(Path::new("")), &wrong))?;
-        let client = build(&key, tls, Arc::clone(&self.0.lookup)).map_err(|_| GrantProblem {
+        let (lookup, of) = ((self.0.resolvers)(), key.clone());
+        let make = move || build(&of, tls.clone(), Arc::clone(&lookup));
+        let connections = Connections::new(Box::new(make)).map_err(|_| GrantProblem {
             path: format!("http[{at}]"),
             value: grant.host.clone(),
             wrong: "gives no usable HTTP client".into(),
             fix: "check proxy: it has to be http://HOST:PORT or https://HOST:PORT".into(),
         })?;
         let open = Arc::clone(&self.0.open);
-        let client = Arc::new(HttpClient { client, open });
+        let client = Arc::new(HttpClient {
+            connections: Mutex::new(connections),
+            open,
+        });
         live.insert(key, Arc::downgrade(&client));
         Ok(client)
     }
@@ -230,7 +262,8 @@ fn build(key: &ClientKey, tls: rustls::ClientConfig, lookup: Arc<dyn Lookup>) ->
         .pool_max_idle_per_host(MOST_IDLE)
         .tcp_keepalive(KEEPALIVE)
         .http2_keep_alive_interval(KEEPALIVE)
-        .http2_adaptive_window(true)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(connection_window(key.requests))
         .no_proxy();
     if let Some(proxy) = &key.proxy {
         builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(|_| BuildFailed)?.no_proxy(None));
@@ -238,12 +271,57 @@ fn build(key: &ClientKey, tls: rustls::ClientConfig, lookup: Arc<dyn Lookup>) ->
     builder.build().map_err(|_| BuildFailed)
 }
 
+/// Room for the windows of all responses that may be in flight, and one more.
+fn connection_window(requests: u32) -> u32 {
+    requests
+        .saturating_add(1)
+        .saturating_mul(STREAM_WINDOW)
+        .min(LARGEST_WINDOW)
+}
+
 /// The client's own error is not kept: it can contain the proxy's URL.
 struct BuildFailed;
 
+/// Makes a client without any connection.
+type Make = Box<dyn Fn() -> Result<reqwest::Client, BuildFailed> + Send + Sync>;
+
+/// The connections of one client, to a bounded number of hosts.
+struct Connections {
+    client: reqwest::Client,
+    make: Make,
+    hosts: BTreeSet<(String, Option<u16>)>,
+}
+
+impl Connections {
+    fn new(make: Make) -> Result<Self, BuildFailed> {
+        Ok(Self {
+            client: make()?,
+            make,
+            hosts: BTreeSet::new(),
+        })
+    }
+
+    /// For a request to this URL; requests in flight keep what they have.
+    fn to(&mut self, url: &Url) -> reqwest::Client {
+        let host = (
+            url.host_str().unwrap_or_default().to_owned(),
+            url.port_or_known_default(),
+        );
+        if self.hosts.len() >= MOST_HOSTS && !self.hosts.contains(&host) {
+            // It was made once of the same parts.
+            if let Ok(fresh) = (self.make)() {
+                self.client = fresh;
+                self.hosts.clear();
+            }
+        }
+        self.hosts.insert(host);
+        self.client.clone()
+    }
+}
+
 /// One client.
 pub struct HttpClient {
-    client: reqwest::Client,
+    connections: Mutex<Connections>,
     open: Open,
 }
 
@@ -286,8 +364,8 @@ impl HttpClient {
             first_byte,
         } = outgoing;
         let (busy, mut connecting) = watch::channel(false);
-        let request = self
-            .client
+        let client = self.connections.lock().unwrap_or_else(PoisonError::into_inner).to(&url);
+        let request = client
             .request(method, url)
             .headers(headers)
             .body(reqwest::Body::wrap(body))

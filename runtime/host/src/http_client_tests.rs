@@ -11,13 +11,21 @@ fn grant(host: &str) -> HttpGrant {
 }
 
 fn problem(grant: &HttpGrant) -> String {
-    HttpClients::default().client(grant, 3).err().unwrap().to_string()
+    HttpClients::default()
+        .client("test", 64, grant, 3)
+        .err()
+        .unwrap()
+        .to_string()
 }
 
 #[test]
 fn equal_grants_share_a_client_and_others_do_not() {
     let clients = HttpClients::default();
-    let client = |grant: &HttpGrant| clients.client(grant, 0).unwrap_or_else(|problem| panic!("{problem}"));
+    let client = |grant: &HttpGrant| {
+        clients
+            .client("test", 64, grant, 0)
+            .unwrap_or_else(|problem| panic!("{problem}"))
+    };
     let first = client(&grant("a.example"));
     assert!(Arc::ptr_eq(
         &first,
@@ -53,10 +61,51 @@ fn equal_grants_share_a_client_and_others_do_not() {
 }
 
 #[test]
+fn providers_never_share_a_client() {
+    let clients = HttpClients::default();
+    let of = |provider| clients.client(provider, 64, &grant("a.example"), 0).ok().unwrap();
+    assert!(Arc::ptr_eq(&of("one"), &of("one")));
+    assert!(!Arc::ptr_eq(&of("one"), &of("other")));
+}
+
+#[test]
+fn connection_window_has_room_for_all_unread_responses() {
+    let one = u64::from(STREAM_WINDOW);
+    for requests in [1, 64, 4000] {
+        let window = u64::from(connection_window(requests));
+        assert!(window > u64::from(requests) * one, "{requests}: {window}");
+    }
+    assert_eq!(connection_window(u32::MAX), LARGEST_WINDOW);
+}
+
+#[test]
+fn a_client_keeps_connections_to_few_hosts() {
+    let made = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let make: Make = Box::new(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(None).unwrap())
+            .build()
+            .map_err(|_| BuildFailed)
+    });
+    let mut connections = Connections::new(make).ok().unwrap();
+    for number in 0..=MOST_HOSTS * 3 {
+        for _ in 0..2 {
+            connections.to(&Url::parse(&format!("https://h{number}.example/")).unwrap());
+            assert!(connections.hosts.len() <= MOST_HOSTS);
+        }
+    }
+    assert_eq!(made.load(std::sync::atomic::Ordering::SeqCst), 4);
+}
+
+#[test]
 fn a_client_nobody_uses_is_forgotten() {
     let clients = HttpClients::default();
-    drop(clients.client(&grant("a.example"), 0));
+    drop(clients.client("test", 64, &grant("a.example"), 0));
     let _other = clients.client(
+        "test",
+        64,
         &HttpGrant {
             allow_loopback: true,
             ..grant("a.example")
@@ -76,7 +125,7 @@ async fn a_renewed_bundle_of_authorities_gives_another_client() {
     };
     let client = || {
         clients
-            .client(&private, 0)
+            .client("test", 64, &private, 0)
             .unwrap_or_else(|problem| panic!("{problem}"))
     };
     let first = client();

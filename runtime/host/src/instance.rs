@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cloudwit_model::{ClusterView, EventSink, NodeRef, Service, Subject, Target};
 use thiserror::Error;
 use wasmtime::component::ResourceTable;
-use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime::{Engine, ResourceLimiterAsync, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -17,12 +17,17 @@ use crate::egress::{Egress, EgressHooks};
 use crate::engine::TABLE_ELEMENTS;
 use crate::grants::Grants;
 use crate::guest_log::{GuestLog, Stream};
+use crate::guest_memory::{CallMemory, MemoryShare};
 use crate::keys::Keyring;
 use crate::limits::Limits;
 use crate::state::StateStore;
 
-/// Handles to host resources (requests, streams, keys, locks) one call may have at a time.
-const HANDLES: usize = 10_000;
+/// Handles to host resources (requests, headers, streams, keys, locks) one call may have at a time. Guests of languages that collect garbage keep those
+/// of many requests.
+const HANDLES: usize = 2000;
+
+/// Headers of one request, in bytes: what one handle may make the host keep.
+const HEADER_BYTES: usize = 32 << 10;
 
 /// Random bytes a guest may ask for at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -44,6 +49,7 @@ pub(crate) struct Env {
     pub cluster_cidrs: Vec<String>,
     pub grants: Grants,
     pub limits: Limits,
+    pub memory: MemoryShare,
     pub keyring: Arc<Keyring>,
     pub state: Arc<StateStore>,
     pub egress: Arc<Egress>,
@@ -144,6 +150,8 @@ pub(crate) fn store(
     let limits = &env.limits;
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES);
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(HEADER_BYTES);
     let state = CallState {
         env: Arc::clone(env),
         log: log.clone(),
@@ -151,16 +159,17 @@ pub(crate) fn store(
         events_left: limits.events,
         table,
         wasi: wasi(log),
-        http: WasiHttpCtx::new(),
+        http,
         hooks,
         limiter: Limiter {
             limit: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
             used: 0,
             last: 0,
+            memory: env.memory.call(),
         },
     };
     let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.limiter);
+    store.limiter_async(|state| &mut state.limiter);
     store.set_hostcall_fuel(usize::try_from(limits.answer_bytes).unwrap_or(usize::MAX));
     store.set_max_component_handles(HANDLES);
     store.set_epoch_deadline(1);
@@ -197,16 +206,23 @@ pub(crate) enum Exceeded {
     Table { wanted: usize },
 }
 
-/// Counts the linear memories of one call together.
+/// Counts the linear memories of one call together, and lets the call wait for its part of the provider's share.
 struct Limiter {
     limit: usize,
     used: usize,
     /// Size of the last growth, should it fail after all.
     last: usize,
+    memory: CallMemory,
 }
 
-impl ResourceLimiter for Limiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+#[async_trait::async_trait]
+impl ResourceLimiterAsync for Limiter {
+    async fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         self.last = desired.saturating_sub(current);
         let wanted = self.used.saturating_add(self.last);
         if wanted > self.limit {
@@ -216,17 +232,25 @@ impl ResourceLimiter for Limiter {
             }
             .into());
         }
+        self.memory.grow(in_bytes(self.last)).await;
         self.used = wanted;
         Ok(true)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
         // Beyond the maximum the guest itself declared: it is told and may go on.
-        self.used = self.used.saturating_sub(std::mem::take(&mut self.last));
+        let last = std::mem::take(&mut self.last);
+        self.used = self.used.saturating_sub(last);
+        self.memory.shrink(in_bytes(last));
         Ok(())
     }
 
-    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    async fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         if desired > TABLE_ELEMENTS {
             return Err(Exceeded::Table { wanted: desired }.into());
         }
@@ -234,20 +258,32 @@ impl ResourceLimiter for Limiter {
     }
 }
 
+fn in_bytes(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guest_memory::GuestMemory;
 
-    #[test]
-    fn all_memories_of_a_call_count_together() {
-        let mut limiter = Limiter {
+    /// The limiter of the only call there is.
+    fn limiter(share: &MemoryShare) -> Limiter {
+        Limiter {
             limit: 100,
             used: 0,
             last: 0,
-        };
-        assert!(limiter.memory_growing(0, 60, None).unwrap());
-        assert!(limiter.memory_growing(0, 40, None).unwrap());
-        let error = limiter.memory_growing(40, 41, None).unwrap_err();
+            memory: share.call(),
+        }
+    }
+
+    #[tokio::test]
+    async fn all_memories_of_a_call_count_together() {
+        let share = GuestMemory::new(None).share("a", 100).unwrap();
+        let mut limiter = limiter(&share);
+        assert!(limiter.memory_growing(0, 60, None).await.unwrap());
+        assert!(limiter.memory_growing(0, 40, None).await.unwrap());
+        let error = limiter.memory_growing(40, 41, None).await.unwrap_err();
         assert!(matches!(
             error.downcast_ref(),
             Some(Exceeded::Memory {
@@ -257,19 +293,19 @@ mod tests {
         ));
     }
 
-    #[test]
-    fn a_growth_that_failed_is_given_back_once() {
-        let mut limiter = Limiter {
-            limit: 100,
-            used: 0,
-            last: 0,
-        };
-        limiter.memory_growing(0, 60, Some(50)).unwrap();
+    #[tokio::test]
+    async fn a_growth_that_failed_is_given_back_once() {
+        let share = GuestMemory::new(None).share("a", 100).unwrap();
+        let mut limiter = limiter(&share);
+        limiter.memory_growing(0, 60, Some(50)).await.unwrap();
         limiter
             .memory_grow_failed(wasmtime::Error::msg("beyond the maximum"))
             .unwrap();
         limiter.memory_grow_failed(wasmtime::Error::msg("again")).unwrap();
-        assert!(limiter.memory_growing(0, 100, None).unwrap());
+        assert_eq!(share.in_use().used, 0);
+        assert!(limiter.memory_growing(0, 100, None).await.unwrap());
+        drop(limiter);
+        assert_eq!(share.in_use().used, 0);
     }
 
     #[test]

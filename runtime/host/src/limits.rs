@@ -27,6 +27,15 @@ pub struct Limits {
     pub answer_bytes: u64,
     /// Events one call may send.
     pub events: u32,
+    /// Requests of one call in flight, until the response is read to its end or dropped. Further ones wait.
+    pub requests_per_call: u32,
+    /// The same for all calls of the provider together.
+    pub requests: u32,
+    /// Bytes that the requests in flight of one call may hold in memory: request bodies, and 512 KiB for what is unread of each response. A
+    /// request that does not fit waits.
+    pub buffered_bytes_per_call: u64,
+    /// The same for all calls of the provider together.
+    pub buffered_bytes: u64,
 }
 
 impl Default for Limits {
@@ -39,6 +48,10 @@ impl Default for Limits {
             output_bytes: 64 << 10,
             answer_bytes: 16 << 20,
             events: 100,
+            requests_per_call: 16,
+            requests: 64,
+            buffered_bytes_per_call: 8 << 20,
+            buffered_bytes: 32 << 20,
         }
     }
 }
@@ -64,6 +77,16 @@ impl Limits {
         range("outputBytes", self.output_bytes, 1024, 64 << 20, "");
         range("answerBytes", self.answer_bytes, PAGE, 1 << 30, "");
         range("events", self.events.into(), 0, 10_000, "");
+        range("requestsPerCall", self.requests_per_call.into(), 1, 1000, "");
+        range("requests", self.requests.into(), 1, 4000, "");
+        range(
+            "bufferedBytesPerCall",
+            self.buffered_bytes_per_call,
+            2 << 20,
+            1 << 30,
+            "",
+        );
+        range("bufferedBytes", self.buffered_bytes, 2 << 20, 1 << 30, "");
         problems
     }
 }

@@ -13,6 +13,7 @@ use crate::adapter::{Adapter, Description, Problem};
 use crate::artifact::hex;
 use crate::call::{Caller, LastFault, LoadFacts};
 use crate::code::Code;
+use crate::guest_memory::GuestMemoryUse;
 use crate::instance::{Env, Subjects};
 use crate::metrics::Operation;
 use crate::wishes::{self, Lack};
@@ -100,6 +101,11 @@ impl Provider {
     /// The last call in which it misbehaved.
     pub fn last_fault(&self) -> Option<LastFault> {
         self.0.caller.last_fault()
+    }
+
+    /// Memory of its calls, and of those of the provider whose place it took or may take.
+    pub fn guest_memory(&self) -> GuestMemoryUse {
+        self.env().memory.in_use()
     }
 
     pub(crate) fn env(&self) -> &Env {

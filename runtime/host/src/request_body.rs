@@ -26,6 +26,16 @@ pub enum Collected {
     Start(Bytes, WasiBody),
 }
 
+/// The most of a body that [`collect`] may have in memory, in bytes: what its length says, else the limit.
+pub fn most(headers: &http::HeaderMap, body: &WasiBody) -> u64 {
+    let written = headers.get(http::header::CONTENT_LENGTH);
+    let written = written.and_then(|length| length.to_str().ok()?.parse().ok());
+    let exact = body.size_hint().exact();
+    exact
+        .or(written)
+        .map_or(BUFFER_LIMIT as u64, |length: u64| length.min(BUFFER_LIMIT as u64))
+}
+
 /// Reads until the body ends or is over the limit.
 pub async fn collect(mut body: WasiBody) -> Result<Collected, Error> {
     let mut start = BytesMut::new();
@@ -61,6 +71,11 @@ impl RequestBody {
             ahead: data.into_iter().chain(trailers.map(Frame::trailers)).collect(),
             rest: None,
         }
+    }
+
+    /// The bytes that are collected and not sent yet.
+    pub fn in_memory(&self) -> u64 {
+        self.size_hint().lower()
     }
 
     /// A start that contains none of the call's placeholders, and the rest.

@@ -11,6 +11,7 @@ use tokio::time::{Sleep, sleep};
 use wasmtime_wasi_http::Error;
 
 use crate::http_error;
+use crate::in_flight::Place;
 
 /// The body the guest reads.
 pub struct ResponseBody {
@@ -20,6 +21,8 @@ pub struct ResponseBody {
     between: Duration,
     /// Runs while the server is waited for, not while the guest thinks.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Left at the end of the body, or with it.
+    place: Option<Place>,
 }
 
 impl ResponseBody {
@@ -34,8 +37,15 @@ impl ResponseBody {
                 limit,
                 between,
                 timer: None,
+                place: None,
             }),
         }
+    }
+
+    /// Keeps the place of its request as long as there is something to read.
+    pub fn holding(mut self, place: Place) -> Self {
+        self.place = (!self.inner.is_end_stream()).then_some(place);
+        self
     }
 
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -59,7 +69,10 @@ impl Body for ResponseBody {
         };
         this.timer = None;
         let frame = match frame {
-            None => return Poll::Ready(None),
+            None => {
+                this.place = None;
+                return Poll::Ready(None);
+            }
             Some(Err(error)) => return Poll::Ready(Some(Err(http_error::in_body(&error)))),
             Some(Ok(frame)) => frame,
         };

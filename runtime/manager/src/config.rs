@@ -39,6 +39,8 @@ impl std::error::Error for Problems {}
 pub struct Settings {
     /// What each provider is loaded from.
     pub providers: Vec<Source>,
+    /// Memory of all calls together, in bytes; none for the host's default.
+    pub guest_memory_bytes: Option<u64>,
     /// Which Nodes and Services are whose.
     pub routing: Routing,
     /// The controllers that run.
@@ -78,6 +80,7 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
     }
     Ok(Settings {
         providers: configured.providers,
+        guest_memory_bytes: configured.guest_memory_bytes,
         routing: configured.routing,
         controllers,
         cluster_cidrs,
@@ -148,6 +151,7 @@ fn from_flags(args: &Args, cluster_cidrs: Vec<String>, problems: &mut Vec<String
             ..Routing::default()
         },
         providers: vec![source],
+        guest_memory_bytes: None,
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) struct File {
     #[serde(rename = "kind")]
     _kind: String,
     providers: Vec<ProviderEntry>,
+    guest_memory_bytes: Option<u64>,
     #[serde(default)]
     routing: RoutingEntry,
 }
@@ -88,6 +89,8 @@ pub struct Routing {
 pub struct Configured {
     /// In the file's order.
     pub providers: Vec<Source>,
+    /// Memory of all calls together, in bytes; none for the host's default.
+    pub guest_memory_bytes: Option<u64>,
     /// How work is shared out.
     pub routing: Routing,
 }
@@ -170,10 +173,22 @@ impl Reader<'_> {
                 );
             }
         }
+        let needed: u64 = read.providers.iter().map(|entry| entry.limits.memory_bytes).sum();
+        if let Some(total) = read.guest_memory_bytes.filter(|total| *total < needed) {
+            let what = format!(
+                "{total} is too little: one call of each provider may need {needed} together, by limits.memoryBytes"
+            );
+            self.wrong("guestMemoryBytes", what);
+        }
+        let guest_memory_bytes = read.guest_memory_bytes;
         let routing = self.routing(read.routing, &names);
         let entries = read.providers.into_iter().enumerate();
         let providers = entries.filter_map(|(at, entry)| self.provider(at, entry)).collect();
-        Configured { providers, routing }
+        Configured {
+            providers,
+            guest_memory_bytes,
+            routing,
+        }
     }
 
     fn provider(&mut self, at: usize, mut entry: ProviderEntry) -> Option<Source> {

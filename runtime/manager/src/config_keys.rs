@@ -83,6 +83,13 @@ pub const FILE: Shape = Shape::Keys(&[
         "The providers. All run in one process.",
     ),
     key(
+        "guestMemoryBytes",
+        Shape::Whole(1 << 20, 1 << 40),
+        "twice limits.memoryBytes of each provider",
+        "Memory of all calls of all providers together, in bytes. Each provider's share has room for one of its largest calls; the rest is divided \
+         equally. A call that does not fit into its provider's share waits.",
+    ),
+    key(
         "routing",
         ROUTING,
         "",
@@ -278,6 +285,31 @@ const LIMITS: Shape = Shape::Keys(&[
         "Size of one answer of the provider, in bytes.",
     ),
     key("events", Shape::Whole(0, 10_000), "100", "Events one call may send."),
+    key(
+        "requestsPerCall",
+        Shape::Whole(1, 1000),
+        "16",
+        "Requests of one call in flight, until the response is read to its end. Further ones wait.",
+    ),
+    key(
+        "requests",
+        Shape::Whole(1, 4000),
+        "64",
+        "Requests of all calls in flight.",
+    ),
+    key(
+        "bufferedBytesPerCall",
+        Shape::Whole(2 << 20, 1 << 30),
+        "8388608",
+        "What the requests in flight of one call may hold in memory, in bytes: their bodies, and 512 KiB for each response. A request that does \
+         not fit waits.",
+    ),
+    key(
+        "bufferedBytes",
+        Shape::Whole(2 << 20, 1 << 30),
+        "33554432",
+        "The same for all calls together, in bytes.",
+    ),
 ]);
 
 const ROUTING: Shape = Shape::Keys(&[

@@ -18,6 +18,11 @@ pub fn on_this_system(cache_dir: Option<PathBuf>) -> HostOptions {
     }
 }
 
+/// The memory limit of this process's container, in bytes, where it has one.
+pub fn container_memory() -> Option<u64> {
+    fs::read_to_string(MEMORY_LIMIT).ok()?.trim().parse().ok()
+}
+
 /// The limits in a container of so much memory (`max` where there is no limit): compiling takes at most three quarters of it, since Kubernetes
 /// lets the kernel end all processes of a container together when its memory is used up.
 fn within(memory_max: Option<&str>) -> CompilerLimits {

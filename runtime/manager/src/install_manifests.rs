@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::args::Args;
 use crate::install::InstallArgs;
 use crate::install_bundle::Bundle;
+use crate::memory_plan;
 
 /// The image that belongs to this version.
 pub const IMAGE: &str = concat!("ghcr.io/cloudwit/cloudwit:", env!("CARGO_PKG_VERSION"));
@@ -139,6 +140,8 @@ fn set_up(deployment: &mut Value, settings: &Settings, bundle: &Bundle) {
     }
     let container = &mut pod["containers"][0];
     container["image"] = json!(settings.image);
+    let guests = bundle.configuration["guestMemoryBytes"].as_u64();
+    container["resources"]["limits"]["memory"] = json!(memory_plan::quantity(&bundle.sources, guests));
     if let (Some(arguments), false) = (container["args"].as_array_mut(), settings.flags.is_empty()) {
         // Flags that are given stand for those of the same name.
         let names: Vec<&str> = settings.flags.iter().map(|flag| name(flag)).collect();

@@ -30,6 +30,7 @@ mod explain_pages;
 #[cfg(test)]
 mod fake_reviews;
 mod feature_gates;
+mod file_limit;
 mod flag_checks;
 mod go_values;
 mod health;
@@ -53,6 +54,7 @@ mod lease_metrics;
 mod lease_plan;
 mod lease_watch;
 mod logging_args;
+mod memory_plan;
 mod metrics_page;
 mod no_effect_args;
 mod node_deletion_args;
@@ -99,6 +101,8 @@ fn main() -> ExitCode {
     if let Some(code) = cloudwit_host::compile_for_parent(std::env::args()) {
         return code;
     }
+    // Before there are threads, which would go by the old limit.
+    let files = file_limit::raise();
     let runtime = match threads() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -106,7 +110,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(cloudwit());
+    let code = runtime.block_on(cloudwit(files));
     // A process that lost the lead ends now: a name look-up or a compilation on another thread must not hold it up.
     runtime.shutdown_background();
     code
@@ -122,7 +126,7 @@ fn threads() -> std::io::Result<tokio::runtime::Runtime> {
     runtime.enable_all().build()
 }
 
-async fn cloudwit() -> ExitCode {
+async fn cloudwit(files: std::io::Result<file_limit::Raised>) -> ExitCode {
     let command_line::Parsed { args, matches } = match command_line::parse(std::env::args()) {
         Ok(parsed) => parsed,
         Err(ended) => ended.exit(),
@@ -145,6 +149,7 @@ async fn cloudwit() -> ExitCode {
             let traces = trace_export::Traces::of(&args.tracing, &identity);
             logs = true;
             let verbosity = telemetry::init(&args.logging, traces.as_ref().ok().and_then(Option::as_ref));
+            file_limit::log(&files);
             for note in flag_checks::without_effect(&matches)
                 .into_iter()
                 .chain(args.features.notes())

@@ -24,7 +24,9 @@ use crate::status_source::StatusSource;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
 use crate::trace_export::Traces;
-use crate::{admin, config, configz, health_sources, host_options, options, pages, process_metrics, providers, swap};
+use crate::{
+    admin, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics, providers, swap,
+};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -161,7 +163,9 @@ async fn load(
     registry: &mut Registry,
     leadership: Leadership,
 ) -> anyhow::Result<Vec<Arc<SwappableProvider>>> {
-    let options = host_options::on_this_system(args.provider.cache_dir.clone());
+    let mut options = host_options::on_this_system(args.provider.cache_dir.clone());
+    options.guest_memory_bytes = settings.guest_memory_bytes;
+    memory_plan::warn_if_container_is_small(&settings.providers, settings.guest_memory_bytes);
     // Not even a call that is in the middle of something says anything to the cloud after the lead is lost.
     let clients = HttpClients::only_while(move || !leadership.is_over());
     let host = Arc::new(Host::new(options, registry)?.with_http_clients(clients));
