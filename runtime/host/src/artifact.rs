@@ -145,7 +145,38 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn nothing_unpacks_to_more_than_the_limit(
+            repeated in any::<u8>(), size in 0_usize..20_000, changes in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 0..4),
+            limit in 0_u64..10_000,
+        ) {
+            let mut packed = compress_to_vec(vec![repeated; size].as_slice(), CompressionLevel::Fastest);
+            for (at, byte) in &changes {
+                let at = at.index(packed.len());
+                packed[at] = *byte;
+            }
+            match unpack(Path::new("packed"), &packed, limit) {
+                Ok(bytes) => prop_assert!(bytes.len() as u64 <= limit),
+                Err(_) => prop_assert!(!changes.is_empty() || size as u64 > limit),
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_unpacking_panic(rest in prop::collection::vec(any::<u8>(), 0..300)) {
+            let packed = [ZSTD, &rest].concat();
+            if let Ok(bytes) = unpack(Path::new("packed"), &packed, 1000) {
+                prop_assert!(bytes.len() <= 1000);
+            }
+        }
+    }
 
     fn read(bytes: &[u8], limit: u64) -> Result<Artifact, LoadError> {
         let dir = tempfile::tempdir().unwrap();

@@ -426,3 +426,7 @@ impl WasiHttpHooks for EgressHooks {
 #[cfg(test)]
 #[path = "egress_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "egress_h2_tests.rs"]
+mod h2_tests;

@@ -1,5 +1,7 @@
 //! The decision, without any network.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::grants::Grants;
 
@@ -186,4 +188,75 @@ fn the_pasted_entry_keeps_authority_and_proxy_of_the_one_it_extends() {
         refusal.yaml.as_deref(),
         Some("- {host: api.example.com, methods: [PUT], ca: /ca.pem, proxy: \"http://proxy:3128\"}")
     );
+}
+
+/// Texts in which hosts, users, ports and paths run into each other.
+fn odd_url() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "http",
+        "https",
+        "://",
+        ":",
+        "/",
+        "//",
+        "\\",
+        "@",
+        "?",
+        "#",
+        ".",
+        "%2e",
+        "%40",
+        "%00",
+        "[",
+        "]",
+        "::1",
+        "0x7f.1",
+        "2130706433",
+        "127.0.0.1",
+        "api.example.com",
+        "API.example.com.",
+        "evil.example",
+        "user:secret",
+        ":443",
+        ":8443",
+        ":0",
+        "\u{3002}",
+        "\u{ff0e}",
+        "\u{200d}",
+        "xn--",
+        "a b",
+        "169.254.169.254",
+        "::ffff:127.0.0.1",
+        "é",
+        "*",
+        "{{secret:x}}",
+    ]);
+    let pieces = prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat());
+    prop_oneof![
+        pieces.clone(),
+        pieces.clone().prop_map(|rest| format!("https://api.example.com{rest}")),
+        pieces.prop_map(|host| format!("https://{host}/path?query")),
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_is_connected_to_is_what_was_compared(text in odd_url()) {
+        let Ok(uri) = text.parse::<Uri>() else { return Ok(()) };
+        let Ok((url, to)) = target(&uri) else { return Ok(()) };
+        let host = url.host_str().unwrap().to_owned();
+        prop_assert_eq!(&host, &to.host.to_string());
+        prop_assert_eq!((url.scheme(), url.port_or_known_default()), (to.scheme.as_str(), Some(to.port)));
+        prop_assert!(url.username().is_empty() && url.password().is_none());
+        // The client reads the URL once more.
+        let again: Url = url.as_str().parse().unwrap();
+        prop_assert_eq!(again.host_str(), Some(host.as_str()));
+        let rules = rules(&grants("http: [{host: api.example.com}]"));
+        if decide(&rules, &to, "GET").is_ok() {
+            prop_assert_eq!((host.as_str(), to.port, url.scheme()), ("api.example.com", 443, "https"));
+        }
+    }
 }

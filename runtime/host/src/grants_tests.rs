@@ -1,6 +1,10 @@
 //! Reading grants, and finding what is wrong with them.
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::destination::HostPattern;
+use crate::grant_yaml;
 
 fn grants(yaml: &str) -> Grants {
     serde_saphyr::from_str(yaml).unwrap()
@@ -134,4 +138,62 @@ fn a_budget_that_makes_no_sense_is_told() {
         ]
     );
     assert_eq!(grants.http[4].burst(), 1);
+}
+
+/// An entry, right or wrong.
+fn entry() -> impl Strategy<Value = HttpGrant> {
+    let host = prop_oneof![
+        "[a-z*.-]{0,12}",
+        "[a-z]{1,5}\\.example",
+        Just("*.example.com".to_owned()),
+        Just("fd00::1".to_owned()),
+        any::<String>(),
+    ];
+    let methods = prop::collection::vec(prop_oneof!["GET|PUT|PROPFIND", "[A-Za-z ]{0,5}"], 0..3);
+    let flags = any::<(bool, bool, bool)>();
+    (
+        host,
+        prop::option::of(any::<u16>()),
+        methods,
+        flags,
+        prop::option::of(any::<f64>()),
+    )
+        .prop_map(
+            |(host, port, methods, (plain, allow_loopback, allow_link_local), requests_per_second)| HttpGrant {
+                host,
+                port,
+                methods,
+                scheme: if plain { Scheme::Http } else { Scheme::Https },
+                allow_loopback,
+                allow_link_local,
+                requests_per_second,
+                ..HttpGrant::default()
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn valid_grants_name_hosts_and_survive_being_written(http in prop::collection::vec(entry(), 0..4)) {
+        let grants = Grants { http, ..Grants::default() };
+        if grants.validate().is_ok() {
+            for grant in &grants.http {
+                prop_assert!(HostPattern::parse(&grant.host).is_some());
+                let text = format!("http:\n{}\n", grant_yaml::http_entry(grant));
+                let read: Grants = serde_saphyr::from_str(&text).unwrap();
+                prop_assert_eq!(&read.http[0].host, &grant.host);
+                prop_assert_eq!(read.http[0].port(), grant.port());
+                prop_assert_eq!(read.http[0].scheme, grant.scheme);
+                prop_assert_eq!(read.http[0].allow_link_local, grant.allow_link_local);
+                prop_assert_eq!(read.validate(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_reading_grants_panic(text in "[a-z:{}\\[\\], '\"\n*&!|>-]{0,60}") {
+        if let Ok(grants) = serde_saphyr::from_str::<Grants>(&text) {
+            let _ = grants.validate();
+        }
+    }
 }

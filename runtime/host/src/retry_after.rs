@@ -6,7 +6,9 @@ use http::{HeaderMap, HeaderName, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// The wait that is asked for; none when none is, when it cannot be read, or when it is over already.
+use crate::rate_limit::MAX_PAUSE;
+
+/// The wait that is asked for, at most [`MAX_PAUSE`]; none when none is, when it cannot be read, or when it is over already.
 ///
 /// `now` only counts when the answer has no `Date` of its own: two times of the cloud's clock need no clock of ours to be right.
 pub fn wait(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
@@ -22,7 +24,7 @@ pub fn wait(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<D
             Duration::try_from(until.duration_since(from.unwrap_or(now))).ok()?
         }
     };
-    (!wait.is_zero()).then_some(wait)
+    (!wait.is_zero()).then_some(wait.min(MAX_PAUSE))
 }
 
 /// The header to answer with: whole seconds, rounded up, at least one.
@@ -38,7 +40,34 @@ fn date(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A header's value, right or wrong.
+    fn value() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..40),
+            "-?[0-9]{1,25}".prop_map(String::into_bytes),
+            "(Sun|Mon), [0-9]{1,3} (Nov|Feb) -?[0-9]{1,6} [0-9]{1,3}:[0-9]{2}:[0-9]{2} (GMT|[+-][0-9]{1,5})"
+                .prop_map(String::into_bytes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_is_bounded_whatever_the_headers_say(status in 400_u16..600, after in value(), date in value(), now: i32) {
+            let (Ok(after), Ok(date)) = (HeaderValue::from_bytes(&after), HeaderValue::from_bytes(&date)) else {
+                return Ok(());
+            };
+            let headers = HeaderMap::from_iter([(header::RETRY_AFTER, after), (header::DATE, date)]);
+            let now = Timestamp::from_second(now.into()).unwrap();
+            if let Some(wait) = wait(StatusCode::from_u16(status).unwrap(), &headers, now) {
+                prop_assert!(wait > Duration::ZERO && wait <= MAX_PAUSE);
+            }
+        }
+    }
 
     fn asked(status: u16, headers: &[(HeaderName, &str)]) -> Option<u64> {
         let headers = headers

@@ -253,3 +253,90 @@ async fn dropping_a_call_cancels_it_at_once() {
     // The pool has one place, so this only works when the dropped call gave it back.
     assert_eq!(provider.lookup(&[node("a")]).await.unwrap().len(), 1);
 }
+
+/// A Node at which the guest `holds_memory` has so many mebibytes for so many milliseconds.
+fn hold(mebibytes: u64, milliseconds: u64) -> Vec<NodeRef> {
+    vec![NodeRef {
+        provider_id: Some(mebibytes.to_string()),
+        system_uuid: Some(milliseconds.to_string()),
+        ..node(TRIGGER)
+    }]
+}
+
+#[tokio::test]
+async fn calls_together_stay_within_the_guest_memory() {
+    let hosting = Hosting::new(HostOptions {
+        guest_memory_bytes: Some(150 << 20),
+        ..HostOptions::default()
+    });
+    let provider = hosting.load("holds_memory", settings()).await;
+    let nodes = hold(60, 20);
+    let answers = join_all((0..10).map(|_| provider.lookup(&nodes))).await;
+    for answer in answers {
+        assert!(matches!(answer.unwrap()[0], Ok(Presence::Running(_))));
+    }
+    let memory = provider.guest_memory();
+    assert_eq!((memory.used, memory.share), (0, 150 << 20));
+    assert!((60 << 20..=150 << 20).contains(&memory.peak), "{memory:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_gets_no_memory_ends_by_its_wall_time() {
+    let hosting = Hosting::new(HostOptions {
+        guest_memory_bytes: Some(70 << 20),
+        ..HostOptions::default()
+    });
+    let limits = Limits {
+        wall_time: Duration::from_millis(700),
+        ..Limits::default()
+    };
+    let provider = hosting.load("holds_memory", limited(limits)).await;
+    let (holds, wants) = (hold(60, 600), hold(30, 0));
+    let wants = async {
+        // The call that holds has to be the oldest.
+        eventually(LONG, "the memory is held", || async {
+            provider.guest_memory().used > 60 << 20
+        })
+        .await;
+        join_all((0..3).map(|_| provider.lookup(&wants))).await
+    };
+    let (held, wanted) = futures::join!(provider.lookup(&holds), wants);
+    assert!(held.is_ok(), "{held:?}");
+    for answer in wanted {
+        // It had memory when the oldest ended, or its own time was over.
+        let fine = match &answer {
+            Ok(_) => true,
+            Err(CloudError::Fault(fault)) => fault.kind == FaultKind::Deadline,
+            Err(_) => false,
+        };
+        assert!(fine, "{answer:?}");
+    }
+    assert!(provider.guest_memory().peak <= 70 << 20);
+}
+
+#[tokio::test]
+async fn a_provider_full_of_memory_leaves_another_its_share() {
+    let hosting = Hosting::new(HostOptions {
+        guest_memory_bytes: Some(200 << 20),
+        ..HostOptions::default()
+    });
+    let named = |name: &str| ProviderSettings {
+        name: name.into(),
+        ..settings()
+    };
+    let hungry = hosting.load("holds_memory", named("hungry")).await;
+    let modest = hosting.load("holds_memory", named("modest")).await;
+    let hours = hold(60, 3_600_000);
+    let full = join_all((0..10).map(|_| hungry.lookup(&hours)));
+    let others = async {
+        eventually(LONG, "the memory is held", || async {
+            hungry.guest_memory().used > 60 << 20
+        })
+        .await;
+        modest.lookup(&hold(60, 0)).await.unwrap()
+    };
+    tokio::select! {
+        answers = others => assert!(matches!(answers[0], Ok(Presence::Running(_)))),
+        _ = full => panic!("nobody can have ended"),
+    }
+}

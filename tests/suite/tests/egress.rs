@@ -6,11 +6,16 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::resolver::{Found, Lookup};
 use cloudwit_host::{Host, HostOptions, Limits, Outside, Provider, ProviderSettings};
-use cloudwit_model::{Cloud, CloudError, ClusterNode, ClusterView, EventSink, Failure, NodeRef, ObjectEvent, Service};
+use cloudwit_model::{
+    Cloud, CloudError, ClusterNode, ClusterView, EventSink, Failure, FaultKind, NodeRef, ObjectEvent, Service,
+};
+use cloudwit_suite::hosting::LONG;
+use cloudwit_test_support::eventually;
 use test_server::{Echo, TestServer, secret_file};
 
 /// The same server that the host's own tests use.
@@ -75,13 +80,13 @@ async fn guest(name: &'static str) -> PathBuf {
         .unwrap()
 }
 
-/// The guest with these grants.
+/// The guest `fetches` with these grants.
 async fn load(hosting: &Hosting, grants: &str) -> Provider {
-    load_guest(hosting, "fetches", grants).await
+    load_guest(hosting, "fetches", grants, Limits::default()).await
 }
 
-/// This guest with these grants.
-async fn load_guest(hosting: &Hosting, name: &'static str, grants: &str) -> Provider {
+/// A guest with these grants and limits.
+async fn load_guest(hosting: &Hosting, name: &'static str, grants: &str, limits: Limits) -> Provider {
     let settings = ProviderSettings {
         name: name.into(),
         config_text: String::new(),
@@ -89,7 +94,7 @@ async fn load_guest(hosting: &Hosting, name: &'static str, grants: &str) -> Prov
         cluster_name: "test".into(),
         cluster_cidrs: Vec::new(),
         grants: serde_saphyr::from_str(grants).unwrap_or_else(|error| panic!("{error}\n{grants}")),
-        limits: Limits::default(),
+        limits,
     };
     let outside = Outside {
         events: Arc::new(Nothing),
@@ -440,7 +445,7 @@ async fn texts_of_cluster_and_cloud_never_pull_a_secret() {
     let (hosting, server) = (hosting(), TestServer::start().await);
     let (port, dir) = (server.port, tempfile::tempdir().unwrap());
     let grants = with_password(port, &dir, CANARY);
-    let provider = load_guest(&hosting, "abuses_placeholders", &grants).await;
+    let provider = load_guest(&hosting, "abuses_placeholders", &grants, Limits::default()).await;
     let request = format!("PUT: http://cloud.example:{port}/");
     for (written, decoded) in [
         ("{{secret:password}}", "{{secret:password}}"),
@@ -491,7 +496,7 @@ async fn multiplied_placeholders_are_refused_with_bounded_memory() {
     let (port, dir) = (server.port, tempfile::tempdir().unwrap());
     // Filled, the largest body would have 1.2 GiB.
     let grants = with_password(port, &dir, &"canary".repeat(10_000));
-    let provider = load_guest(&hosting, "abuses_placeholders", &grants).await;
+    let provider = load_guest(&hosting, "abuses_placeholders", &grants, Limits::default()).await;
     let request = format!("PUT: http://cloud.example:{port}/");
     let before = peak();
     for (times, says) in [
@@ -540,4 +545,69 @@ async fn a_call_whose_turn_would_come_too_late_fails_as_rate_limited_and_says_wh
     assert!(after.is_some_and(|after| (150..=200).contains(&after)), "{after:?}");
     assert!(message.contains("not sent by Cloudwit"), "{message}");
     assert_eq!(server.requests(), 2);
+}
+
+/// What the guest `opens_many_requests` is to do.
+fn open(url: &str, requests: usize) -> Vec<NodeRef> {
+    vec![NodeRef {
+        name: "trigger".into(),
+        provider_id: Some(url.into()),
+        system_uuid: Some(requests.to_string()),
+        ..NodeRef::default()
+    }]
+}
+
+/// A call that opens hundreds of requests has as many in flight as it may, ends by its own deadline, and leaves room to another call.
+#[tokio::test]
+async fn requests_in_flight_of_a_call_are_bounded() {
+    let (server, hosting) = (TestServer::start().await, hosting());
+    let limits = Limits {
+        requests_per_call: 5,
+        requests: 8,
+        wall_time: Duration::from_secs(3),
+        ..Limits::default()
+    };
+    let grants = format!(
+        "http: [{{scheme: http, host: localhost, port: {}, allowLoopback: true}}]",
+        server.port
+    );
+    let provider = load_guest(&hosting, "opens_many_requests", &grants, limits).await;
+    let url = |path: &str| format!("http://localhost:{}/{path}", server.port);
+    let (silent, large) = (open(&url("silent"), 400), open(&url("large"), 3));
+    let silent = provider.lookup(&silent);
+    let others = async {
+        eventually(LONG, "it has as many as it may", || async { server.connections() == 5 }).await;
+        provider.lookup(&large).await.unwrap_err()
+    };
+    let (silent, other) = futures::join!(silent, others);
+    assert!(other.to_string().contains("3 responses of 3"), "{other}");
+    let Err(CloudError::Fault(fault)) = silent else {
+        panic!("{silent:?}")
+    };
+    assert_eq!(fault.kind, FaultKind::Deadline);
+    assert_eq!(server.connections(), 5 + 3);
+}
+
+/// Responses that are not read keep their places: the sixth request is not sent, and the call ends by its own deadline.
+#[tokio::test]
+async fn responses_that_are_never_read_keep_their_places() {
+    let (server, hosting) = (TestServer::start().await, hosting());
+    let limits = Limits {
+        requests_per_call: 5,
+        wall_time: Duration::from_secs(2),
+        ..Limits::default()
+    };
+    let grants = format!(
+        "http: [{{scheme: http, host: localhost, port: {}, allowLoopback: true}}]",
+        server.port
+    );
+    let provider = load_guest(&hosting, "opens_many_requests", &grants, limits).await;
+    let url = format!("http://localhost:{}/large", server.port);
+    let five = provider.lookup(&open(&url, 5)).await.unwrap_err();
+    assert!(five.to_string().contains("5 responses of 5"), "{five}");
+    let six = provider.lookup(&open(&url, 6)).await.unwrap_err();
+    assert!(
+        matches!(&six, CloudError::Fault(fault) if fault.kind == FaultKind::Deadline),
+        "{six:?}"
+    );
 }
