@@ -149,7 +149,8 @@ impl Egress {
         let shown = self.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
         let most = request_body::most(&parts.headers, &body);
-        let mut place = request_span::spent_waiting(Place::take(places, &self.places, most)).await;
+        let place = Place::take(places, &self.places, most);
+        let (mut place, waited) = request_span::spent_waiting(Duration::ZERO, place).await;
         let mut headers = fill.headers(parts.headers)?;
         let body = fill.body(body, &mut headers).await?;
         place.keep(body.in_memory());
@@ -165,7 +166,8 @@ impl Egress {
             first_byte: capped(options.first_byte_timeout, response),
         };
         let budget = self.budgets.of(&to, || rate(&self.rules, &to));
-        let turn = request_span::spent_waiting(budget.turn(latest, &self.provider, &self.metrics)).await;
+        let turn = budget.turn(latest, &self.provider, &self.metrics);
+        let (turn, _) = request_span::spent_waiting(waited, turn).await;
         let admitted = match turn {
             Ok(admitted) => admitted,
             Err(too_late) => {

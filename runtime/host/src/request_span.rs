@@ -39,12 +39,13 @@ pub(crate) fn not_sent(why: &'static str) {
     Span::current().record("error.type", why);
 }
 
-/// Notes how long this took as the current request's wait for its turn.
-pub(crate) async fn spent_waiting<T>(turn: impl Future<Output = T>) -> T {
+/// Notes how long this took as the current request's wait for its place or turn, after it waited so long before. Answers the sum too.
+pub(crate) async fn spent_waiting<T>(before: Duration, turn: impl Future<Output = T>) -> (T, Duration) {
     let began = Instant::now();
     let turn = turn.await;
-    Span::current().record("waited_ms", whole_milliseconds(began.elapsed()));
-    turn
+    let waited = before + began.elapsed();
+    Span::current().record("waited_ms", whole_milliseconds(waited));
+    (turn, waited)
 }
 
 /// The current request has its answer, or none.
