@@ -409,7 +409,8 @@ impl WasiHttpHooks for EgressHooks {
         _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
         let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
-        let (placeholders, places) = (self.placeholders.clone(), self.places.clone());
+        let placeholders = self.placeholders.clone();
+        let places = self.places.clone();
         self.unsent = self.unsent.saturating_sub(1);
         // The guest waits for it in another task, so it is here that the call is known.
         let span = request_span::begin(request.method());

@@ -26,14 +26,11 @@ pub enum Collected {
     Start(Bytes, WasiBody),
 }
 
-/// The most of a body that [`collect`] may have in memory, in bytes: what its length says, else the limit.
+/// The most that a body may take in memory while it is collected and filled, in bytes: nothing where its length says so, else the limit.
 pub fn most(headers: &http::HeaderMap, body: &WasiBody) -> u64 {
     let written = headers.get(http::header::CONTENT_LENGTH);
-    let written = written.and_then(|length| length.to_str().ok()?.parse().ok());
-    let exact = body.size_hint().exact();
-    exact
-        .or(written)
-        .map_or(BUFFER_LIMIT as u64, |length: u64| length.min(BUFFER_LIMIT as u64))
+    let empty = body.is_end_stream() || written.is_some_and(|length| length == "0");
+    if empty { 0 } else { BUFFER_LIMIT as u64 }
 }
 
 /// Reads until the body ends or is over the limit.

@@ -151,3 +151,17 @@ fn wrong_values_are_refused_with_what_is_wrong() {
         assert!(said.contains(words), "{flags:?}: {said}");
     }
 }
+
+#[test]
+fn memory_limit_is_computed_unless_it_is_set() {
+    let limit = |flags: &[&str]| {
+        let rendered = documents(&manifests::template(flags).unwrap());
+        let deployment = of_kind(&rendered, "Deployment");
+        deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"].clone()
+    };
+    let one = r#"--set-json=configuration={"providers":[{"name":"a","component":"a.wasm"}]}"#;
+    assert_eq!(limit(&[one]), "369Mi");
+    assert_eq!(limit(&[one, "--set=configuration.guestMemoryBytes=104857600"]), "341Mi");
+    assert_eq!(limit(&[one, "--set=resources.limits.memory=1Gi"]), "1Gi");
+    assert_eq!(limit(&["--set=existingConfiguration=mine"]), Value::Null);
+}
