@@ -495,7 +495,7 @@ async fn multiplied_placeholders_are_refused_with_bounded_memory() {
     let (hosting, server) = (hosting(), TestServer::start().await);
     let (port, dir) = (server.port, tempfile::tempdir().unwrap());
     // Filled, the largest body would have 1.2 GiB.
-    let grants = with_password(port, &dir, &"canary".repeat(10_000));
+    let grants = with_password(port, &dir, &"canary".repeat(11_000));
     let provider = load_guest(&hosting, "abuses_placeholders", &grants, Limits::default()).await;
     let request = format!("PUT: http://cloud.example:{port}/");
     let before = peak();
