@@ -62,7 +62,7 @@ struct Output {
     budget: u64,
     silenced: bool,
     /// The last lines, secrets and all.
-    tail: VecDeque<Line>,
+    tail: VecDeque<GuestLine>,
     tail_bytes: usize,
     /// Text of each standard stream that has no line end yet.
     unfinished: [Vec<u8>; 2],
@@ -71,18 +71,18 @@ struct Output {
 
 /// A line, cut, as the guest wrote it.
 #[derive(Default)]
-struct Line {
+struct GuestLine {
     message: String,
     fields: Vec<(String, String)>,
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for GuestLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line").finish_non_exhaustive()
+        f.debug_struct("GuestLine").finish_non_exhaustive()
     }
 }
 
-impl Line {
+impl GuestLine {
     /// Of all fields together as much is kept as of the message.
     fn new(message: &str, fields: &[(String, String)]) -> Self {
         let mut room = LINE;
@@ -144,7 +144,7 @@ impl GuestLog {
 
     /// A line of the guest's structured log.
     pub fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
-        self.with(|output| output.line(level, Line::new(message, fields)));
+        self.with(|output| output.line(level, GuestLine::new(message, fields)));
     }
 
     /// What hides this provider's secrets.
@@ -204,11 +204,11 @@ impl Output {
         let line = std::mem::take(&mut self.unfinished[stream as usize]);
         // The hook of Rust's panics adds this to each; nobody can set a variable for a guest.
         if !line.is_empty() && !line.starts_with(b"note: run with `RUST_BACKTRACE=1`") {
-            self.line(Level::INFO, Line::new(&String::from_utf8_lossy(&line), &[]));
+            self.line(Level::INFO, GuestLine::new(&String::from_utf8_lossy(&line), &[]));
         }
     }
 
-    fn line(&mut self, level: Level, line: Line) {
+    fn line(&mut self, level: Level, line: GuestLine) {
         if enabled(level) && !self.silenced {
             self.emit(level, &line);
         }
@@ -219,7 +219,7 @@ impl Output {
         }
     }
 
-    fn emit(&mut self, level: Level, line: &Line) {
+    fn emit(&mut self, level: Level, line: &GuestLine) {
         let (message, fields) = line.printable(Screen(&self.redactor));
         let cost = (message.len() + fields.len()) as u64 + LINE_COST;
         match self.budget.checked_sub(cost) {
@@ -502,9 +502,9 @@ sent [secret token]"#
         let many: Vec<_> = (0..100_000)
             .map(|number| (format!("k{number}"), "v".to_owned()))
             .collect();
-        let line = Line::new("many", &many);
+        let line = GuestLine::new("many", &many);
         assert_eq!(line.fields.len(), LOG_FIELDS);
         let long: Vec<_> = (0..10).map(|_| ("key".to_owned(), "v".repeat(LINE))).collect();
-        assert!(Line::new("", &long).bytes() < LINE + 64);
+        assert!(GuestLine::new("", &long).bytes() < LINE + 64);
     }
 }

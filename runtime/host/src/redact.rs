@@ -157,9 +157,10 @@ impl Pieces {
         for (secret, form) in forms {
             all.extend(form.windows(length).map(|piece| (number(piece), *secret)));
         }
-        let bits = most.next_power_of_two().trailing_zeros().clamp(1, 30);
-        all.sort_unstable_by_key(|(number, secret)| (bucket(*number, bits), *number, *secret));
+        all.sort_unstable();
         all.dedup_by_key(|(number, _)| *number);
+        let bits = all.len().next_power_of_two().trailing_zeros().clamp(1, 30);
+        all.sort_unstable_by_key(|(number, _)| bucket(*number, bits));
         let mut begins = vec![0_u32; (1 << bits) + 1];
         for (number, _) in all.iter() {
             begins[bucket(*number, bits) + 1] += 1;

@@ -124,7 +124,7 @@ fn a_piece_of_two_secrets_counts_for_the_longer() {
 }
 
 #[test]
-fn a_name_with_a_secret_is_unfit_and_one_with_a_word_of_it_is_not() {
+fn name_with_a_secret_is_unfit_and_one_with_a_word_is_not() {
     let redactor = Redactor::new([("token", SECRET.as_bytes()), ("user", &b"kubernetes"[..])]);
     assert_eq!(redactor.betrayed("sim://canary-7391-secret"), Some("token"));
     assert_eq!(redactor.betrayed(&STANDARD.encode(SECRET)), Some("token"));

@@ -11,8 +11,8 @@ use crate::secret_encoding::escaped_forms;
 /// Shorter texts are not taken for secrets: they would turn ordinary words into marks.
 pub(crate) const SHORTEST: usize = 6;
 
-/// Of longer secrets only so much is hidden, which bounds the memory: some ten bytes for each byte of each form. Keys and tokens have a tenth of it.
-const LONGEST: usize = 64 << 10;
+/// Of longer secrets only so much is hidden, which bounds the memory: a hundred bytes for each byte of a secret. The largest private keys have 4 KiB.
+const LONGEST: usize = 16 << 10;
 
 /// One way to write a secret. Wiped when dropped.
 pub(crate) type Form = Zeroizing<Vec<u8>>;

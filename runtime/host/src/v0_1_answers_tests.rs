@@ -319,7 +319,7 @@ fn good_route() -> model::Route {
 }
 
 #[test]
-fn odd_routes_are_left_out_and_the_others_come_back_as_they_went() {
+fn odd_routes_are_left_out_and_the_others_used() {
     let good = || route_to_guest(&good_route());
     let odd: [fn(&mut routes::Route); 7] = [
         |odd| odd.destination = "10.0.0.0".into(),
@@ -436,7 +436,7 @@ fn a_description_ends_at_its_limits_and_contains_no_secret() {
 }
 
 #[test]
-fn problems_of_a_configuration_are_cut_counted_and_without_secrets() {
+fn config_problems_are_cut_counted_and_without_secrets() {
     let problem = || info::Problem {
         at: SECRET.into(),
         message: format!("{} {SECRET}", "x".repeat(limits::MESSAGE)),

@@ -276,10 +276,15 @@ async fn a_flood_of_output_is_cut_off_and_the_panic_behind_it_is_not() {
     let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     // With a secret whose beginning is in every line there is most to do.
-    let settings = ProviderSettings {
-        values: vec![("password".into(), "canary-canary-canary-7391".into())],
-        ..settings()
-    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "canary-canary-canary-7391").unwrap();
+    let mut settings = settings();
+    settings.grants.secrets = vec![cloudwit_host::grants::SecretGrant {
+        name: "token".into(),
+        file: file.path().into(),
+        hosts: Vec::new(),
+        uses: vec![cloudwit_host::grants::SecretUse::Reveal],
+    }];
     let fault = costs_one_call("floods_log", settings, FaultKind::Trap, "panicked").await;
     assert!(fault.output.contains("drowned"), "{fault}");
     assert!(fault.output.len() < 5 << 10, "{} bytes", fault.output.len());
