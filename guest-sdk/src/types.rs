@@ -230,7 +230,7 @@ pub fn id_after<'a>(prefix: &str, provider_id: &'a str) -> Option<&'a str> {
     provider_id.strip_prefix(prefix).filter(|rest| !rest.is_empty())
 }
 
-/// An IP address as the cloud wrote it; none when the text is none, which would make the whole answer a fault.
+/// An IP address as the cloud wrote it; none when the text is none, which would make the answer about its machine invalid.
 ///
 /// ```
 /// # use cloudwit_guest_sdk::{AddressKind, types::ip_address};

@@ -1,13 +1,19 @@
 //! Which addresses a Node gets from what the cloud says and what the kubelet was told. Pure.
 //!
 //! The first InternalIP is what the rest of the cluster takes for the Node's address, so order matters and the rules of
-//! `spec/node-controller.md` 8.2 to 8.4 are kept to the letter; where they differ the comment says why.
+//! `spec/node-controller.md` 8.2 to 8.4 are kept to the letter; where they differ the comment says why. Upstream compares each address with each; a machine
+//! may have 1,024, so here the work is linear in the lists.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cloudwit_model::Address;
 use k8s_openapi::api::core::v1::NodeAddress;
 use thiserror::Error;
+
+/// So many addresses are named in a message.
+const SHOWN: usize = 16;
 
 /// The kubelet was told an address that does not fit what the cloud offers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -69,11 +75,13 @@ pub fn wanted(
 
 /// Appends the addresses that are not in the list yet (`node/helpers/address.go:AddToNodeAddresses`).
 pub fn add_all(list: &mut Vec<NodeAddress>, more: impl IntoIterator<Item = NodeAddress>) {
-    for address in more {
-        if !list.contains(&address) {
-            list.push(address);
-        }
-    }
+    append_new(list, more, |address| (address.type_.clone(), address.address.clone()));
+}
+
+/// Appends what has a key that nothing in the list has, in its order. One look into a table for each.
+fn append_new<T, K: Eq + Hash>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) {
+    let mut seen: HashSet<K> = list.iter().map(&key).collect();
+    list.extend(more.into_iter().filter(|one| seen.insert(key(one))));
 }
 
 /// Whether the list has to be written.
@@ -82,16 +90,17 @@ pub fn add_all(list: &mut Vec<NodeAddress>, more: impl IntoIterator<Item = NodeA
 /// addresses of one kind as changed and then sends an empty patch in each period, and takes `[a, b]` and `[b, b]` for
 /// equal (N3).
 pub fn changed(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
-    let of_kind = |list: &[NodeAddress], kind: &str| -> Vec<String> {
-        list.iter()
-            .filter(|address| address.type_ == kind)
-            .map(|address| address.address.clone())
-            .collect()
-    };
-    old.len() != new.len()
-        || new
-            .iter()
-            .any(|address| of_kind(old, &address.type_) != of_kind(new, &address.type_))
+    let kind = |address: &NodeAddress| address.type_.clone();
+    old.len() != new.len() || by_kind(old, kind) != by_kind(new, kind)
+}
+
+/// The addresses of each kind, in their order.
+fn by_kind<K: Ord>(list: &[NodeAddress], kind: impl Fn(&NodeAddress) -> K) -> BTreeMap<K, Vec<&str>> {
+    let mut kinds: BTreeMap<K, Vec<&str>> = BTreeMap::new();
+    for address in list {
+        kinds.entry(kind(address)).or_default().push(&address.address);
+    }
+    kinds
 }
 
 fn check_provided(cloud: &[NodeAddress], provided: &str) -> Result<(), AddressError> {
@@ -118,7 +127,7 @@ pub fn prefer_provided(cloud: &[NodeAddress], provided: &str) -> Result<Vec<Node
             });
         }
     }
-    let claimed: Vec<String> = preferred.iter().map(|address| address.type_.clone()).collect();
+    let claimed: BTreeSet<String> = preferred.iter().map(|address| address.type_.clone()).collect();
     preferred.extend(
         cloud
             .iter()
@@ -193,11 +202,13 @@ fn in_words(addresses: &[NodeAddress]) -> String {
     if addresses.is_empty() {
         return "none".into();
     }
-    addresses
+    let shown = addresses
         .iter()
-        .map(|address| format!("{} {}", address.type_, address.address))
-        .collect::<Vec<_>>()
-        .join(", ")
+        .take(SHOWN)
+        .map(|address| format!("{} {}", address.type_, address.address));
+    let further = addresses.len().saturating_sub(SHOWN);
+    let further = (further > 0).then(|| format!("{further} more"));
+    shown.chain(further).collect::<Vec<_>>().join(", ")
 }
 
 fn node_address(kind: &str, value: &str) -> NodeAddress {

@@ -1,7 +1,10 @@
 //! `TestGetNodeAddressesFromNodeIP`, `TestAddToNodeAddresses`, `TestNodeAddressesChangeDetected` and what they leave
 //! out.
 
+use std::cell::Cell;
+
 use cloudwit_model::AddressKind;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -304,4 +307,101 @@ fn the_kubelets_hostname_stays_where_the_cloud_reports_none() {
 fn a_provided_ip_without_any_address_from_the_cloud_is_an_error() {
     let error = wanted(&list("I 10.0.0.1"), &[], Some("10.0.0.1")).unwrap_err();
     assert!(error.to_string().ends_with("it lists none"), "{error}");
+}
+
+thread_local! {
+    /// How many keys were compared on this thread.
+    static COMPARED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A key that counts how often it is compared.
+#[derive(Debug)]
+struct Counted(String);
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        COMPARED.with(|compared| compared.set(compared.get() + 1));
+        self.0 == other.0
+    }
+}
+
+impl Eq for Counted {}
+
+impl std::hash::Hash for Counted {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl PartialOrd for Counted {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Counted {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        COMPARED.with(|compared| compared.set(compared.get() + 1));
+        self.0.cmp(&other.0)
+    }
+}
+
+fn compared(run: impl FnOnce()) -> usize {
+    COMPARED.with(|compared| compared.set(0));
+    run();
+    COMPARED.with(Cell::get)
+}
+
+#[test]
+fn work_on_long_lists_is_linear() {
+    let many = |from: u32| -> Vec<NodeAddress> {
+        let kinds = ["InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"];
+        let address = |number: u32| node_address(kinds[number as usize % 5], &Ipv4Addr::from(number).to_string());
+        (from..from + 20_000).map(address).collect()
+    };
+    let mut all = many(0);
+    let added = compared(|| append_new(&mut all, many(10_000), |one| Counted(one.address.clone())));
+    assert_eq!(all.len(), 30_000);
+    assert!(added < 2 * 40_000, "{added} comparisons");
+    let grouped = compared(|| drop(by_kind(&all, |one| Counted(one.type_.clone()))));
+    assert!(grouped < 5 * 30_000, "{grouped} comparisons");
+}
+
+#[test]
+fn a_message_names_a_few_of_many_addresses() {
+    let many: Vec<Address> = (0..1000_u32)
+        .map(|number| Address::new(AddressKind::InternalIP, Ipv4Addr::from(number).to_string()))
+        .collect();
+    let error = wanted(&[], &many, Some("192.0.2.1")).unwrap_err().to_string();
+    assert!(error.ends_with("InternalIP 0.0.0.15, 984 more"), "{error}");
+}
+
+/// As the controllers had it before, and as upstream has it: each address is compared with each.
+fn changed_slowly(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
+    let of_kind = |list: &[NodeAddress], kind: &str| -> Vec<String> {
+        let same = list.iter().filter(|address| address.type_ == kind);
+        same.map(|address| address.address.clone()).collect()
+    };
+    let differs = |address: &NodeAddress| of_kind(old, &address.type_) != of_kind(new, &address.type_);
+    old.len() != new.len() || new.iter().any(differs)
+}
+
+fn any_addresses() -> impl Strategy<Value = Vec<NodeAddress>> {
+    let address = ("[IEH]", "[ab]").prop_map(|(kind, value)| node_address(&kind, &value));
+    prop::collection::vec(address, 0..7)
+}
+
+proptest! {
+    #[test]
+    fn lists_come_out_as_when_each_is_compared_with_each(old in any_addresses(), new in any_addresses()) {
+        prop_assert_eq!(changed(&old, &new), changed_slowly(&old, &new));
+        let (mut quick, mut slow) = (old.clone(), old);
+        add_all(&mut quick, new.clone());
+        for address in new {
+            if !slow.contains(&address) {
+                slow.push(address);
+            }
+        }
+        prop_assert_eq!(quick, slow);
+    }
 }

@@ -85,13 +85,23 @@ pub(crate) trait Adapter: Send + Sync {
         service: &'a Service,
         token: Option<&'a str>,
     ) -> Reply<'a, Vec<AnnotationChange>>;
-    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Vec<Route>>;
+    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, ListedRoutes>;
     fn apply_routes<'a>(
         &'a self,
         store: &'a mut Store<CallState>,
         create: &'a [NewRoute],
         delete: &'a [Route],
     ) -> Reply<'a, RouteOutcome>;
+}
+
+/// The routes of a list that make sense.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListedRoutes {
+    pub routes: Vec<Route>,
+    /// How many were left out.
+    pub left_out: usize,
+    /// What was wrong with the first of these.
+    pub first_problem: Option<String>,
 }
 
 /// What a provider says about itself.

@@ -15,13 +15,15 @@ use tracing::{Instrument as _, Span};
 use wasmtime::{Engine, Store};
 
 use crate::adapter::{Adapter, Reply};
+use crate::answer::{Screen, shortened};
+use crate::answer_limits as limits;
 use crate::config_secrets;
 use crate::cpu::CpuMeter;
 use crate::egress::EgressHooks;
 use crate::fault;
 use crate::guest_log::GuestLog;
 use crate::instance::{self, CallState, Env, Subjects};
-use crate::metrics::{Metrics, Operation, Outcome};
+use crate::metrics::{ItemKind, Metrics, Operation, Outcome};
 use crate::redact::Redactor;
 
 /// What all providers of a host share.
@@ -98,17 +100,9 @@ impl Caller {
         *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastFault { at, fault });
     }
 
-    /// The text without secrets.
-    pub fn redact(&self, text: String) -> String {
-        self.redactor.redact(text)
-    }
-
-    /// The same for the failures of single parts of an answer.
-    pub fn redact_failures<T>(&self, parts: &mut [Result<T, Failure>]) {
-        for failure in parts.iter_mut().filter_map(|part| part.as_mut().err()) {
-            let text = words(failure);
-            *text = self.redact(std::mem::take(text));
-        }
+    /// What texts of this provider pass through.
+    pub fn screen(&self) -> Screen<'_> {
+        Screen(&self.redactor)
     }
 
     /// From now on faults and spans say so.
@@ -217,6 +211,7 @@ fn words(failure: &mut Failure) -> &mut String {
         | Failure::Conflict(text)
         | Failure::Unavailable(text)
         | Failure::ImplementedElsewhere(text)
+        | Failure::InvalidResponse(text)
         | Failure::Other(text)
         | Failure::Pending { message: text, .. }
         | Failure::RateLimited { message: text, .. } => text,
@@ -255,7 +250,7 @@ impl Call<'_> {
         let measured = self.cpu.measure(reply).instrument(self.span.clone());
         let (kind, message) = match timeout(limits.wall_time, measured).await {
             Ok(Ok(answer)) => {
-                self.span.in_scope(|| self.log.finish());
+                self.span.in_scope(|| self.log.end_lines());
                 return self.end(answer.map_err(|failure| self.for_people(failure).into()));
             }
             Ok(Err(error)) => fault::explain(&error, limits),
@@ -265,23 +260,43 @@ impl Call<'_> {
             ),
         };
         let output = self.span.in_scope(|| self.log.finish());
-        let message = self.caller.redactor.redact(message);
+        let message = self.caller.screen().message(&message);
         let fault = self.caller.fault(kind, message, output);
         self.caller.remember(&fault);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));
         self.end(Err(fault.into()))
     }
 
-    /// The failure for everybody to read: without secrets and, when a request was refused, with what would have to be granted, since it
-    /// reaches the Event on the object and the log does not.
+    /// The failure for everybody to read: when a request was refused, with what would have to be granted, since it reaches the Event on the
+    /// object and the log does not.
     fn for_people(&self, mut failure: Failure) -> Failure {
-        let text = words(&mut failure);
-        // A cloud may send a secret back, and a provider quotes what it gets.
-        *text = self.caller.redactor.redact(std::mem::take(text));
         if let Some(refusal) = self.hooks.last_refusal() {
-            text.push_str(&format!(" ({refusal})"));
+            let refusal = shortened(&refusal.to_string(), limits::MESSAGE);
+            words(&mut failure).push_str(&format!(" ({refusal})"));
         }
         failure
+    }
+
+    /// Counts items of the answer that are not used, and logs the first problem.
+    pub fn left_out(&self, kind: ItemKind, items: usize, first_problem: &str) {
+        if items > 0 {
+            let Caller { name, shared, .. } = self.caller;
+            shared.metrics.invalid_items(name, kind, items);
+            let kind = kind.label();
+            self.span
+                .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; not used"));
+        }
+    }
+
+    /// The same for items that have become failures.
+    pub fn count_invalid<T>(&self, kind: ItemKind, answers: &[Result<T, Failure>]) {
+        let mut invalid = answers.iter().filter_map(|answer| match answer {
+            Err(Failure::InvalidResponse(problem)) => Some(problem),
+            _ => None,
+        });
+        if let Some(first) = invalid.next() {
+            self.left_out(kind, 1 + invalid.count(), first);
+        }
     }
 
     fn end<T>(&mut self, result: Result<T, CloudError>) -> Result<T, CloudError> {

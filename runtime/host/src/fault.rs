@@ -5,14 +5,13 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
 use crate::adapter::CallError;
-use crate::answer;
 use crate::instance::Exceeded;
 use crate::limits::Limits;
 
 /// What went wrong, as kind and sentence.
 pub(crate) fn explain(error: &CallError, limits: &Limits) -> (FaultKind, String) {
     match error {
-        CallError::Nonsense(nonsense) => (FaultKind::BadAnswer, answer::message(nonsense.0.clone())),
+        CallError::Nonsense(nonsense) => (FaultKind::BadAnswer, nonsense.0.clone()),
         CallError::NotExported(interface) => (
             FaultKind::NotExported,
             format!("its component does not export `{interface}`"),

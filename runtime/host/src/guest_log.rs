@@ -3,6 +3,9 @@
 //! Lines go to `tracing` (target `guest`; provider, version and operation come from the span of the call) until the
 //! call's budget is spent. The last 4 KiB are kept in any case: they hold the text of a panic and become part of the
 //! `ProviderFault`.
+//!
+//! What a line costs does not depend on how long the guest makes it: first its level is checked, then it is cut to 4 KiB, and secrets are looked for in
+//! what is left, only if the line is printed or when the last lines are wanted.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,13 +18,12 @@ use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::answer::{Screen, shortened};
+use crate::answer_limits::{LOG_FIELDS, LOG_LINE as LINE};
 use crate::redact::Redactor;
 
 /// What is kept for a fault, in bytes.
 const TAIL: usize = 4 << 10;
-
-/// Longest line, in bytes; longer ones are cut.
-const LINE: usize = 4 << 10;
 
 /// What a line costs of the budget beside its text, so that empty lines are bounded as well.
 const LINE_COST: u64 = 64;
@@ -59,11 +61,60 @@ struct Output {
     /// Bytes that may still go to `tracing`.
     budget: u64,
     silenced: bool,
-    tail: VecDeque<String>,
+    /// The last lines, secrets and all.
+    tail: VecDeque<GuestLine>,
     tail_bytes: usize,
     /// Text of each standard stream that has no line end yet.
     unfinished: [Vec<u8>; 2],
     redactor: Arc<Redactor>,
+}
+
+/// A line, cut, as the guest wrote it.
+#[derive(Default)]
+struct GuestLine {
+    message: String,
+    fields: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for GuestLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GuestLine").finish_non_exhaustive()
+    }
+}
+
+impl GuestLine {
+    /// Of all fields together as much is kept as of the message.
+    fn new(message: &str, fields: &[(String, String)]) -> Self {
+        let mut room = LINE;
+        let mut kept = Vec::new();
+        for (key, value) in fields.iter().take(LOG_FIELDS) {
+            let (key, value) = (shortened(key, room), shortened(value, room.saturating_sub(key.len())));
+            room = room.saturating_sub(key.len() + value.len());
+            kept.push((key, value));
+            if room == 0 {
+                break;
+            }
+        }
+        let message = shortened(message, LINE);
+        Self { message, fields: kept }
+    }
+
+    fn bytes(&self) -> usize {
+        let fields = self.fields.iter().map(|(key, value)| key.len() + value.len() + 2);
+        self.message.len() + fields.sum::<usize>() + 1
+    }
+
+    /// Message and fields for people, without secrets.
+    fn printable(&self, screen: Screen<'_>) -> (String, String) {
+        let clean = |text: &str| screen.0.redact(text.to_owned());
+        // Before values are quoted: what is escaped does not look like the secret any more.
+        let fields = self
+            .fields
+            .iter()
+            .map(|(key, value)| format!("{}={:?}", clean(key), clean(value)));
+        let fields = fields.collect::<Vec<_>>().join(" ");
+        (printable(&clean(&self.message)), printable(&fields))
+    }
 }
 
 /// A standard stream.
@@ -93,23 +144,11 @@ impl GuestLog {
 
     /// A line of the guest's structured log.
     pub fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
-        let redactor = self.redactor();
-        // Before it is quoted: what is escaped does not look like the secret any more.
-        let fields = fields
-            .iter()
-            .map(|(key, value)| format!("{key}={:?}", redactor.redact(value.clone())))
-            .collect::<Vec<_>>()
-            .join(" ");
-        let (message, fields) = (printable(&redactor.redact(message.to_owned())), printable(&fields));
-        self.with(|output| output.line(level, message, &fields));
+        self.with(|output| output.line(level, GuestLine::new(message, fields)));
     }
 
-    /// A text without secrets.
-    pub fn redact(&self, text: String) -> String {
-        self.redactor().redact(text)
-    }
-
-    fn redactor(&self) -> Arc<Redactor> {
+    /// What hides this provider's secrets.
+    pub fn redactor(&self) -> Arc<Redactor> {
         self.with(|output| output.redactor.clone())
     }
 
@@ -118,13 +157,24 @@ impl GuestLog {
         self.with(|output| output.write(stream, bytes));
     }
 
+    /// Ends the output of the call.
+    pub fn end_lines(&self) {
+        self.with(|output| {
+            output.end_line(Stream::Stdout);
+            output.end_line(Stream::Stderr);
+        });
+    }
+
     /// Ends the output of the call; answers its last lines.
     pub fn finish(&self) -> String {
+        self.end_lines();
         self.with(|output| {
-            for stream in [Stream::Stdout, Stream::Stderr] {
-                output.end_line(stream);
-            }
-            output.tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+            let lines = output.tail.iter().map(|line| line.printable(Screen(&output.redactor)));
+            let lines = lines.map(|(message, fields)| match fields.is_empty() {
+                true => message,
+                false => format!("{message} {fields}"),
+            });
+            lines.collect::<Vec<_>>().join("\n")
         })
     }
 
@@ -154,28 +204,23 @@ impl Output {
         let line = std::mem::take(&mut self.unfinished[stream as usize]);
         // The hook of Rust's panics adds this to each; nobody can set a variable for a guest.
         if !line.is_empty() && !line.starts_with(b"note: run with `RUST_BACKTRACE=1`") {
-            let line = self.redactor.redact(String::from_utf8_lossy(&line).into_owned());
-            self.line(Level::INFO, printable(&line), "");
+            self.line(Level::INFO, GuestLine::new(&String::from_utf8_lossy(&line), &[]));
         }
     }
 
-    fn line(&mut self, level: Level, message: String, fields: &str) {
-        if enabled(level) {
-            self.emit(level, &message, fields);
+    fn line(&mut self, level: Level, line: GuestLine) {
+        if enabled(level) && !self.silenced {
+            self.emit(level, &line);
         }
-        let line = if fields.is_empty() {
-            message
-        } else {
-            format!("{message} {fields}")
-        };
-        self.tail_bytes += line.len() + 1;
+        self.tail_bytes += line.bytes();
         self.tail.push_back(line);
         while self.tail_bytes > TAIL && self.tail.len() > 1 {
-            self.tail_bytes -= self.tail.pop_front().map_or(0, |line| line.len() + 1);
+            self.tail_bytes -= self.tail.pop_front().map_or(0, |line| line.bytes());
         }
     }
 
-    fn emit(&mut self, level: Level, message: &str, fields: &str) {
+    fn emit(&mut self, level: Level, line: &GuestLine) {
+        let (message, fields) = line.printable(Screen(&self.redactor));
         let cost = (message.len() + fields.len()) as u64 + LINE_COST;
         match self.budget.checked_sub(cost) {
             Some(left) => {
@@ -183,12 +228,10 @@ impl Output {
                 let fields = (!fields.is_empty()).then_some(fields);
                 event_at!(level, fields, "{message}");
             }
-            None if !self.silenced => {
+            None => {
                 self.silenced = true;
-                self.budget = 0;
-                tracing::warn!(target: "guest", "the provider writes too much in one call; the rest of this call is not logged");
+                tracing::warn!(target: "guest", "log limit reached; further lines of this call dropped");
             }
-            None => {}
         }
     }
 }
@@ -279,11 +322,13 @@ impl AsyncWrite for StandardStream {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::LazyLock;
 
     use tracing_subscriber::fmt::MakeWriter;
 
     use super::*;
+    use crate::redact::tests::COMPARED;
 
     const SECRET: &str = "canary-7391-secret";
 
@@ -398,7 +443,7 @@ sent [secret token]"#
             "{text}"
         );
         assert!(!text.contains("number 20"), "{text}");
-        assert_eq!(text.matches("writes too much").count(), 1, "{text}");
+        assert_eq!(text.matches("log limit reached").count(), 1, "{text}");
     }
 
     #[test]
@@ -413,5 +458,53 @@ sent [secret token]"#
         });
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.contains("seen fields=") && text.contains("n1"), "{text}");
+    }
+
+    /// How many pieces of the text secrets are looked for in.
+    fn compared(run: impl FnOnce()) -> usize {
+        COMPARED.with(|compared| compared.set(0));
+        run();
+        COMPARED.with(Cell::get)
+    }
+
+    #[test]
+    fn work_on_a_line_is_bounded_and_none_for_a_level_that_is_off() {
+        let text = "canary-".repeat(2 << 20);
+        let field = || ("field".to_owned(), text.clone());
+        printed(|| {
+            let log = log(1 << 20);
+            let fields = [field(), field(), field()];
+            assert_eq!(compared(|| log.log(Level::DEBUG, &text, &fields)), 0);
+            assert!(compared(|| log.log(Level::INFO, &text, &fields)) < 16 * LINE);
+            let flood = || (0..32).for_each(|_| log.write(Stream::Stdout, &text.as_bytes()[..64 << 10]));
+            assert_eq!(compared(flood), 0, "only when the line ends");
+            assert!(compared(|| log.write(Stream::Stdout, b"\n")) < 8 * LINE);
+            assert!(compared(|| drop(log.finish())) < 16 * LINE);
+        });
+    }
+
+    #[test]
+    fn secret_at_the_cut_of_a_line_is_hidden() {
+        for before in LINE - 30..LINE {
+            let text = format!("{}{SECRET}", "x".repeat(before));
+            let printed = printed(|| {
+                let log = log(1 << 20);
+                log.log(Level::INFO, &text, &[("field".into(), text.clone())]);
+                log.write(Stream::Stdout, text.as_bytes());
+                assert!(!log.finish().contains(&SECRET[..8]));
+            });
+            assert!(!printed.contains(&SECRET[..8]), "{before}: {printed}");
+        }
+    }
+
+    #[test]
+    fn fields_of_a_line_are_limited() {
+        let many: Vec<_> = (0..100_000)
+            .map(|number| (format!("k{number}"), "v".to_owned()))
+            .collect();
+        let line = GuestLine::new("many", &many);
+        assert_eq!(line.fields.len(), LOG_FIELDS);
+        let long: Vec<_> = (0..10).map(|_| ("key".to_owned(), "v".repeat(LINE))).collect();
+        assert!(GuestLine::new("", &long).bytes() < LINE + 64);
     }
 }

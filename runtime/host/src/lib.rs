@@ -5,7 +5,7 @@
 //!   a call       provider -> call (slots, deadlines) -> instance (store, limits) -> adapter = v0_1 -> the guest
 //!   its imports  v0_1_imports -> keys, state, guest_log, Outside;  wasi:http -> egress -> http_client -> the cloud
 //!   a change     swap -> Host::load beside the running one -> grants, check, probe -> switch, or the last good one stays
-//!   its answer   v0_1_convert + answer -> the model's words;  or fault -> ProviderFault
+//!   its answer   v0_1_answers + answer (limits, secrets) -> the model's words;  or fault -> ProviderFault
 //! ```
 //!
 //! This crate knows wasmtime and the contract in `wit/`, and nothing of Kubernetes: it implements the model's `Cloud`.
@@ -26,6 +26,7 @@
 // Loading and calling.
 mod adapter;
 mod answer;
+mod answer_limits;
 mod artifact;
 mod budget_status;
 mod cache;
@@ -50,9 +51,11 @@ mod settings_digest;
 mod swap;
 mod swap_status;
 mod v0_1;
+mod v0_1_answers;
 mod v0_1_convert;
 mod v0_1_imports;
 mod version;
+mod walk;
 mod wishes;
 
 // The egress, and what an operator grants.
@@ -81,6 +84,7 @@ mod response_body;
 mod retry_after;
 mod secret;
 mod secret_encoding;
+mod secret_forms;
 mod special_address;
 pub mod state;
 #[cfg(test)]

@@ -57,6 +57,28 @@ impl EncodeLabelValue for Operation {
     }
 }
 
+/// What an item of an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ItemKind {
+    /// A Node's machine.
+    Node,
+    /// A route that exists.
+    Route,
+    /// A route that was to be made or deleted.
+    RouteChange,
+}
+
+impl ItemKind {
+    /// The kind as a metric label; a closed set.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Route => "route",
+            Self::RouteChange => "route_change",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
     provider: String,
@@ -72,6 +94,12 @@ struct OperationLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FaultLabels {
+    provider: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ItemLabels {
     provider: String,
     kind: &'static str,
 }
@@ -99,6 +127,7 @@ pub(crate) struct Metrics {
     durations: Family<OperationLabels, Histogram, fn() -> Histogram>,
     cpu: Family<ProviderLabels, Counter<f64, AtomicU64>>,
     faults: Family<FaultLabels, Counter>,
+    invalid_items: Family<ItemLabels, Counter>,
     instances: Gauge,
     loads: Family<LoadLabels, Histogram, fn() -> Histogram>,
     swaps: Family<SwapLabels, Counter>,
@@ -117,6 +146,7 @@ impl Metrics {
             durations: Family::new_with_constructor(durations),
             cpu: Family::default(),
             faults: Family::default(),
+            invalid_items: Family::default(),
             instances: Gauge::default(),
             loads: Family::new_with_constructor(loads),
             swaps: Family::default(),
@@ -139,6 +169,11 @@ impl Metrics {
             "faults",
             "Calls in which the provider misbehaved, by kind",
             metrics.faults.clone(),
+        );
+        registry.register(
+            "invalid_items",
+            "Items of answers that were not used since they are invalid, by kind",
+            metrics.invalid_items.clone(),
         );
         registry.register(
             "instances_in_use",
@@ -208,6 +243,13 @@ impl Metrics {
                 result,
             })
             .inc();
+    }
+
+    /// Items of an answer are not used.
+    pub fn invalid_items(&self, provider: &str, kind: ItemKind, items: usize) {
+        let (provider, kind) = (provider.to_owned(), kind.label());
+        let counter = self.invalid_items.get_or_create(&ItemLabels { provider, kind });
+        counter.inc_by(u64::try_from(items).unwrap_or(u64::MAX));
     }
 
     /// A call never got an instance.

@@ -22,8 +22,6 @@ use crate::keys::{KeyError, Keyring, Withheld};
 use crate::secret::Secret;
 use crate::secret_encoding::{self, Encoding};
 
-pub(crate) use crate::secret_encoding::escaped_forms;
-
 /// How every placeholder begins. It survives JSON, forms, XML and URLs unchanged, as do the digits that follow.
 const PREFIX: &str = "cloudwit-placeholder-";
 

@@ -10,12 +10,13 @@ use cloudwit_model::{
 use ring::digest::{Context, SHA256};
 
 use crate::adapter::{Adapter, Description, Problem};
+use crate::answer;
 use crate::artifact::hex;
 use crate::call::{Caller, LastFault, LoadFacts};
 use crate::code::Code;
 use crate::guest_memory::GuestMemoryUse;
 use crate::instance::{Env, Subjects};
-use crate::metrics::Operation;
+use crate::metrics::{ItemKind, Operation};
 use crate::wishes::{self, Lack};
 
 /// A provider that was loaded. Clones share everything; calls may run at the same time.
@@ -127,17 +128,19 @@ impl Provider {
         let asked = caller.ask(Operation::Check, adapter.as_ref(), |adapter, store| {
             adapter.check(store)
         });
-        let mut problems = asked.await?;
-        for problem in &mut problems {
-            problem.message = caller.redact(std::mem::take(&mut problem.message));
-        }
-        Ok(problems)
+        asked.await
     }
 
     /// One cheap authenticated call to the cloud: are address and credentials right?
     pub async fn probe(&self) -> Result<(), CloudError> {
         let mut session = self.0.caller.begin(Operation::Probe, Subjects::default()).await?;
         session.call.run(self.0.adapter.probe(&mut session.store)).await
+    }
+
+    /// The presence of a machine whose id this provider may give out.
+    fn own(&self, node: &NodeRef, presence: Presence) -> Result<Presence, Failure> {
+        let prefixes = &self.0.description.provider_id_prefixes;
+        answer::own_id(prefixes, node, presence).map_err(|nonsense| self.0.caller.screen().invalid(&nonsense))
     }
 
     fn too_many(&self, nodes: usize) -> ProviderFault {
@@ -178,11 +181,14 @@ impl Cloud for Provider {
                 return Err(self.too_many(nodes.len()).into());
             }
             let mut session = self.0.caller.begin(Operation::Lookup, Subjects::nodes(nodes)).await?;
-            let mut answers = session
-                .call
-                .run(self.0.adapter.lookup(&mut session.store, nodes))
-                .await?;
-            self.0.caller.redact_failures(&mut answers);
+            let asked = self.0.adapter.lookup(&mut session.store, nodes);
+            let answers = session.call.run(asked).await?;
+            let answers: Vec<_> = nodes
+                .iter()
+                .zip(answers)
+                .map(|(node, answer)| self.own(node, answer?))
+                .collect();
+            session.call.count_invalid(ItemKind::Node, &answers);
             Ok(answers)
         })
     }
@@ -267,7 +273,10 @@ impl Cloud for Provider {
     fn list_routes(&self) -> Answer<'_, Vec<Route>> {
         Box::pin(async move {
             let mut session = self.0.caller.begin(Operation::ListRoutes, Subjects::default()).await?;
-            session.call.run(self.0.adapter.list_routes(&mut session.store)).await
+            let listed = session.call.run(self.0.adapter.list_routes(&mut session.store)).await?;
+            let first_problem = listed.first_problem.as_deref().unwrap_or_default();
+            session.call.left_out(ItemKind::Route, listed.left_out, first_problem);
+            Ok(listed.routes)
         })
     }
 
@@ -276,9 +285,9 @@ impl Cloud for Provider {
             let subjects = Subjects::nodes(create.iter().map(|route| &route.node));
             let mut session = self.0.caller.begin(Operation::ApplyRoutes, subjects).await?;
             let applied = self.0.adapter.apply_routes(&mut session.store, create, delete);
-            let mut outcome = session.call.run(applied).await?;
-            self.0.caller.redact_failures(&mut outcome.created);
-            self.0.caller.redact_failures(&mut outcome.deleted);
+            let outcome = session.call.run(applied).await?;
+            session.call.count_invalid(ItemKind::RouteChange, &outcome.created);
+            session.call.count_invalid(ItemKind::RouteChange, &outcome.deleted);
             Ok(outcome)
         })
     }

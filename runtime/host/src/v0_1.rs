@@ -1,5 +1,5 @@
-//! Version 0.1 of the contract: its bindings, and calls through them. Conversions are in `v0_1_convert`, what guests
-//! may import in `v0_1_imports`.
+//! Version 0.1 of the contract: its bindings, and calls through them. Conversions are in `v0_1_convert` and `v0_1_answers`, what guests may import
+//! in `v0_1_imports`.
 
 use std::path::Path;
 
@@ -10,11 +10,13 @@ use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker};
 
 use crate::LoadError;
-use crate::adapter::{Adapter, CallError, Description, Mismatch, Problem, Reply};
-use crate::answer::Checked;
+use crate::adapter::{Adapter, CallError, Description, ListedRoutes, Mismatch, Problem, Reply};
+use crate::answer::{self, Checked, Screen};
+use crate::answer_limits as limits;
 use crate::instance::CallState;
-use crate::v0_1_convert as convert;
 use crate::version::Contract;
+use crate::walk::Walk;
+use crate::{v0_1_answers as answers, v0_1_convert as convert};
 use generated::exports::cloudwit::provider as exports;
 
 pub(crate) mod generated {
@@ -57,15 +59,16 @@ impl V0_1 {
         component: &Component,
         abilities: Abilities,
     ) -> Result<Self, LoadError> {
-        let pre = linker
-            .instantiate_pre(component)
-            .map_err(|error| crate::version::missing_import(file, format!("what cannot be linked ({error:#})")))?;
+        let pre = linker.instantiate_pre(component).map_err(|error| {
+            let error = answer::shortened(&format!("{error:#}"), limits::MESSAGE);
+            crate::version::missing_import(file, format!("what cannot be linked ({error})"))
+        })?;
         let shape = |interface: &str| {
             let interface = interface.to_owned();
             move |error: wasmtime::Error| LoadError::OtherShape {
                 file: file.into(),
                 interface,
-                problem: format!("{error:#}"),
+                problem: answer::shortened(&format!("{error:#}"), limits::MESSAGE),
             }
         };
         Ok(Self {
@@ -118,13 +121,17 @@ impl V0_1 {
 }
 
 /// The guest's answer in the words of the model.
-fn answer<T, U>(
+async fn converted<T, U, F>(
+    screen: Screen<'_>,
     result: GuestResult<T>,
-    convert: impl FnOnce(T) -> Checked<U>,
-) -> Result<Result<U, Failure>, CallError> {
+    convert: impl FnOnce(T) -> F,
+) -> Result<Result<U, Failure>, CallError>
+where
+    F: Future<Output = Checked<U>>,
+{
     Ok(match result {
-        Ok(answer) => Ok(convert(answer)?),
-        Err(failure) => Err(convert::failure(failure)?),
+        Ok(answer) => Ok(convert(answer).await?),
+        Err(failure) => Err(answers::failure(screen, failure)?),
     })
 }
 
@@ -168,7 +175,7 @@ impl Adapter for V0_1 {
             let mismatch = loaded.into_iter().find_map(|(interface, loaded)| {
                 Some(Mismatch {
                     interface,
-                    problem: format!("{:#}", loaded?.err()?),
+                    problem: answer::shortened(&format!("{:#}", loaded?.err()?), limits::MESSAGE),
                 })
             });
             Ok(Ok(mismatch))
@@ -177,22 +184,30 @@ impl Adapter for V0_1 {
 
     fn describe<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Description> {
         Box::pin(async move {
+            let redactor = store.data().log.redactor();
             let guest = self.info(store).await?;
-            Ok(Ok(convert::description(guest.call_describe(store).await?)?))
+            let described = guest.call_describe(store).await?;
+            Ok(Ok(answers::description(Screen(&redactor), described)?))
         })
     }
 
     fn check<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Vec<Problem>> {
         Box::pin(async move {
+            let redactor = store.data().log.redactor();
             let guest = self.info(store).await?;
-            Ok(Ok(convert::problems(guest.call_check(store).await?)))
+            let found = guest.call_check(store).await?;
+            Ok(Ok(
+                answers::problems(Screen(&redactor), &mut Walk::default(), found).await
+            ))
         })
     }
 
     fn probe<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, ()> {
         Box::pin(async move {
+            let redactor = store.data().log.redactor();
             let guest = self.info(store).await?;
-            answer(guest.call_probe(store).await?, Ok)
+            let result = guest.call_probe(store).await?;
+            converted(Screen(&redactor), result, async |()| Ok(())).await
         })
     }
 
@@ -202,19 +217,20 @@ impl Adapter for V0_1 {
         nodes: &'a [NodeRef],
     ) -> Reply<'a, Vec<Result<Presence, Failure>>> {
         Box::pin(async move {
-            let guest = self.instances(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.instances(store).await?);
             let asked: Vec<_> = nodes.iter().map(convert::node_ref).collect();
-            answer(guest.call_lookup(store, &asked).await?, |answers| {
-                convert::lookup(nodes, answers)
-            })
+            let result = guest.call_lookup(store, &asked).await?;
+            converted(screen, result, |found| answers::lookup(screen, &mut walk, nodes, found)).await
         })
     }
 
     fn balancer_name<'a>(&'a self, store: &'a mut Store<CallState>, service: &'a Service) -> Reply<'a, String> {
         Box::pin(async move {
+            let redactor = store.data().log.redactor();
             let guest = self.load_balancers(store).await?;
             let name = guest.call_name(store, &convert::service(service)).await?;
-            Ok(Ok(crate::answer::present("the name of the load balancer", name)?))
+            Ok(Ok(answers::balancer_name(Screen(&redactor), name)?))
         })
     }
 
@@ -224,9 +240,14 @@ impl Adapter for V0_1 {
         service: &'a Service,
     ) -> Reply<'a, Option<Balancer>> {
         Box::pin(async move {
-            let guest = self.load_balancers(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.load_balancers(store).await?);
             let result = guest.call_get(store, &convert::service(service)).await?;
-            answer(result, |found| found.map(convert::balancer).transpose())
+            converted(screen, result, async |found| match found {
+                Some(found) => answers::balancer(screen, &mut walk, found).await.map(Some),
+                None => Ok(None),
+            })
+            .await
         })
     }
 
@@ -238,12 +259,14 @@ impl Adapter for V0_1 {
         token: Option<&'a str>,
     ) -> Reply<'a, Balancer> {
         Box::pin(async move {
-            let guest = self.load_balancers(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.load_balancers(store).await?);
             let (service, targets) = (convert::service(service), convert::targets(targets));
-            answer(
-                guest.call_ensure(store, &service, &targets, token).await?,
-                convert::ensured_balancer,
-            )
+            let result = guest.call_ensure(store, &service, &targets, token).await?;
+            converted(screen, result, |made| {
+                answers::ensured_balancer(screen, &mut walk, made)
+            })
+            .await
         })
     }
 
@@ -255,12 +278,14 @@ impl Adapter for V0_1 {
         token: Option<&'a str>,
     ) -> Reply<'a, Vec<AnnotationChange>> {
         Box::pin(async move {
-            let guest = self.load_balancers(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.load_balancers(store).await?);
             let (service, targets) = (convert::service(service), convert::targets(targets));
-            answer(
-                guest.call_update_targets(store, &service, &targets, token).await?,
-                convert::annotation_changes,
-            )
+            let result = guest.call_update_targets(store, &service, &targets, token).await?;
+            converted(screen, result, |changes| {
+                answers::annotation_changes(screen, &mut walk, changes)
+            })
+            .await
         })
     }
 
@@ -271,16 +296,22 @@ impl Adapter for V0_1 {
         token: Option<&'a str>,
     ) -> Reply<'a, Vec<AnnotationChange>> {
         Box::pin(async move {
-            let guest = self.load_balancers(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.load_balancers(store).await?);
             let result = guest.call_delete(store, &convert::service(service), token).await?;
-            answer(result, convert::annotation_changes)
+            converted(screen, result, |changes| {
+                answers::annotation_changes(screen, &mut walk, changes)
+            })
+            .await
         })
     }
 
-    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Vec<Route>> {
+    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, ListedRoutes> {
         Box::pin(async move {
-            let guest = self.routes(store).await?;
-            answer(guest.call_list(store).await?, convert::routes)
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.routes(store).await?);
+            let result = guest.call_list(store).await?;
+            converted(screen, result, |found| answers::routes(screen, &mut walk, found)).await
         })
     }
 
@@ -291,12 +322,16 @@ impl Adapter for V0_1 {
         delete: &'a [Route],
     ) -> Reply<'a, RouteOutcome> {
         Box::pin(async move {
-            let guest = self.routes(store).await?;
+            let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
+            let (screen, guest) = (Screen(&redactor), self.routes(store).await?);
             let creations: Vec<_> = create.iter().map(convert::new_route).collect();
             let deletions: Vec<_> = delete.iter().map(convert::route_to_guest).collect();
-            answer(guest.call_apply(store, &creations, &deletions).await?, |outcome| {
-                convert::outcome(create.len(), delete.len(), outcome)
+            let asked = (create.len(), delete.len());
+            let result = guest.call_apply(store, &creations, &deletions).await?;
+            converted(screen, result, |outcome| {
+                answers::outcome(screen, &mut walk, asked, outcome)
             })
+            .await
         })
     }
 }

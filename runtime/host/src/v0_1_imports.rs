@@ -8,7 +8,8 @@ use tracing::Level;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
-use crate::answer;
+use crate::answer::{self, Screen};
+use crate::answer_limits as limits;
 use crate::instance::CallState;
 use crate::keys::{self, Derivation, Key, KeyError};
 use crate::placeholders::StandsFor;
@@ -16,10 +17,6 @@ use crate::secret_encoding::Encoding;
 use crate::state::{self, Keep, OwnedGuard, StateError};
 use crate::v0_1::generated::cloudwit::provider as wit;
 use crate::{guest_log, v0_1_convert as convert};
-
-/// Longest reason and message of an Event that the API server takes.
-const REASON: usize = 128;
-const MESSAGE: usize = 1024;
 
 impl wit::types::Host for CallState {}
 impl wit::services::Host for CallState {}
@@ -216,7 +213,8 @@ fn level(level: wit::log::Level) -> Level {
 
 impl wit::log::Host for CallState {
     fn log(&mut self, at: wit::log::Level, message: String, fields: Vec<wit::types::Pair>) -> Result<()> {
-        let fields: Vec<(String, String)> = fields.into_iter().map(|pair| (pair.key, pair.value)).collect();
+        let fields = fields.into_iter().take(limits::LOG_FIELDS);
+        let fields: Vec<(String, String)> = fields.map(|pair| (pair.key, pair.value)).collect();
         self.log.log(level(at), &message, &fields);
         Ok(())
     }
@@ -234,13 +232,24 @@ impl wit::events::Host for CallState {
         reason: String,
         message: String,
     ) -> Result<()> {
+        let redactor = self.log.redactor();
+        let screen = Screen(&redactor);
         let (whose, subject) = match subject {
             wit::events::Subject::Service => ("the Service".to_owned(), self.subjects.of_service()),
-            wit::events::Subject::Node(name) => (format!("Node {name:?}"), self.subjects.of_node(&name)),
+            wit::events::Subject::Node(name) => {
+                let subject = self.subjects.of_node(&name);
+                (format!("Node {}", answer::quoted(&name)), subject)
+            }
+        };
+        // A reason is a name, but none that anything depends on: nothing of a secret may be in it.
+        let is_word = |reason: &str| {
+            (1..=limits::EVENT_REASON).contains(&reason.len())
+                && reason.bytes().all(|b| b.is_ascii_alphanumeric())
+                && screen.shown(reason, limits::EVENT_REASON) == reason
         };
         let why_not = if subject.is_none() {
             Some("which this call is not about")
-        } else if reason.is_empty() || reason.len() > REASON || !reason.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        } else if !is_word(&reason) {
             Some("whose reason is no short CamelCase word")
         } else if self.events_left == 0 {
             Some("which is over limits.events")
@@ -254,7 +263,7 @@ impl wit::events::Host for CallState {
                     wit::events::Kind::Normal => EventKind::Normal,
                     wit::events::Kind::Warning => EventKind::Warning,
                 };
-                let message = answer::shortened(self.log.redact(message), MESSAGE);
+                let message = screen.shown(&message, limits::EVENT_MESSAGE);
                 self.env.outside.events.emit(ObjectEvent {
                     subject,
                     kind,

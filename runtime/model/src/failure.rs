@@ -61,6 +61,11 @@ pub enum Failure {
     /// Another controller is responsible.
     #[error("implemented elsewhere: {0}")]
     ImplementedElsewhere(String),
+    /// What the provider answered about this object is invalid (an address that is none, an id that is not its own, a text beyond its limit), and
+    /// nothing of it is used. The misbehaviour of a provider that costs one item of a list: what costs the whole call is a [`ProviderFault`]. No
+    /// provider can answer it; the host makes it.
+    #[error("invalid response: {0}")]
+    InvalidResponse(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -75,7 +80,7 @@ impl Failure {
             Self::Denied(_) | Self::Invalid(_) => Retry::Slowly,
             Self::Conflict(_) => Retry::Soon,
             Self::ImplementedElsewhere(_) => Retry::Never,
-            Self::NotFound(_) | Self::Unavailable(_) | Self::Other(_) => Retry::Backoff,
+            Self::NotFound(_) | Self::Unavailable(_) | Self::InvalidResponse(_) | Self::Other(_) => Retry::Backoff,
         }
     }
 
@@ -90,6 +95,7 @@ impl Failure {
             Self::Conflict(_) => "conflict",
             Self::Unavailable(_) => "unavailable",
             Self::ImplementedElsewhere(_) => "implemented_elsewhere",
+            Self::InvalidResponse(_) => "invalid_response",
             Self::Other(_) => "other",
         }
     }
@@ -237,6 +243,7 @@ mod tests {
         assert_eq!(Failure::Conflict(String::new()).retry(), Retry::Soon);
         assert_eq!(Failure::ImplementedElsewhere(String::new()).retry(), Retry::Never);
         assert_eq!(Failure::Unavailable(String::new()).retry(), Retry::Backoff);
+        assert_eq!(Failure::InvalidResponse(String::new()).retry(), Retry::Backoff);
     }
 
     #[test]

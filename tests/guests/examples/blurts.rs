@@ -22,5 +22,8 @@ fn blurt(nodes: &[NodeRef], context: Context) -> Lookup {
         "Blurted",
         &format!("it is {secret}"),
     );
+    // A reason of letters and digits, as it has to be.
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    context.node_event(&nodes[0].name, EventKind::Warning, &hex, "with a secret for a reason");
     panic!("it is {secret}")
 }

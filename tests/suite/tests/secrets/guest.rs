@@ -25,6 +25,7 @@ async fn what_a_provider_blurts_out_reaches_nobody() {
         "out [secret token]",
         "err [secret token]",
         "it is [secret token]",
+        "whose reason is no short CamelCase word",
     ] {
         stage.until_logged(said).await;
     }
