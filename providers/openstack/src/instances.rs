@@ -1,28 +1,34 @@
 //! Servers behind Nodes: a few requests for many Nodes.
 //!
 //! ```text
-//!   instances_plan: what to ask for -> servers.rs: one listing, or a few by id or name -> ports.rs: one listing
+//!   instances_plan: what to ask for -> servers.rs: a listing, whole or by names, or a few by id -> ports.rs: one listing
 //!                                                                                         v
 //!                                       instances_plan: what it means for each Node <- addresses.rs: the order
 //! ```
 
+use core::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
 
 use crate::OpenStack;
 use crate::addresses::AddressRules;
 use crate::config::given;
-use crate::instances_plan::{Found, Search, Wanted, instance, is_stopped, needs_flavors};
+use crate::instances_plan::{Found, Listing, Search, Wanted, instance, is_stopped, needs_flavors};
 use crate::servers::Server;
 use crate::{ports, servers};
 
 /// Servers that are not in the listing are asked for by id, at most so many in a call: more are no deleted servers but a wrong project.
 const MOST_MISSING: usize = 100;
 
+/// Where the number of pages of the project's servers is kept, and for how long: by it is decided whether to list them all.
+const PAGES: (&str, Duration) = ("servers-pages", Duration::from_secs(3600));
+
 impl Instances for OpenStack {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
         let region = given(&self.config.global.region);
         let searches: Vec<Search<'_>> = nodes.iter().map(|node| Search::of(node, region)).collect();
-        let found = self.find(&Wanted::of(&searches))?;
+        let found = self.find(&Wanted::of(&searches, nodes))?;
         let details = self.details(&found.servers)?;
         let answer = |(node, search): (&NodeRef, &Search<'_>)| {
             Ok(match found.answer(search)? {
@@ -39,10 +45,12 @@ impl OpenStack {
         let mut found = Found::default();
         if wanted.is_few() {
             for name in &wanted.names {
-                found.servers.extend(servers::by_name(&self.api, name)?);
+                found
+                    .servers
+                    .extend(servers::by_names(&self.api, &[name], &|_, _| true)?);
             }
         } else {
-            found.servers = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
+            found.servers = self.listed(wanted)?;
         }
         let missing: Vec<&str> = wanted
             .ids
@@ -73,6 +81,28 @@ impl OpenStack {
             }
         }
         Ok(found)
+    }
+
+    /// The servers of many Nodes: by their names where a listing of the whole project would take more requests.
+    fn listed(&self, wanted: &Wanted<'_>) -> Result<Vec<Server>, Failure> {
+        let state = self.context.state();
+        let pages = state.get::<String>(PAGES.0).and_then(|kept| kept.value.parse().ok());
+        let has = |id: &str, name: &str| wanted.has(id, name);
+        if let Listing::Named(requests) = wanted.listing(pages) {
+            let mut servers: Vec<Server> = Vec::new();
+            for names in &requests {
+                servers.extend(servers::by_names(&self.api, names, &has)?);
+            }
+            let found = |id: &&&str| servers.iter().any(|server| server.id == **id);
+            let missing = wanted.ids.iter().filter(|id| !found(id)).count();
+            // Each of them costs a request. That many are servers of other names, so the names are no way to find them.
+            if pages.is_some_and(|pages| missing <= pages) {
+                return Ok(servers);
+            }
+        }
+        let (servers, pages) = servers::all(&self.api, &has)?;
+        state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
+        Ok(servers)
     }
 
     /// What else has to be known of these servers.

@@ -306,3 +306,71 @@ fn an_exhausted_quota_is_denied_and_novas_413_is_throttling() {
         matches!(ask(), Failure::RateLimited(throttle) if throttle.after_ms == Some(2000) && throttle.message.contains("slow down"))
     );
 }
+
+/// A project of 20 pages, in which `s-N` is called `n-N`.
+fn large() -> Stage {
+    let page = |number: usize| {
+        let mut page = json!({"servers": [{"id": format!("other-{number}"), "name": "other", "status": "ACTIVE"}]});
+        if number < 19 {
+            let href = format!("http://nova.test/v2.1/servers/detail?limit=500&marker=page-{number}");
+            page["servers_links"] = json!([{"rel": "next", "href": href}]);
+        }
+        move || FakeAnswer::json(200, &page)
+    };
+    let stage = Stage::new("").always("GET", "/servers/detail?limit=500", page(0));
+    let stage = (1..20).fold(stage, |stage, number| {
+        stage.always("GET", &format!("marker=page-{}", number - 1), page(number))
+    });
+    let named = |number: usize| {
+        json!({"id": format!("s-{number}"), "name": format!("n-{number}"), "status": "ACTIVE",
+            "flavor": {"original_name": "m1.small"}, "addresses": {}})
+    };
+    let servers: Vec<Value> = (0..4).map(named).collect();
+    stage
+        .always("GET", "&name=", move || {
+            FakeAnswer::json(200, &json!({"servers": servers}))
+        })
+        .always("GET", "/servers/s-", || answer(file!("server_not_found")))
+        .always("GET", "/ports", || FakeAnswer::json(200, &json!({"ports": []})))
+}
+
+fn silent(numbers: core::ops::Range<usize>) -> Vec<NodeRef> {
+    let node = |number| NodeRef::named(format!("n-{number}")).with_provider_id(format!("openstack:///s-{number}"));
+    numbers.map(node).collect()
+}
+
+#[test]
+fn silent_nodes_of_a_large_project_do_not_list_it_again() {
+    let stage = large();
+    stage.provider().lookup(&silent(0..4)).unwrap();
+    assert_eq!(
+        stage.sent("GET", "/servers/detail").len(),
+        20,
+        "how large it is, is not known yet"
+    );
+    let before = stage.calls().len();
+    let answers = stage.provider().lookup(&silent(0..4)).unwrap();
+    assert!(
+        answers.iter().all(|answer| matches!(answer, Ok(Presence::Running(_)))),
+        "{answers:?}"
+    );
+    assert_eq!(stage.calls().len() - before, 2, "{:#?}", &stage.calls()[before..]);
+    let named = &stage.sent("GET", "&name=")[0].url;
+    assert!(named.ends_with("&name=%5E%28n-0%7Cn-1%7Cn-2%7Cn-3%29%24"), "{named}");
+
+    let before = stage.calls().len();
+    let answers = stage.provider().lookup(&silent(2..7)).unwrap();
+    assert_eq!(answers[2..], [const { Ok(Presence::Absent(Evidence::ById)) }; 3]);
+    assert_eq!(stage.calls().len() - before, 5, "by names, three by id, ports");
+}
+
+#[test]
+fn servers_of_other_names_are_found_by_the_whole_listing() {
+    let stage = large();
+    stage.provider().lookup(&silent(10..14)).unwrap();
+    let before = stage.calls().len();
+    stage.provider().lookup(&silent(100..130)).unwrap();
+    let calls = &stage.calls()[before..];
+    let listed = calls.iter().filter(|call| call.contains("/servers/detail")).count();
+    assert_eq!(listed, 21, "by names, then all: {calls:#?}");
+}
