@@ -1,7 +1,7 @@
 //! Servers behind Nodes: a few requests for many Nodes.
 //!
 //! ```text
-//!   instances_plan: what to ask for -> servers.rs: a listing, whole or by names, or a few by id -> ports.rs: one listing
+//!   instances_plan: what to ask for -> servers.rs: one listing, or each by id or name -> ports.rs: one listing
 //!                                                                                         v
 //!                                       instances_plan: what it means for each Node <- addresses.rs: the order
 //! ```
@@ -14,11 +14,11 @@ use cloudwit_guest_sdk::state::Keep;
 use crate::OpenStack;
 use crate::addresses::AddressRules;
 use crate::config::given;
-use crate::instances_plan::{Found, Listing, Search, Wanted, instance, is_stopped, needs_flavors};
+use crate::instances_plan::{Found, Search, Wanted, instance, is_stopped, needs_flavors};
 use crate::servers::Server;
 use crate::{ports, servers};
 
-/// Servers that are not in the listing are asked for by id, at most so many in a call: more are no deleted servers but a wrong project.
+/// Servers are asked for by id at most so many in a call: more that are not in the listing are no deleted servers but a wrong project.
 const MOST_MISSING: usize = 100;
 
 /// Where the number of pages of the project's servers is kept, and for how long: by it is decided whether to list them all.
@@ -28,7 +28,7 @@ impl Instances for OpenStack {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
         let region = given(&self.config.global.region);
         let searches: Vec<Search<'_>> = nodes.iter().map(|node| Search::of(node, region)).collect();
-        let found = self.find(&Wanted::of(&searches, nodes))?;
+        let found = self.find(&Wanted::of(&searches))?;
         let details = self.details(&found.servers)?;
         let answer = |(node, search): (&NodeRef, &Search<'_>)| {
             Ok(match found.answer(search)? {
@@ -43,14 +43,17 @@ impl Instances for OpenStack {
 impl OpenStack {
     fn find(&self, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         let mut found = Found::default();
-        if wanted.is_few() {
+        let state = self.context.state();
+        let pages = state.get::<String>(PAGES.0).and_then(|kept| kept.value.parse().ok());
+        let pages = pages.map(|pages: usize| pages.min(MOST_MISSING));
+        if wanted.is_few(pages) {
             for name in &wanted.names {
-                found
-                    .servers
-                    .extend(servers::by_names(&self.api, &[name], &|_, _| true)?);
+                found.servers.extend(servers::by_name(&self.api, name)?);
             }
         } else {
-            found.servers = self.listed(wanted)?;
+            let (servers, pages) = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
+            state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
+            found.servers = servers;
         }
         let missing: Vec<&str> = wanted
             .ids
@@ -81,28 +84,6 @@ impl OpenStack {
             }
         }
         Ok(found)
-    }
-
-    /// The servers of many Nodes: by their names where a listing of the whole project would take more requests.
-    fn listed(&self, wanted: &Wanted<'_>) -> Result<Vec<Server>, Failure> {
-        let state = self.context.state();
-        let pages = state.get::<String>(PAGES.0).and_then(|kept| kept.value.parse().ok());
-        let has = |id: &str, name: &str| wanted.has(id, name);
-        if let Listing::Named(requests) = wanted.listing(pages) {
-            let mut servers: Vec<Server> = Vec::new();
-            for names in &requests {
-                servers.extend(servers::by_names(&self.api, names, &has)?);
-            }
-            let found = |id: &&&str| servers.iter().any(|server| server.id == **id);
-            let missing = wanted.ids.iter().filter(|id| !found(id)).count();
-            // Each of them costs a request. That many are servers of other names, so the names are no way to find them.
-            if pages.is_some_and(|pages| missing <= pages) {
-                return Ok(servers);
-            }
-        }
-        let (servers, pages) = servers::all(&self.api, &has)?;
-        state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
-        Ok(servers)
     }
 
     /// What else has to be known of these servers.

@@ -10,11 +10,9 @@ use cloudwit_guest_sdk::sort;
 use crate::PROVIDER_ID_PREFIX;
 use crate::servers::Server;
 
-/// So many servers are asked for one by one, whatever the project's size.
+/// So many servers are asked for one by one, whatever the project's size. Nova has no filter that takes several ids, and on MySQL it escapes the `|`
+/// of a pattern of names (`_safe_regex_mysql`).
 const FEW: usize = 3;
-
-/// Most bytes of names in one request: encoded they may be three times as long, and servers refuse addresses over 8 KiB.
-const NAMES: usize = 1_500;
 
 /// Which of the cloud's hosts a Node is on; the label of upstream's provider.
 const HOST_LABEL: &str = "topology.openstack.org/host-id";
@@ -69,64 +67,31 @@ pub struct Wanted<'a> {
     pub ids: Vec<&'a str>,
     /// Names, sorted, each once.
     pub names: Vec<&'a str>,
-    /// Names of the Nodes whose servers are wanted by id, sorted: most servers are called as their Nodes are.
-    pub hints: Vec<&'a str>,
-}
-
-/// How the servers of many Nodes are asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listing<'a> {
-    /// All servers of the project.
-    Whole,
-    /// Only those of these names, in several requests.
-    Named(Vec<Vec<&'a str>>),
 }
 
 impl<'a> Wanted<'a> {
-    /// By all searches, which are those of these Nodes.
-    pub fn of(searches: &[Search<'a>], nodes: &'a [NodeRef]) -> Self {
+    /// By all searches.
+    pub fn of(searches: &[Search<'a>]) -> Self {
         let mut wanted = Self::default();
-        for (search, node) in searches.iter().zip(nodes) {
+        for search in searches {
             match search {
-                Search::Id(id) => {
-                    wanted.ids.push(id);
-                    wanted.hints.push(&node.name);
-                }
+                Search::Id(id) => wanted.ids.push(id),
                 Search::Name(name) => wanted.names.push(name),
                 Search::Wrong(_) => {}
             }
         }
-        for list in [&mut wanted.ids, &mut wanted.names, &mut wanted.hints] {
+        for list in [&mut wanted.ids, &mut wanted.names] {
             sort::sort(list);
             list.dedup();
         }
         wanted
     }
 
-    /// Whether they are asked for one by one.
-    pub fn is_few(&self) -> bool {
-        self.ids.len() + self.names.len() <= FEW
-    }
-
-    /// How they are listed, by the number of pages that a listing of the whole project had; none when that is not known.
-    pub fn listing(&self, pages: Option<usize>) -> Listing<'a> {
-        let mut requests: Vec<Vec<&'a str>> = Vec::new();
-        let mut bytes = NAMES;
-        for &name in self.names.iter().chain(&self.hints) {
-            bytes += name.len() + 1;
-            match requests.last_mut().filter(|_| bytes <= NAMES) {
-                Some(request) => request.push(name),
-                None => {
-                    requests.push(vec![name]);
-                    bytes = name.len();
-                }
-            }
-        }
-        // One more for servers that have other names than their Nodes.
-        match pages.is_some_and(|pages| requests.len() + 1 < pages) {
-            true => Listing::Named(requests),
-            false => Listing::Whole,
-        }
+    /// Whether they are asked for one by one: when that takes fewer requests than a listing of the project's servers, which has so many pages; none when
+    /// that is not known.
+    pub fn is_few(&self, pages: Option<usize>) -> bool {
+        let requests = self.ids.len() + self.names.len();
+        requests <= FEW || pages.is_some_and(|pages| requests < pages)
     }
 
     /// Whether a server with this id and name is one of them.

@@ -41,43 +41,18 @@ fn ids_of_other_regions_and_clouds_are_refused_with_the_id() {
     }
 }
 
-fn nodes(names: &[&str]) -> Vec<NodeRef> {
-    names.iter().map(|name| NodeRef::named(*name)).collect()
-}
-
 #[test]
 fn each_server_is_asked_for_once_and_many_by_a_listing() {
-    let nodes = nodes(&["n-b", "n", "n-a", "n-b"]);
     let searches = [Search::Id("b"), Search::Name("n"), Search::Id("a"), Search::Id("b")];
-    let wanted = Wanted::of(&searches, &nodes);
+    let wanted = Wanted::of(&searches);
     assert_eq!(
-        (wanted.ids.as_slice(), wanted.names.as_slice(), wanted.hints.as_slice()),
-        (&["a", "b"][..], &["n"][..], &["n-a", "n-b"][..])
+        (wanted.ids.as_slice(), wanted.names.as_slice()),
+        (&["a", "b"][..], &["n"][..])
     );
-    assert!(wanted.is_few());
-    let more = [Search::Id("a"), Search::Id("b"), Search::Id("c"), Search::Id("d")];
-    let more = Wanted::of(&more, &nodes);
-    assert!(!more.is_few() && more.has("d", "x") && !more.has("x", "d"));
-}
-
-#[test]
-fn large_project_is_listed_by_names_in_short_requests() {
-    let names: Vec<String> = (0..100)
-        .map(|number| format!("node-{number:03}-{}", "x".repeat(40)))
-        .collect();
-    let nodes: Vec<NodeRef> = names.iter().map(|name| NodeRef::named(name)).collect();
-    let searches: Vec<Search<'_>> = names.iter().map(|name| Search::Id(name)).collect();
-    let wanted = Wanted::of(&searches, &nodes);
-    let Listing::Named(requests) = wanted.listing(Some(20)) else {
-        panic!("the whole project is listed")
-    };
-    let longest = requests.iter().map(|names| names.join("|").len()).max();
-    assert!(longest <= Some(1_500), "{longest:?}");
-    assert_eq!(requests.concat(), names);
-    assert_eq!(requests.len(), 4);
-    for pages in [None, Some(1), Some(5)] {
-        assert_eq!(wanted.listing(pages), Listing::Whole, "{pages:?}");
-    }
+    assert!(wanted.is_few(None));
+    let more = Wanted::of(&[Search::Id("a"), Search::Id("b"), Search::Id("c"), Search::Id("d")]);
+    assert!(!more.is_few(None) && !more.is_few(Some(4)) && more.is_few(Some(5)));
+    assert!(more.has("d", "x") && !more.has("x", "d"));
 }
 
 #[test]

@@ -92,16 +92,11 @@ pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server
     listed(api, None, wanted)
 }
 
-/// The servers of exactly one of these names that `wanted` says, by id and name.
-pub fn by_names(api: &Api, names: &[&str], wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
-    let literals: Vec<String> = names.iter().map(|name| literal(name)).collect();
-    let pattern = match literals.as_slice() {
-        [one] => ["^", one, "$"].concat(),
-        several => ["^(", &several.join("|"), ")$"].concat(),
-    };
+/// The servers of exactly this name.
+pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
     // Some databases compare without regard to case.
-    let exactly = |id: &str, name: &str| names.contains(&name) && wanted(id, name);
-    Ok(listed(api, Some(&pattern), &exactly)?.0)
+    let pattern = ["^", &literal(name), "$"].concat();
+    Ok(listed(api, Some(&pattern), &|_, found| found == name)?.0)
 }
 
 fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server>, usize), Failure> {
