@@ -185,11 +185,6 @@ impl Settings {
         self.certificate.is_some() && self.tls_ports.as_ref().is_none_or(named)
     }
 
-    /// The security groups that the Service names instead of a managed one.
-    pub fn named_groups(service: &Service) -> Vec<String> {
-        strings(&mut ANNOTATIONS.read(service), "security-groups")
-    }
-
     /// Whether the Service names this security group, which is then the operator's, whoever made it.
     pub fn names_group(service: &Service, id: &str) -> bool {
         let mut read = ANNOTATIONS.read(service);
@@ -416,7 +411,15 @@ fn warn_of_type(service: &Service, warnings: &mut Vec<String>) {
     let key = ANNOTATIONS.key("type");
     let text = service.annotation(&key).unwrap_or_default();
     if !matches!(text, "" | "classic" | "nlb" | "nlb-ip" | "external") {
-        warnings.push([&key, " is \"", text, "\", which counts as classic; write classic or nlb"].concat());
+        warnings.push(
+            [
+                &key,
+                " is \"",
+                text,
+                "\", which counts as classic; write classic or nlb",
+            ]
+            .concat(),
+        );
     }
 }
 

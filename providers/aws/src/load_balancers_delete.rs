@@ -72,8 +72,9 @@ impl Aws {
                 self.distrust_unused(&name, &groups, &seen.instances)?;
             }
         } else if kind == Kind::Classic && network.is_none() {
-            // A call that ended between the two may have left them.
-            self.distrust_unused(&name, &self.configured_groups(service), &[])?;
+            // A call that ended between the two may have left rules for the common group. Of a Service's own choice it is not known that it was used.
+            let global = Some(self.config.global.elb_security_group.clone()).filter(|id| !id.is_empty());
+            self.distrust_unused(&name, global.as_slice(), &[])?;
         }
         match network {
             Some(Found::Network(seen, _)) => self.delete_network(service, &name, Some(&seen))?,
@@ -81,13 +82,6 @@ impl Aws {
             _ => {}
         }
         self.delete_groups(&own)
-    }
-
-    /// The groups that Nodes trust for this Service's sake though they are not its own.
-    fn configured_groups(&self, service: &Service) -> Vec<String> {
-        let global = Some(self.config.global.elb_security_group.clone()).filter(|id| !id.is_empty());
-        let first = Settings::named_groups(service).into_iter().next();
-        first.or(global).into_iter().collect()
     }
 
     /// A network load balancer, if it is there, its target groups, and its rules in the Nodes' groups.
