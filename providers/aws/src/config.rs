@@ -95,7 +95,7 @@ section! {
 }
 
 impl Limits {
-    /// Seconds for which one call goes on changing routes: two thirds of its time. AWS takes two requests of some 100 ms for each, and what the last
+    /// Seconds after which one call changes no more routes: two thirds of its time. AWS takes two requests of some 100 ms for each, and what the last
     /// one takes has to fit in too.
     pub fn route_seconds(&self) -> u64 {
         u64::from(self.call_seconds.unwrap_or(60)) * 2 / 3

@@ -1,7 +1,7 @@
 //! Changes of listeners, which are not repeated while they lead to nothing.
 //!
 //! A listener of a Classic Load Balancer is changed by deleting it and making another one, and on a network load balancer another listener may be in
-//! the way. Where the new one is refused, or somebody changes it back, the next call would do the same again: connections end each time.
+//! the way. Where the new one is refused, or is changed back, the next call would do the same again: connections end each time.
 
 use core::time::Duration;
 

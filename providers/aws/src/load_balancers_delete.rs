@@ -141,7 +141,7 @@ impl Aws {
         let of = [&service.namespace, "/", &service.name].concat();
         let page = [("PageSize", "400")];
         let all = self.ask_all(Api::ElbV2, "DescribeTargetGroups", &page, &["TargetGroups"])?;
-        // One that also serves somebody else's load balancer stays: the cloud would not let it go.
+        // One that also serves another load balancer stays: the cloud would not let it go.
         let only_ours = |group: &GroupSeen| {
             let mut balancers = group.balancers.iter();
             balancers.all(|balancer| text::find(balancer, name).is_some())

@@ -348,14 +348,18 @@ fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
 
 #[test]
 fn batch_ends_at_two_thirds_of_the_calls_time() {
-    for (config, seconds, goes_on) in [
+    for (config, seconds, continues) in [
         ("", 39, true),
         ("[Limits]\nCallSeconds = 30\n", 19, true),
         ("[Limits]\nCallSeconds = 30\n", 20, false),
         ("[Limits]\nCallSeconds = 600\n", 399, true),
         ("[Limits]\nCallSeconds = 600\n", 400, false),
     ] {
-        assert_eq!(after_seconds(config, seconds)[1].is_ok(), goes_on, "{config} {seconds}");
+        assert_eq!(
+            after_seconds(config, seconds)[1].is_ok(),
+            continues,
+            "{config} {seconds}"
+        );
     }
 }
 

@@ -86,7 +86,7 @@ fn configured_subnet_counts_only_where_all_are_foreign() {
             "{fallback}: {refused:?}"
         );
     }
-    // One subnet that is nobody else's, but private: no reason to take a private or a foreign one for the Internet.
+    // One subnet without another cluster's tag, but private: no reason to take a private or a foreign one for the Internet.
     let mixed = [subnet("s-1", "a", 0), foreign("s-3", Traits::PUBLIC)];
     for fallback in ["s-1", "s-3"] {
         assert!(discover(&mixed, false, fallback).is_err(), "{fallback}");

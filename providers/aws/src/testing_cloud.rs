@@ -1,4 +1,4 @@
-//! For tests: a small AWS with classic load balancers and security groups, which keeps what it is told.
+//! For tests: a small AWS with classic load balancers and security groups, which keeps its state.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use crate::octavia::LoadBalancer;
 /// Looks after which waiting counts as failed: some five and a half minutes (upstream `waitLoadbalancerActiveSteps`).
 const LOOKS: u32 = 23;
 
-/// Most changes that are told apart, the last ones count: more than a driver needs that undoes in turn what it was told.
+/// Most changes that are remembered, the last ones: more than there are in a cycle of a driver that undoes them in turn.
 const CHANGES: usize = 64;
 
 /// Changes that were made to a load balancer since it was last right, as marks.
