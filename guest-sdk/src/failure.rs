@@ -270,6 +270,11 @@ mod tests {
             ),
             Some(7_000)
         );
+        assert_eq!(
+            after(429, &[("retry-after", "Sunday, 06-Nov-94 08:49:47 GMT")]),
+            Some(10_000)
+        );
+        assert_eq!(after(429, &[("retry-after", "Sun Nov  6 08:49:47 1994")]), Some(10_000));
         assert_eq!(after(429, &[("retry-after", "soon")]), None);
     }
 

@@ -13,7 +13,7 @@ pub const ANNOTATIONS: Table = Table::new(
         Annotation::new(
             "type",
             "",
-            "none or `classic`: Classic Load Balancer; `nlb`: Network Load Balancer; `nlb-ip` and `external` leave the Service to another controller. Cannot be changed afterwards",
+            "`nlb`: Network Load Balancer; `nlb-ip` and `external` leave the Service to another controller; anything else: Classic Load Balancer, with a Warning unless it is `classic`. Cannot be changed afterwards",
         ),
         Annotation::new(
             "internal",
@@ -38,12 +38,12 @@ pub const ANNOTATIONS: Table = Table::new(
         Annotation::new(
             "additional-resource-tags",
             "",
-            "`key=value,key=value`: further tags for everything that is made",
+            "`key=value,key=value`: further tags for everything that is made. An entry without key and what follows a second `=` do not count, with a Warning",
         ),
         Annotation::new(
             "target-node-labels",
             "",
-            "`key=value,key=value`: only Nodes with all these labels are targets; an empty value asks for the key alone. Needs the grant `cluster: [nodes]`",
+            "`key=value,key=value`: only Nodes with all these labels are targets; an empty value asks for the key alone. Needs the grant `cluster: {nodes: true}`",
         ),
         Annotation::new(
             "proxy-protocol",
@@ -53,7 +53,7 @@ pub const ANNOTATIONS: Table = Table::new(
         Annotation::new(
             "backend-protocol",
             "",
-            "how Nodes are spoken to. Classic: `tcp` (default), `ssl`, `http` or `https`; Network: `ssl` for TLS to the Nodes",
+            "how Nodes are spoken to. Classic: `tcp` (default), `ssl`, `http` or `https`; Network: `ssl` for TLS to the Nodes. Only these very words count; anything else is `tcp`, with a Warning, and refused for a Classic one with a certificate",
         ),
         Annotation::new("ssl-cert", "", "ARN of the certificate for the ports of `ssl-ports`"),
         Annotation::new(
@@ -163,22 +163,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the annotation says; none when it says something unknown.
-    pub fn of(service: &Service) -> Option<Self> {
-        ANNOTATIONS.read(service).word("type", KINDS).or_else(|| {
-            let text = ANNOTATIONS.read(service).text("type").unwrap_or_default();
-            text.is_empty().then_some(Self::Classic)
-        })
+    /// What the annotation says. Only upstream's very words count, and everything else means Classic (`isNLB` and `isLBExternal` in
+    /// kubernetes/cloud-provider-aws): a Service that was written for upstream keeps its load balancer.
+    pub fn of(service: &Service) -> Self {
+        match service.annotation(&ANNOTATIONS.key("type")) {
+            Some("nlb") => Self::Network,
+            Some("nlb-ip" | "external") => Self::Elsewhere,
+            _ => Self::Classic,
+        }
+    }
+
+    /// The kind whose load balancer may have the same name.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Classic => Self::Network,
+            _ => Self::Classic,
+        }
     }
 }
-
-/// The words for them; none counts as Classic.
-pub(crate) const KINDS: &[(&str, Kind)] = &[
-    ("nlb", Kind::Network),
-    ("classic", Kind::Classic),
-    ("nlb-ip", Kind::Elsewhere),
-    ("external", Kind::Elsewhere),
-];
 
 #[cfg(test)]
 #[path = "annotations_tests.rs"]

@@ -4,9 +4,10 @@
 //! anything is asked of the cloud.
 
 use cloudwit_guest_sdk::annotations::Reader;
+use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::annotations::{ANNOTATIONS, KINDS, Kind};
+use crate::annotations::{ANNOTATIONS, Kind};
 
 /// How Nodes are spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct Settings {
     pub proxy_protocol: bool,
     /// How Nodes are spoken to.
     pub backend: Option<BackendProtocol>,
+    /// Whether a health check by the backend's own protocol speaks TLS.
+    pub backend_tls: bool,
     /// ARN.
     pub certificate: Option<String>,
     /// Ports that speak TLS; none for all.
@@ -94,6 +97,8 @@ pub struct Settings {
     pub private_addresses: Vec<String>,
     /// Key and `true` or `false`.
     pub target_attributes: Vec<Pair>,
+    /// What counts in part only, for people.
+    pub warnings: Vec<String>,
 }
 
 impl Settings {
@@ -125,23 +130,23 @@ impl Settings {
         let read = &mut reader;
         let classic = kind == Kind::Classic;
         check_service(read, service, kind);
-        if Kind::of(service).is_none() {
-            read.word("type", KINDS);
-        }
+        let mut warnings = Vec::new();
+        warn_of_type(service, &mut warnings);
+        let backend = backend(read, &mut warnings);
         let settings = Self {
             internal: read.text("internal").is_some_and(|text| !matches!(text, "" | "false")),
             subnets: strings(read, "subnets"),
             security_groups: strings(read, "security-groups"),
             extra_security_groups: strings(read, "extra-security-groups"),
-            tags: pairs(read, "additional-resource-tags"),
+            tags: tags(read, &mut warnings),
             node_labels: pairs(read, "target-node-labels"),
             proxy_protocol: classic
                 && written(read, "proxy-protocol")
                 && read.word("proxy-protocol", &[("*", true)]) == Some(true),
-            backend: match written(read, "backend-protocol") {
-                true => read.word("backend-protocol", BACKENDS),
-                false => None,
-            },
+            backend,
+            // Upstream reads it in any case here, and only here.
+            backend_tls: text(read, "backend-protocol")
+                .is_some_and(|text| ["https", "ssl"].iter().any(|tls| text.eq_ignore_ascii_case(tls))),
             certificate: text(read, "ssl-cert"),
             tls_ports: text(read, "ssl-ports")
                 .filter(|ports| ports != "*")
@@ -162,6 +167,7 @@ impl Settings {
             eip_allocations: strings(read, "eip-allocations"),
             private_addresses: strings(read, "private-ipv4-addresses"),
             target_attributes: pairs(read, "target-group-attributes"),
+            warnings,
         };
         settings.check(read, service, kind);
         (settings, reader.finish())
@@ -191,6 +197,13 @@ impl Settings {
     fn check(&self, read: &mut Reader<'_>, service: &Service, kind: Kind) {
         if kind == Kind::Network && !self.extra_security_groups.is_empty() {
             read.wrong::<()>("extra-security-groups", "absent: a Network Load Balancer takes none");
+        }
+        let named = text(read, "backend-protocol").is_some_and(|text| BACKENDS.iter().all(|(word, _)| *word != text));
+        if kind == Kind::Classic && named && service.ports.iter().any(|port| self.speaks_tls(port)) {
+            read.wrong::<()>(
+                "backend-protocol",
+                "tcp or ssl or http or https where there is a certificate",
+            );
         }
         if kind == Kind::Classic && !self.target_attributes.is_empty() {
             read.wrong::<()>(
@@ -374,6 +387,65 @@ fn number(read: &mut Reader<'_>, key: &str, from: u16, to: u16) -> Option<u16> {
 fn strings(read: &mut Reader<'_>, key: &str) -> Vec<String> {
     read.list(key).unwrap_or_default().into_iter().map(Into::into).collect()
 }
+
+/// As upstream has it: only these very words count, and everything else is TCP.
+fn backend(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Option<BackendProtocol> {
+    let text = text(read, "backend-protocol")?;
+    let known = BACKENDS.iter().find(|(word, _)| *word == text);
+    if known.is_none() {
+        let key = ANNOTATIONS.key("backend-protocol");
+        warnings.push(
+            [
+                &key,
+                " is \"",
+                &text,
+                "\", which counts as tcp; write tcp, ssl, http or https",
+            ]
+            .concat(),
+        );
+    }
+    known.map(|(_, protocol)| *protocol)
+}
+
+fn warn_of_type(service: &Service, warnings: &mut Vec<String>) {
+    let key = ANNOTATIONS.key("type");
+    let text = service.annotation(&key).unwrap_or_default();
+    if !matches!(text, "" | "classic" | "nlb" | "nlb-ip" | "external") {
+        warnings.push(
+            [
+                &key,
+                " is \"",
+                text,
+                "\", which counts as classic; write classic or nlb",
+            ]
+            .concat(),
+        );
+    }
+}
+
+/// `key=value,key=value` as upstream's `getKeyValuePropertiesFromAnnotation` reads it: an entry without key does not count, of several `=` only what
+/// stands before the second one does, and of equal keys the last.
+fn tags(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Vec<Pair> {
+    let list = text(read, "additional-resource-tags").unwrap_or_default();
+    let (mut tags, mut odd) = (Map::new(), Vec::new());
+    for entry in list.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty()) {
+        let mut parts = entry.split('=').map(str::trim_ascii);
+        let (key, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let twice = !key.is_empty() && tags.insert(key, value).is_some();
+        if key.is_empty() || twice || parts.next().is_some() {
+            odd.push(entry);
+        }
+    }
+    if !odd.is_empty() {
+        let key = ANNOTATIONS.key("additional-resource-tags");
+        let shown = odd.get(..SHOWN).unwrap_or(&odd).join(", ");
+        warnings.push([&key, ": of these entries only a part counts or nothing: ", &shown].concat());
+    }
+    tags.into_iter().map(|(key, value)| Pair::new(key, value)).collect()
+}
+
+/// Most entries of a list that a warning shows.
+const SHOWN: usize = 5;
 
 fn pairs(read: &mut Reader<'_>, key: &str) -> Vec<Pair> {
     let pairs = read.map(key).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::balancer_stage::{port, service};
 
 fn read(annotations: &[(&str, &str)]) -> Result<Settings, Failure> {
     let service = service(annotations);
-    Settings::read(&service, Kind::of(&service).unwrap_or(Kind::Classic))
+    Settings::read(&service, Kind::of(&service))
 }
 
 fn mistakes(annotations: &[(&str, &str)]) -> String {
@@ -38,22 +38,63 @@ fn without_annotations_everything_has_upstreams_default() {
 }
 
 #[test]
-fn the_type_decides_and_an_unknown_one_is_named() {
-    for (text, kind) in [
-        ("nlb", Some(Kind::Network)),
-        ("nlb-ip", Some(Kind::Elsewhere)),
-        ("external", Some(Kind::Elsewhere)),
-        ("classic", Some(Kind::Classic)),
-        ("", Some(Kind::Classic)),
-        ("nbl", None),
+fn type_is_upstreams_word_and_anything_else_is_classic() {
+    for (text, kind, warns) in [
+        ("nlb", Kind::Network, false),
+        ("nlb-ip", Kind::Elsewhere, false),
+        ("external", Kind::Elsewhere, false),
+        ("classic", Kind::Classic, false),
+        ("", Kind::Classic, false),
+        ("nbl", Kind::Classic, true),
+        ("NLB", Kind::Classic, true),
+        ("nlb ", Kind::Classic, true),
     ] {
         assert_eq!(Kind::of(&service(&[("type", text)])), kind, "{text:?}");
+        let warned = !read(&[("type", text)]).unwrap().warnings.is_empty();
+        assert_eq!(warned, warns, "{text:?}");
     }
-    let text = mistakes(&[("type", "nbl")]);
-    assert!(
-        text.contains("aws-load-balancer-type is \"nbl\"") && text.contains("nlb or classic"),
-        "{text}"
+}
+
+#[test]
+fn backend_protocol_in_capitals_is_tcp_with_a_warning() {
+    let settings = read(&[("backend-protocol", "HTTP")]).unwrap();
+    assert_eq!(
+        (settings.backend, settings.backend_tls, settings.warnings.len()),
+        (None, false, 1)
     );
+    let settings = read(&[("backend-protocol", "SSL"), ("type", "nlb"), ("ssl-cert", "arn:a")]).unwrap();
+    assert_eq!((settings.backend, settings.warnings.len()), (None, 1));
+    // As upstream: the health check goes by the word in any case.
+    assert!(read(&[("backend-protocol", "HTTPS")]).unwrap().backend_tls);
+    let text = mistakes(&[("backend-protocol", "HTTP"), ("ssl-cert", "arn:a")]);
+    assert!(text.contains("backend-protocol is \"HTTP\""), "{text}");
+    assert!(
+        read(&[("backend-protocol", "http"), ("ssl-cert", "arn:a")])
+            .unwrap()
+            .warnings
+            .is_empty()
+    );
+}
+
+#[test]
+fn odd_tags_count_as_far_as_upstream_has_them() {
+    let tags = |list: &str| {
+        let settings = read(&[("additional-resource-tags", list)]).unwrap();
+        let tags = settings.tags.iter().map(|tag| format!("{}={}", tag.key, tag.value));
+        (tags.collect::<Vec<_>>().join(","), settings.warnings.concat())
+    };
+    let (counted, warning) = tags("=x,,a=b=c");
+    assert_eq!(counted, "a=b");
+    assert!(warning.ends_with(": =x, a=b=c"), "{warning}");
+    assert_eq!(tags("a=1,b,c=,"), ("a=1,b=,c=".into(), String::new()));
+    assert_eq!(tags("a=1,a=2").0, "a=2");
+    assert_eq!(tags("=,=").0, "");
+}
+
+#[test]
+fn advice_shows_grants_as_the_settings_take_them() {
+    let markdown = ANNOTATIONS.markdown();
+    assert!(markdown.contains("`cluster: {nodes: true}`") && !markdown.contains("[nodes]"));
 }
 
 #[test]
@@ -67,6 +108,7 @@ fn anything_but_false_and_nothing_is_internal() {
 fn all_mistakes_of_a_service_are_told_at_once() {
     let mut service = service(&[
         ("backend-protocol", "spdy"),
+        ("ssl-cert", "arn:aws:acm:us-east-1:1:certificate/a"),
         ("connection-idle-timeout", "0"),
         ("cross-zone-load-balancing-enabled", "yes"),
         ("proxy-protocol", "443"),

@@ -9,7 +9,7 @@ use crate::annotations::Kind;
 use crate::annotations_settings::Settings;
 use crate::api_error::AwsError;
 use crate::classic_balancer::{Attributes, Seen, Wanted, health_check, listeners};
-use crate::classic_plan::{create, instances, just_created, update, update_tls_policy};
+use crate::classic_plan::{apply_groups, create, instances, just_created, same_set, update, update_tls_policy};
 use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, check_scheme};
 use crate::security_groups::{CLASSIC_PREFIX, Group};
@@ -19,6 +19,9 @@ use crate::target_instances::Instances;
 
 /// What AWS says to an instance that it does not know (any more).
 const NO_INSTANCE: &[&str] = &["InvalidInstance", "InvalidEndPoint"];
+
+/// Most security groups of a load balancer (quotas of Elastic Load Balancing, "Security groups per load balancer").
+const MOST_GROUPS: usize = 5;
 
 impl Seen {
     /// Where it is reached.
@@ -63,10 +66,32 @@ impl Aws {
                 just_created(&wanted, name.unwrap_or_default().into())
             }
         };
-        self.run_all(&update(&wanted, &seen))?;
-        self.drop_replaced_group(&wanted, &seen, &groups);
+        let leaving = self.leaving_groups(&wanted, &seen, &groups);
+        let between = between(&wanted.groups, &leaving);
+        let last = core::mem::replace(&mut wanted.groups, between);
+        self.change_listeners(&wanted.name, &update(&wanted, &seen))?;
+        let attached = core::mem::replace(&mut wanted.groups, last);
         self.classic_instances(&wanted, &seen, &machines, &groups)?;
+        if !leaving.is_empty() {
+            self.distrust_unused(&wanted.name, &leaving, &machines.ids)?;
+            if !same_set(&attached, &wanted.groups) {
+                self.run(&apply_groups(&wanted))?;
+            }
+        }
+        self.drop_replaced_group(&wanted, &seen, &groups);
         Ok(seen.ingress())
+    }
+
+    /// The groups that the load balancer is in, shall leave, and that Nodes may trust for its sake. Where it stays in its own group, they trust that one.
+    fn leaving_groups(&self, wanted: &Wanted, seen: &Seen, groups: &[Group]) -> Vec<String> {
+        let name = [CLASSIC_PREFIX, &wanted.name].concat();
+        let own = groups.iter().find(|group| group.name == name).map(|group| &group.id);
+        let in_own = |list: &[String]| own.is_some_and(|own| list.contains(own));
+        if in_own(&seen.groups) && in_own(&wanted.groups) {
+            return Vec::new();
+        }
+        let leaving = seen.groups.iter().filter(|id| !wanted.groups.contains(id));
+        leaving.cloned().collect()
     }
 
     /// Brings only instances and what lets traffic reach them in line.
@@ -218,6 +243,17 @@ impl Aws {
         }
         let trusting = self.security_groups("ip-permission.group-id", &[group], None)?;
         self.run_all(&distrust(&trusting, group))
+    }
+}
+
+/// The groups of a load balancer until Nodes trust those that leave no more: those as well, so that a call which ends early leaves them to be seen.
+/// Without them where there is no room for all.
+fn between(wanted: &[String], leaving: &[String]) -> Vec<String> {
+    let both = joined(wanted, leaving);
+    if both.len() <= MOST_GROUPS {
+        both
+    } else {
+        wanted.to_vec()
     }
 }
 

@@ -130,12 +130,11 @@ pub fn listeners(service: &Service, settings: &Settings) -> Vec<Listener> {
 pub fn health_check(service: &Service, settings: &Settings, config: &Config) -> HealthCheck {
     let asked = &settings.health;
     let first = service.ports.iter().find_map(|port| port.node_port).unwrap_or_default();
-    let tls = matches!(settings.backend, Some(BackendProtocol::Https | BackendProtocol::Ssl));
     let (protocol, port, path) = match service.health_check_node_port {
         Some(port) => ("HTTP", port, "/healthz"),
         None => match config.shared_health_check() {
             Some((port, path)) => ("HTTP", port, path),
-            None => (if tls { "SSL" } else { "TCP" }, first, "/"),
+            None => (if settings.backend_tls { "SSL" } else { "TCP" }, first, "/"),
         },
     };
     let protocol = asked.protocol.unwrap_or(protocol);

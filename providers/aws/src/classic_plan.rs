@@ -55,8 +55,7 @@ pub fn update(wanted: &Wanted, seen: &Seen) -> Vec<Step> {
     }
     subnets(wanted, seen, &mut steps);
     if !same_set(&wanted.groups, &seen.groups) {
-        let form = named(wanted).list("SecurityGroups.member", &wanted.groups);
-        steps.push(Step::classic("ApplySecurityGroupsToLoadBalancer", form));
+        steps.push(apply_groups(wanted));
     }
     let kept = listeners(wanted, seen, &mut steps);
     proxy_protocol(wanted, seen, &mut steps);
@@ -76,6 +75,12 @@ pub fn update(wanted: &Wanted, seen: &Seen) -> Vec<Step> {
         steps.push(Step::classic("ModifyLoadBalancerAttributes", form));
     }
     steps
+}
+
+/// Puts it into its security groups and no others.
+pub fn apply_groups(wanted: &Wanted) -> Step {
+    let form = named(wanted).list("SecurityGroups.member", &wanted.groups);
+    Step::classic("ApplySecurityGroupsToLoadBalancer", form)
 }
 
 /// Brings the registered instances in line: who comes first, so that there is always somebody. What stands between the two halves is the

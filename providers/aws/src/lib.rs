@@ -39,6 +39,7 @@ pub mod instances_by_id;
 mod instances_by_name;
 mod instances_fargate;
 pub mod instances_machine;
+mod listener_changes;
 pub mod load_balancers;
 pub mod load_balancers_delete;
 pub mod network_apply;
@@ -61,6 +62,8 @@ pub mod target_groups;
 pub mod target_instances;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_cloud;
 pub mod topology;
 pub mod vpc;
 pub mod zones;

@@ -9,14 +9,18 @@
 //! A load balancer is found by its name, which holds the Service's uid, and is ours when it carries the cluster's tag. One of the name
 //! without that tag is never touched. Everything is made with its tags, and whatever a crash leaves undone shows as a difference the next time.
 
+use core::time::Duration;
+
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::annotations::{ANNOTATIONS, Kind};
 use crate::annotations_settings::Settings;
 use crate::api_error::AwsError;
-use crate::asking::unless;
+use crate::asking::{members, unless};
 use crate::config::Config;
 use crate::endpoints::Service as Api;
 use crate::tags::ClusterTag;
@@ -30,6 +34,12 @@ const CLASSIC_NAME: &str = "LoadBalancerNames.member.1";
 
 /// kube-proxy's health check (kubernetes/cloud-provider-aws, `defaultKubeProxyHealthCheckPort` and `…Path`).
 const KUBE_PROXY_HEALTH: (u16, &str) = (10256, "/healthz");
+
+/// How long it is believed, where only targets are brought in line, that a load balancer carries the cluster's tag.
+const OWNED: Duration = Duration::from_secs(10 * 60);
+
+/// Most load balancers or target groups whose tags are shown at once (`DescribeTags` of Elastic Load Balancing v2).
+const TAGGED: usize = 20;
 
 /// A load balancer that was found by its name.
 pub(crate) enum Found {
@@ -58,9 +68,8 @@ impl LoadBalancers for Aws {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
         let name = default_load_balancer_name(&service.uid);
         let found = match Kind::of(service) {
-            Some(Kind::Elsewhere) => return Ok(None),
-            Some(Kind::Network) => self.find_any(&name, Kind::Network, Kind::Classic)?,
-            _ => self.find_any(&name, Kind::Classic, Kind::Network)?,
+            Kind::Elsewhere => return Ok(None),
+            kind => self.find_any(&name, kind, false)?,
         };
         let ours = found
             .as_ref()
@@ -71,13 +80,17 @@ impl LoadBalancers for Aws {
 
     fn ensure(&self, service: &Service, targets: &[Target], _token: Option<&str>) -> Result<Balancer, Failure> {
         let kind = Kind::of(service);
-        if kind == Some(Kind::Elsewhere) {
+        if kind == Kind::Elsewhere {
             return Err(elsewhere());
         }
-        let settings = Settings::read(service, kind.unwrap_or(Kind::Classic))?;
+        let settings = Settings::read(service, kind)?;
         ANNOTATIONS.warn_unknown(service, &self.context);
+        for warning in &settings.warnings {
+            self.context
+                .service_event(EventKind::Warning, "AnnotationCountsInPart", warning);
+        }
         let ingress = match kind {
-            Some(Kind::Network) => self.ensure_network(service, targets, &settings)?,
+            Kind::Network => self.ensure_network(service, targets, &settings)?,
             _ => self.ensure_classic(service, targets, &settings)?,
         };
         Ok(Balancer::at(ingress))
@@ -92,9 +105,8 @@ impl LoadBalancers for Aws {
         let name = default_load_balancer_name(&service.uid);
         // What is there counts, not what it should be: whoever asks for another kind gets an Event from `ensure`, and new Nodes from here.
         let found = match Kind::of(service) {
-            Some(Kind::Elsewhere) => return Err(elsewhere()),
-            Some(Kind::Network) => self.find_any(&name, Kind::Network, Kind::Classic)?,
-            _ => self.find_any(&name, Kind::Classic, Kind::Network)?,
+            Kind::Elsewhere => return Err(elsewhere()),
+            kind => self.find_any(&name, kind, true)?,
         };
         match found {
             None => {
@@ -112,7 +124,7 @@ impl LoadBalancers for Aws {
     fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
         // Neither the annotations nor what they were matter: what is there is looked for, of both kinds.
         let kind = Kind::of(service);
-        if kind != Some(Kind::Elsewhere) {
+        if kind != Kind::Elsewhere {
             self.delete_balancers(service, kind)?;
         }
         Ok(Vec::new())
@@ -120,16 +132,21 @@ impl LoadBalancers for Aws {
 }
 
 impl Aws {
-    /// The load balancer of this name: of the first kind, else of the second.
-    fn find_any(&self, name: &str, first: Kind, second: Kind) -> Result<Option<Found>, AwsError> {
-        match self.find(name, first)? {
-            None => self.find(name, second),
+    /// The load balancer of this name: of this kind, else of the other.
+    fn find_any(&self, name: &str, kind: Kind, known: bool) -> Result<Option<Found>, AwsError> {
+        match self.find_with(name, kind, known)? {
+            None => self.find_with(name, kind.other(), known),
             found => Ok(found),
         }
     }
 
     /// The load balancer of this name and kind with its tags, whoever's it is.
     pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
+        self.find_with(name, kind, false)
+    }
+
+    /// The same; if `known`, one that carried the cluster's tag some minutes ago has that one tag, and is not asked for more.
+    fn find_with(&self, name: &str, kind: Kind, known: bool) -> Result<Option<Found>, AwsError> {
         let (api, key) = match kind {
             Kind::Classic => (Api::Elb, CLASSIC_NAME),
             _ => (Api::ElbV2, "Names.member.1"),
@@ -142,18 +159,67 @@ impl Aws {
             let Some(seen) = network_balancer::read(&answer) else {
                 return Ok(None);
             };
-            let tags = self.network_tags(&seen.arn)?;
-            return Ok(Some(Found::Network(Box::new(seen), tags)));
+            let tags = self.tags_of(&seen.arn, known, || self.network_tags(&seen.arn).map(Some))?;
+            return Ok(tags.map(|tags| Found::Network(Box::new(seen), tags)));
         }
         let Some(mut seen) = classic_balancer::read(&answer) else {
             return Ok(None);
         };
-        let tags = self.ask(api, "DescribeTags", &[(key, name)]);
-        let Some(tags) = unless(tags, "LoadBalancerNotFound")? else {
+        let ask = || {
+            let tags = self.ask(api, "DescribeTags", &[(key, name)]);
+            Ok(unless(tags, "LoadBalancerNotFound")?.map(|tags| network_balancer::read_tags(&tags)))
+        };
+        let Some(tags) = self.tags_of(name, known, ask)? else {
             return Ok(None);
         };
-        seen.tags = network_balancer::read_tags(&tags);
+        seen.tags = tags;
         Ok(Some(Found::Classic(Box::new(seen))))
+    }
+
+    /// The tags of a load balancer, which are asked for unless only the cluster's tag counts and it was there some minutes ago.
+    fn tags_of(
+        &self,
+        id: &str,
+        known: bool,
+        ask: impl FnOnce() -> Result<Option<Vec<Pair>>, AwsError>,
+    ) -> Result<Option<Vec<Pair>>, AwsError> {
+        let (state, key) = (self.context.state(), ["owned/", id].concat());
+        if known && state.get::<String>(&key).is_some() {
+            return Ok(Some(vec![Pair::new(self.cluster.key(), "")]));
+        }
+        let tags = ask()?;
+        match tags.as_ref().is_some_and(|tags| self.cluster.marks(tags)) {
+            true => drop(state.put(&key, "", Keep::at_most(OWNED))),
+            false => state.remove(&key),
+        }
+        Ok(tags)
+    }
+
+    /// The tags of many target groups, in as few requests as there can be. Those that are gone have none.
+    pub(crate) fn network_tags_of(&self, arns: &[&str]) -> Result<Vec<(String, Vec<Pair>)>, AwsError> {
+        let mut found = Vec::new();
+        for part in arns.chunks(TAGGED) {
+            let numbered = members("ResourceArns", part);
+            let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, arn)| (name.as_str(), *arn)).collect();
+            match self.ask(Api::ElbV2, "DescribeTags", &fields) {
+                Ok(answer) => found.extend(
+                    answer
+                        .all(&["TagDescriptions", "member"])
+                        .map(network_balancer::read_tagged),
+                ),
+                // One that is gone fails them all.
+                Err(error) if part.len() > 1 && error.is(&["TargetGroupNotFound"]) => {
+                    for arn in part {
+                        let answer = self.ask(Api::ElbV2, "DescribeTags", &[("ResourceArns.member.1", arn)]);
+                        let tagged = |answer: Element| (String::from(*arn), network_balancer::read_tags(&answer));
+                        found.extend(unless(answer, "TargetGroupNotFound")?.map(tagged));
+                    }
+                }
+                Err(error) if error.is(&["TargetGroupNotFound"]) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 
     /// The tags of a network load balancer, target group or listener.
@@ -168,13 +234,8 @@ impl Aws {
     /// # Errors
     /// `invalid` for one that is not ours or of the other kind; what AWS says.
     pub(crate) fn find_own(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
-        let other = if kind == Kind::Classic {
-            Kind::Network
-        } else {
-            Kind::Classic
-        };
         let Some(found) = self.find(name, kind)? else {
-            return match self.find(name, other)? {
+            return match self.find(name, kind.other())? {
                 Some(found) if self.cluster.marks(found.parts().2) => Err(other_kind(name, found.parts().0)),
                 _ => Ok(None),
             };
@@ -308,3 +369,7 @@ fn elsewhere() -> Failure {
 #[cfg(test)]
 #[path = "load_balancers_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "load_balancers_groups_tests.rs"]
+mod groups_tests;

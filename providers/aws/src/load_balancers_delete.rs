@@ -19,18 +19,20 @@ use crate::annotations_settings::Settings;
 use crate::api_error::AwsError;
 use crate::endpoints::Service as Api;
 use crate::load_balancers::{Found, SERVICE_TAG};
+use crate::network_balancer::Seen;
 use crate::security_groups::{CLASSIC_PREFIX, Group};
 use crate::security_groups_plan::{NodeTraffic, node_rules_classic};
 use crate::tags::{CLUSTER_PREFIX, tag};
-use crate::target_groups::{self, prefix, security_group_name};
+use crate::target_groups::{self, GroupSeen, prefix, security_group_name};
 use crate::{classic_plan, network_plan};
 
 /// When to look again while the cloud holds on to something.
 const RELEASE_POLL: Duration = Duration::from_secs(5);
 
 impl Aws {
-    /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say, none when nobody can tell.
-    pub(crate) fn delete_balancers(&self, service: &Service, kind: Option<Kind>) -> Result<(), AwsError> {
+    /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say. Which VPC the cluster is in does not matter: it
+    /// may be known no more.
+    pub(crate) fn delete_balancers(&self, service: &Service, kind: Kind) -> Result<(), AwsError> {
         let name = default_load_balancer_name(&service.uid);
         let found = [self.find(&name, Kind::Classic)?, self.find(&name, Kind::Network)?];
         if found
@@ -50,48 +52,57 @@ impl Aws {
                 .service_event(EventKind::Warning, "LoadBalancerLeft", &text);
             return Ok(());
         }
-        let vpc = self.vpc_id()?;
         let names = [
             [CLASSIC_PREFIX, &name].concat(),
             security_group_name(self.context.keys(), &self.context.cluster().name, service),
         ];
-        let mut own = self.security_groups("group-name", &[&names[0], &names[1]], Some(&vpc))?;
+        let mut own = self.security_groups("group-name", &[&names[0], &names[1]], None)?;
         own.retain(|group| self.is_own_group(group, service));
         for group in &own {
             self.distrust(&group.id)?;
         }
         let [classic, network] = found;
         if let Some(Found::Classic(seen)) = classic {
-            self.distrust_unused(&name, &seen.groups, &own)?;
+            let mut groups = seen.groups.clone();
+            groups.retain(|id| !own.iter().any(|group| group.id == *id));
+            let others = self.distrust_unused(&name, &groups, &seen.instances)?;
             self.run(&classic_plan::delete(&name))?;
+            if others {
+                // Those may have been deleted meanwhile, and each left the rules to the other.
+                self.distrust_unused(&name, &groups, &seen.instances)?;
+            }
+        } else if kind == Kind::Classic && network.is_none() {
+            // A call that ended between the two may have left rules for the common group. Of a Service's own choice it is not known that it was used.
+            let global = Some(self.config.global.elb_security_group.clone()).filter(|id| !id.is_empty());
+            self.distrust_unused(&name, global.as_slice(), &[])?;
         }
         match network {
-            Some(Found::Network(seen, _)) => self.delete_network(service, &name, &vpc, Some(&seen.arn))?,
-            _ if kind != Some(Kind::Classic) => self.delete_network(service, &name, &vpc, None)?,
+            Some(Found::Network(seen, _)) => self.delete_network(service, &name, Some(&seen))?,
+            _ if kind == Kind::Network => self.delete_network(service, &name, None)?,
             _ => {}
         }
         self.delete_groups(&own)
     }
 
     /// A network load balancer, if it is there, its target groups, and its rules in the Nodes' groups.
-    fn delete_network(&self, service: &Service, name: &str, vpc: &str, balancer: Option<&str>) -> Result<(), AwsError> {
+    fn delete_network(&self, service: &Service, name: &str, balancer: Option<&Seen>) -> Result<(), AwsError> {
         let attached: Vec<String> = match balancer {
-            Some(arn) => self
-                .listeners_of(arn)?
+            Some(seen) => self
+                .listeners_of(&seen.arn)?
                 .into_iter()
                 .map(|listener| listener.group)
                 .collect(),
             None => Vec::new(),
         };
-        self.close_nodes(name, vpc, &attached)?;
-        if let Some(arn) = balancer {
-            self.run(&network_plan::delete(arn))?;
+        self.close_nodes(name, balancer.map(|seen| seen.vpc.as_str()), &attached)?;
+        if let Some(seen) = balancer {
+            self.run(&network_plan::delete(&seen.arn))?;
         }
         self.delete_target_groups(service, name, &attached)
     }
 
     /// Removes the load balancer's rules from all groups with the cluster's tag, and from those of its targets.
-    fn close_nodes(&self, name: &str, vpc: &str, attached: &[String]) -> Result<(), AwsError> {
+    fn close_nodes(&self, name: &str, vpc: Option<&str>, attached: &[String]) -> Result<(), AwsError> {
         if self.config.global.disable_security_group_ingress {
             return Ok(());
         }
@@ -99,9 +110,7 @@ impl Aws {
         for group in attached {
             ids.extend(self.targets_of(group)?.into_iter().map(|(id, _)| id));
         }
-        sort::sort(&mut ids);
-        ids.dedup();
-        let machines = self.known_instances(&ids)?;
+        let groups = self.groups_of(ids)?;
         let traffic = NodeTraffic {
             balancer: name.into(),
             protocol: "tcp",
@@ -111,7 +120,19 @@ impl Aws {
             subnets: Vec::new(),
             shared_health_port: self.config.shared_health_check().map(|(port, _)| port),
         };
-        self.bring_node_rules(vpc, &machines.groups, &traffic, false)
+        self.bring_node_rules(vpc, &groups, &traffic, false)
+    }
+
+    /// The groups that let traffic in to these instances. Where that is ambiguous none was ever opened, and nothing keeps a load balancer from being
+    /// deleted.
+    fn groups_of(&self, mut ids: Vec<String>) -> Result<Vec<String>, AwsError> {
+        sort::sort(&mut ids);
+        ids.dedup();
+        match self.known_instances(&ids) {
+            Ok(machines) => Ok(machines.groups),
+            Err(error) if matches!(Failure::from(error.clone()), Failure::Invalid(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The target groups that were attached, and those of the Service that a crash left behind.
@@ -120,24 +141,23 @@ impl Aws {
         let of = [&service.namespace, "/", &service.name].concat();
         let page = [("PageSize", "400")];
         let all = self.ask_all(Api::ElbV2, "DescribeTargetGroups", &page, &["TargetGroups"])?;
+        // One that also serves another load balancer stays: the cloud would not let it go.
+        let only_ours = |group: &GroupSeen| {
+            let mut balancers = group.balancers.iter();
+            balancers.all(|balancer| text::find(balancer, name).is_some())
+        };
+        let mut groups: Vec<GroupSeen> = all.iter().filter_map(target_groups::read).collect();
+        groups.retain(|group| group.name.starts_with(&prefix) && only_ours(group));
+        let arns: Vec<&str> = groups.iter().map(|group| group.arn.as_str()).collect();
         let mut held = false;
-        for group in all.iter().filter_map(target_groups::read) {
-            // One that also serves somebody else's load balancer stays: the cloud would not let it go.
-            let only_ours = group
-                .balancers
-                .iter()
-                .all(|balancer| text::find(balancer, name).is_some());
-            if !group.name.starts_with(&prefix) || !only_ours {
-                continue;
-            }
-            let tags = self.network_tags(&group.arn)?;
+        for (arn, tags) in self.network_tags_of(&arns)? {
             let made_for_it = self.cluster.may_delete(&tags) && tag(&tags, SERVICE_TAG) == Some(&of);
             // Old versions of upstream gave their target groups no tags.
-            let untagged = attached.contains(&group.arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
+            let untagged = attached.contains(&arn) && !tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX));
             if !made_for_it && !untagged {
                 continue;
             }
-            match self.attempt(&target_groups::delete(&group.arn)) {
+            match self.attempt(&target_groups::delete(&arn)) {
                 Err(error) if error.is(&["ResourceInUse"]) => held = true,
                 result => drop(result?),
             }
@@ -151,28 +171,41 @@ impl Aws {
         }
     }
 
-    /// Groups that are not this load balancer's own lose the Nodes' trust when no other classic load balancer is in them.
-    fn distrust_unused(&self, name: &str, groups: &[String], own: &[Group]) -> Result<(), AwsError> {
-        let foreign = |id: &&String| !own.iter().any(|group| group.id == **id);
-        if self.config.global.disable_security_group_ingress || !groups.iter().any(|id| foreign(&id)) {
-            return Ok(());
+    /// These groups, which are not this load balancer's own, lose the Nodes' trust where no other classic load balancer is in them: the rules go from
+    /// the groups with the cluster's tag, and from those of these instances. Whether there are such others.
+    pub(crate) fn distrust_unused(
+        &self,
+        name: &str,
+        groups: &[String],
+        instances: &[String],
+    ) -> Result<bool, AwsError> {
+        if self.config.global.disable_security_group_ingress || groups.is_empty() {
+            return Ok(false);
         }
         let page = [("PageSize", "400")];
         let mut others = self.ask_all(Api::Elb, "DescribeLoadBalancers", &page, &["LoadBalancerDescriptions"])?;
         others.retain(|one| one.text("LoadBalancerName") != Some(name));
-        for id in groups.iter().filter(foreign) {
+        let mut shared = false;
+        for id in groups {
             let used = |one: &Element| {
                 one.all(&["SecurityGroups", "member"])
                     .any(|group| group.own_text() == id)
             };
             if others.iter().any(used) {
+                shared = true;
                 continue;
             }
-            let mut trusting = self.security_groups("ip-permission.group-id", &[id], None)?;
-            trusting.retain(|one| self.cluster.marks(&one.tags));
-            self.run_all(&node_rules_classic(&trusting, &[], id))?;
+            let trusting = self.security_groups("ip-permission.group-id", &[id], None)?;
+            let (marked, others): (Vec<Group>, Vec<Group>) =
+                trusting.into_iter().partition(|one| self.cluster.marks(&one.tags));
+            self.run_all(&node_rules_classic(&marked, &[], id))?;
+            if !others.is_empty() {
+                let of_nodes = self.groups_of(instances.to_vec())?;
+                let others: Vec<Group> = others.into_iter().filter(|one| of_nodes.contains(&one.id)).collect();
+                self.run_all(&node_rules_classic(&others, &[], id))?;
+            }
         }
-        Ok(())
+        Ok(shared)
     }
 
     /// Whether a group of our name was made by us for this Service, and is neither configured nor named by it.

@@ -26,8 +26,11 @@ use crate::target_groups::security_group_name;
 /// How long a call waits for another one that changes the rules of the same Nodes.
 const RULES_WAIT: Duration = Duration::from_secs(20);
 
+/// When it is tried again after that.
+const RULES_POLL: Duration = Duration::from_secs(1);
+
 /// The lock for that. Rules for path MTU discovery belong to all load balancers together.
-const RULES_LOCK: &str = "balancer-node-rules";
+pub(crate) const RULES_LOCK: &str = "balancer-node-rules";
 
 /// When to look again at a load balancer without an address.
 const BUILD_POLL: Duration = Duration::from_secs(5);
@@ -69,11 +72,11 @@ impl Aws {
             groups.as_deref(),
         ))?;
         let traffic = node_traffic(self, service, &wanted, &seen, &known)?;
-        self.bring_node_rules(&seen.vpc, &machines.groups, &traffic, true)?;
+        self.bring_node_rules(Some(&seen.vpc), &machines.groups, &traffic, true)?;
         let known = if new { Vec::new() } else { self.listeners_of(&seen.arn)? };
         let attached = self.target_groups_of(&known)?;
         let arns = self.bring_target_groups(&wanted, &seen.vpc, &attached, &machines)?;
-        self.run_all(&listeners(&wanted, &seen.arn, &known, &arns))?;
+        self.change_listeners(&seen.arn, &listeners(&wanted, &seen.arn, &known, &arns))?;
         self.drop_target_groups(&attached, &arns)?;
         match seen.ingress() {
             ingress if !ingress.is_empty() => Ok(ingress),
@@ -106,7 +109,7 @@ impl Aws {
         if sound {
             let (_, known) = self.balancer_subnets(&settings)?;
             let traffic = node_traffic(self, service, &wanted, seen, &known)?;
-            self.bring_node_rules(&seen.vpc, &machines.groups, &traffic, true)?;
+            self.bring_node_rules(Some(&seen.vpc), &machines.groups, &traffic, true)?;
         }
         for group in self.target_groups_of(&self.listeners_of(&seen.arn)?)? {
             if !sound || wanted.ports.iter().any(|port| group.can_be(&port.group)) {
@@ -215,12 +218,15 @@ impl Aws {
         Ok(Some(vec![self.own_group(&own, &attached)?.id]))
     }
 
-    /// Makes `groups`, which are those of the targets, let this traffic in if `open`. The cluster's other groups in the VPC let in nothing of
-    /// it: Nodes that were targets once may have left rules there. Who changes them looks once more under a lock: several load balancers
-    /// share them.
+    /// Makes `groups`, which are those of the targets, let this traffic in if `open`. The cluster's other groups in the VPC (in all where it is not
+    /// known) let in nothing of it: Nodes that were targets once may have left rules there. Who changes them looks once more under a lock:
+    /// several load balancers share them.
+    ///
+    /// # Errors
+    /// `pending` while another call has the lock; what AWS says.
     pub(crate) fn bring_node_rules(
         &self,
-        vpc: &str,
+        vpc: Option<&str>,
         groups: &[String],
         traffic: &NodeTraffic,
         open: bool,
@@ -229,7 +235,9 @@ impl Aws {
             return Ok(());
         }
         let plan = || -> Result<Vec<_>, AwsError> {
-            let mut seen = self.security_groups("tag-key", &[&self.cluster.key()], Some(vpc))?;
+            let [key, legacy] = self.cluster.keys();
+            let mut seen = self.security_groups("tag-key", &[&key, &legacy], vpc)?;
+            seen.retain(|group| self.cluster.marks(&group.tags));
             let mut further = groups.to_vec();
             further.retain(|id| !seen.iter().any(|group| group.id == *id));
             seen.append(&mut self.security_groups_by_id(&further)?);
@@ -246,7 +254,13 @@ impl Aws {
         if plan()?.is_empty() {
             return Ok(());
         }
-        let _lock = self.context.state().lock(RULES_LOCK, RULES_WAIT);
+        let lock = self.context.state().lock(RULES_LOCK, RULES_WAIT);
+        let _lock = lock.ok_or_else(|| {
+            AwsError::pending(
+                RULES_POLL,
+                "another call changes the rules of the same Nodes' security groups".into(),
+            )
+        })?;
         self.run_all(&plan()?)
     }
 }

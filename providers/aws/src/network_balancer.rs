@@ -189,6 +189,12 @@ pub fn read_tags(answer: &Element) -> Vec<Pair> {
     pairs(answer, &["TagDescriptions", "member", "Tags", "member"])
 }
 
+/// Reads a member of `DescribeTags`: what it is about, and its tags.
+pub fn read_tagged(item: &Element) -> (String, Vec<Pair>) {
+    let arn = item.text("ResourceArn").unwrap_or_default();
+    (arn.into(), pairs(item, &["Tags", "member"]))
+}
+
 fn pairs(answer: &Element, path: &[&str]) -> Vec<Pair> {
     answer.all(path).map(read_pair).collect()
 }

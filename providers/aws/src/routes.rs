@@ -20,10 +20,6 @@ use crate::instances::machine_id;
 use crate::instances_by_id::Found;
 use crate::routes_plan::{Hop, Step, Table, creation, deletion};
 
-/// Seconds for which one call goes on changing routes: AWS takes two requests of some 100 ms for each, and the host cuts a call off after
-/// a minute unless told otherwise.
-const LONGEST: u64 = 40;
-
 /// When what was left over is tried again.
 const NEXT: Duration = Duration::from_millis(100);
 
@@ -71,7 +67,7 @@ impl Routes for Aws {
             });
         }
         let mut table = self.route_table()?;
-        let mut brake = Brake::new(self.context);
+        let mut brake = Brake::new(self.context, self.config.limits.route_seconds());
         let deleted = delete
             .iter()
             .map(|route| brake.run(|| self.delete_route(&mut table, route)))
@@ -222,20 +218,23 @@ fn to<'a>(call: Call<'a>, destination: &str) -> Call<'a> {
 struct Brake {
     context: Context,
     started: u64,
+    longest: u64,
     stopped: Option<Failure>,
 }
 
 impl Brake {
-    fn new(context: Context) -> Self {
+    /// For a call that changes routes for at most so many seconds.
+    fn new(context: Context, longest: u64) -> Self {
         Self {
             context,
             started: context.now(),
+            longest,
             stopped: None,
         }
     }
 
     fn run(&mut self, step: impl FnOnce() -> Result<(), AwsError>) -> Result<(), Failure> {
-        if self.stopped.is_none() && self.context.now().saturating_sub(self.started) >= LONGEST {
+        if self.stopped.is_none() && self.context.now().saturating_sub(self.started) >= self.longest {
             let text = "there were more routes than could be changed in one call; the next one goes on";
             self.stopped = Some(Failure::rate_limited(Some(NEXT), text));
         }

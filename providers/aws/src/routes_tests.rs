@@ -317,9 +317,10 @@ fn when_aws_says_slow_down_nothing_more_is_asked() {
     assert_eq!(host.requests().len(), 3);
 }
 
-#[test]
-fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
+/// What becomes of three routes when the first one takes so many seconds.
+fn after_seconds(config: &str, seconds: u64) -> Vec<Result<(), Failure>> {
     let host = Rc::new(host());
+    host.config([CONFIG, config].concat());
     let clock = Rc::downgrade(&host);
     let aws = host.provider::<Aws>();
     let id = instance_ids()[0];
@@ -330,14 +331,36 @@ fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
         Some("DescribeRouteTables") => FakeAnswer::xml(200, route_tables()),
         Some("DescribeInstances") => describe(request),
         Some("CreateRoute") => {
-            clock.upgrade().unwrap().now(NOW + 45);
+            clock.upgrade().unwrap().now(NOW + seconds);
             FakeAnswer::xml(200, route_created())
         }
         _ => FakeAnswer::xml(200, modified()),
     });
-    let created = aws.apply(&create, &[]).unwrap().created;
+    aws.apply(&create, &[]).unwrap().created
+}
+
+#[test]
+fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
+    let created = after_seconds("", 45);
     assert_eq!(created[0], Ok(()));
     assert!(matches!(created[1], Err(Failure::RateLimited(_))) && matches!(created[2], Err(Failure::RateLimited(_))));
+}
+
+#[test]
+fn batch_ends_at_two_thirds_of_the_calls_time() {
+    for (config, seconds, continues) in [
+        ("", 39, true),
+        ("[Limits]\nCallSeconds = 30\n", 19, true),
+        ("[Limits]\nCallSeconds = 30\n", 20, false),
+        ("[Limits]\nCallSeconds = 600\n", 399, true),
+        ("[Limits]\nCallSeconds = 600\n", 400, false),
+    ] {
+        assert_eq!(
+            after_seconds(config, seconds)[1].is_ok(),
+            continues,
+            "{config} {seconds}"
+        );
+    }
 }
 
 #[test]

@@ -42,12 +42,8 @@ impl Aws {
     pub(crate) fn balancer_subnets(&self, settings: &Settings) -> Result<(Vec<String>, Vec<Subnet>), AwsError> {
         let known = self.subnets()?;
         if settings.subnets.is_empty() {
-            let found = discover(&known, settings.internal);
-            let fallback = &self.config.global.subnet_id;
-            return match found {
-                Err(Failure::Invalid(_)) if !fallback.is_empty() => Ok((vec![fallback.clone()], known)),
-                found => Ok((found?, known)),
-            };
+            let found = discover(&known, settings.internal, &self.config.global.subnet_id)?;
+            return Ok((found, known));
         }
         match named(&known, &settings.subnets) {
             Ok(ids) => Ok((ids, known)),

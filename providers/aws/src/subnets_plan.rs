@@ -42,19 +42,26 @@ impl Traits {
 }
 
 /// One subnet of each availability zone, in the zones' order: of several the one with the role's tag, then the one with our cluster's tag,
-/// then the one with the smaller id.
+/// then the one with the smaller id. `fallback` (`SubnetID`, empty for none) counts only where every subnet is another cluster's, and has to be
+/// in a whole zone and public as any other.
 ///
 /// # Errors
 /// `invalid` when there is none, with what was looked for.
-pub fn discover(subnets: &[Subnet], internal: bool) -> Result<Vec<String>, Failure> {
+pub fn discover(subnets: &[Subnet], internal: bool, fallback: &str) -> Result<Vec<String>, Failure> {
     let role = if internal {
         Traits::FOR_INTERNAL
     } else {
         Traits::FOR_PUBLIC
     };
+    let all_foreign = subnets.iter().all(|subnet| subnet.traits.has(Traits::FOREIGN));
     let fits = |subnet: &&Subnet| {
         let traits = subnet.traits;
-        traits.has(Traits::WHOLE_ZONE) && !traits.has(Traits::FOREIGN) && (internal || traits.has(Traits::PUBLIC))
+        let allowed = if all_foreign {
+            subnet.id == fallback
+        } else {
+            !traits.has(Traits::FOREIGN)
+        };
+        allowed && traits.has(Traits::WHOLE_ZONE) && (internal || traits.has(Traits::PUBLIC))
     };
     let mut candidates: Vec<&Subnet> = subnets.iter().filter(fits).collect();
     let rank = |subnet: &Subnet| (!subnet.traits.has(role), !subnet.traits.has(Traits::OURS));
@@ -64,10 +71,10 @@ pub fn discover(subnets: &[Subnet], internal: bool) -> Result<Vec<String>, Failu
     candidates.dedup_by(|next, first| next.zone == first.zone);
     if candidates.is_empty() {
         return Err(Failure::invalid(if internal {
-            "no subnet for an internal load balancer: the VPC has none in an availability zone that is without another cluster's tag"
+            "no suitable subnets for an internal load balancer: the VPC has none in an availability zone that is without another cluster's tag"
         } else {
-            "no subnet for a load balancer on the Internet: it has to be in an availability zone, have a route to an internet gateway \
-             and carry no other cluster's tag; for an internal one set service.beta.kubernetes.io/aws-load-balancer-internal"
+            "no suitable subnets for a load balancer on the Internet: one has to be in an availability zone, have a route to an internet \
+             gateway and carry no other cluster's tag; for an internal one set service.beta.kubernetes.io/aws-load-balancer-internal"
         }));
     }
     Ok(candidates.into_iter().map(|subnet| subnet.id.clone()).collect())

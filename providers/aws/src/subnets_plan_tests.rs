@@ -20,26 +20,26 @@ fn one_of_each_zone_in_the_zones_order_and_public_ones_only_for_the_internet() {
         subnet("s-1", "a", 0),
         subnet("s-4", "c", 0),
     ];
-    assert_eq!(discover(&all, false).unwrap(), ["s-2", "s-3"]);
-    assert_eq!(discover(&all, true).unwrap(), ["s-1", "s-3", "s-4"]);
+    assert_eq!(discover(&all, false, "").unwrap(), ["s-2", "s-3"]);
+    assert_eq!(discover(&all, true, "").unwrap(), ["s-1", "s-3", "s-4"]);
 }
 
 #[test]
 fn of_several_the_roles_tag_wins_then_the_clusters_then_the_smaller_id() {
     let public = Traits::PUBLIC;
     let mut all = vec![subnet("s-2", "a", public), subnet("s-1", "a", public)];
-    assert_eq!(discover(&all, false).unwrap(), ["s-1"]);
+    assert_eq!(discover(&all, false, "").unwrap(), ["s-1"]);
     all.push(subnet("s-3", "a", public | Traits::OURS));
-    assert_eq!(discover(&all, false).unwrap(), ["s-3"]);
+    assert_eq!(discover(&all, false, "").unwrap(), ["s-3"]);
     all.push(subnet("s-4", "a", public | Traits::FOR_PUBLIC));
-    assert_eq!(discover(&all, false).unwrap(), ["s-4"]);
+    assert_eq!(discover(&all, false, "").unwrap(), ["s-4"]);
     assert_eq!(
-        discover(&all, true).unwrap(),
+        discover(&all, true, "").unwrap(),
         ["s-3"],
         "the role for the Internet says nothing about internal ones"
     );
     all.push(subnet("s-5", "a", Traits::FOR_INTERNAL));
-    assert_eq!(discover(&all, true).unwrap(), ["s-5"]);
+    assert_eq!(discover(&all, true, "").unwrap(), ["s-5"]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn other_clusters_subnets_and_local_zones_are_left_out() {
     let all = [subnet("s-1", "a", Traits::PUBLIC | Traits::FOREIGN), local];
     for internal in [false, true] {
         assert!(
-            matches!(discover(&all, internal), Err(Failure::Invalid(_))),
+            matches!(discover(&all, internal, ""), Err(Failure::Invalid(_))),
             "{internal}"
         );
     }
@@ -67,4 +67,28 @@ fn an_annotation_names_ids_or_names_and_every_wrong_one_is_told() {
         text.contains("no subnet s-9") && text.contains("several subnets are called name-b"),
         "{text}"
     );
+}
+
+#[test]
+fn configured_subnet_counts_only_where_all_are_foreign() {
+    let foreign = |id: &str, traits| subnet(id, "a", traits | Traits::FOREIGN);
+    let all = [
+        foreign("s-1", 0),
+        foreign("s-2", Traits::PUBLIC),
+        foreign("s-3", Traits::PUBLIC),
+    ];
+    assert_eq!(discover(&all, false, "s-3").unwrap(), ["s-3"]);
+    assert_eq!(discover(&all, true, "s-1").unwrap(), ["s-1"]);
+    for fallback in ["s-1", "s-9", ""] {
+        let refused = discover(&all, false, fallback);
+        assert!(
+            matches!(&refused, Err(Failure::Invalid(text)) if text.contains("no suitable subnets")),
+            "{fallback}: {refused:?}"
+        );
+    }
+    // One subnet without another cluster's tag, but private: no reason to take a private or a foreign one for the Internet.
+    let mixed = [subnet("s-1", "a", 0), foreign("s-3", Traits::PUBLIC)];
+    for fallback in ["s-1", "s-3"] {
+        assert!(discover(&mixed, false, fallback).is_err(), "{fallback}");
+    }
 }

@@ -145,25 +145,33 @@ pub fn wanted(
     })
 }
 
-/// The traffic's own port by TCP, the Service's for `externalTrafficPolicy: Local`, kube-proxy's where the operator chose so; annotations
-/// win.
+/// The traffic's own port by TCP, or the Service's for `externalTrafficPolicy: Local`, and annotations win; but where the operator chose kube-proxy's
+/// for all, protocol, port and path are its own whatever the annotations say (upstream's `buildNLBHealthCheckConfiguration`).
 fn health(service: &Service, settings: &Settings, config: &Config) -> Health {
     let asked = &settings.health;
-    let (protocol, port, path, times, interval) = match (service.health_check_node_port, config.shared_health_check()) {
-        (Some(port), _) => ("HTTP", port.to_string(), "/healthz", 2, 10),
-        (None, Some((port, path))) => ("HTTP", port.to_string(), path, 3, 30),
-        (None, None) => ("TCP", TRAFFIC_PORT.into(), "/", 3, 30),
+    let (protocol, port, path, times, interval) = match service.health_check_node_port {
+        Some(port) => ("HTTP", port.to_string(), "/healthz", 2, 10),
+        None => ("TCP", TRAFFIC_PORT.into(), "/", 3, 30),
     };
-    let protocol = asked.protocol.unwrap_or(protocol);
+    let shared = config
+        .shared_health_check()
+        .filter(|_| service.health_check_node_port.is_none());
+    let (protocol, port, path) = match shared {
+        Some((port, path)) => ("HTTP", port.to_string(), path.to_owned()),
+        None => {
+            let asked_port = |port: Option<u16>| port.map_or(TRAFFIC_PORT.into(), |port| port.to_string());
+            let protocol = asked.protocol.unwrap_or(protocol);
+            let path = match protocol {
+                "TCP" => String::new(),
+                _ => asked.path.clone().unwrap_or_else(|| path.into()),
+            };
+            (protocol, asked.port.map_or(port, asked_port), path)
+        }
+    };
     Health {
         protocol: protocol.into(),
-        port: asked
-            .port
-            .map_or(port, |port| port.map_or(TRAFFIC_PORT.into(), |port| port.to_string())),
-        path: match protocol {
-            "TCP" => String::new(),
-            _ => asked.path.clone().unwrap_or_else(|| path.into()),
-        },
+        port,
+        path,
         healthy: asked.healthy.unwrap_or(times),
         unhealthy: asked.unhealthy.unwrap_or(times),
         timeout: asked.timeout,

@@ -145,3 +145,41 @@ fn tls_to_the_nodes_is_asked_for_by_the_backend_protocol() {
     }];
     assert_eq!(of(&udp).protocol, "UDP");
 }
+
+#[test]
+fn shared_probe_mode_overrides_health_annotations() {
+    let host = FakeHost::new();
+    let mut config = Config::default();
+    config.global.health_probe_mode = "Shared".into();
+    let health = |service: &Service| {
+        let settings = Settings::read(service, Kind::Network).unwrap();
+        let keys = host.context().keys();
+        wanted(keys, "stage", service, &service.ports[0], &settings, &config)
+            .unwrap()
+            .health
+    };
+    let mut service = service(&[
+        ("type", "nlb"),
+        ("healthcheck-protocol", "https"),
+        ("healthcheck-port", "8443"),
+        ("healthcheck-path", "/up"),
+        ("healthcheck-interval", "20"),
+        ("healthcheck-healthy-threshold", "4"),
+    ]);
+    let shared = health(&service);
+    assert_eq!(
+        (shared.protocol.as_str(), shared.port.as_str(), shared.path.as_str()),
+        ("HTTP", "10256", "/healthz")
+    );
+    assert_eq!(
+        (shared.interval, shared.healthy),
+        (20, 4),
+        "times are the Service's own"
+    );
+    service.health_check_node_port = Some(32000);
+    let local = health(&service);
+    assert_eq!(
+        (local.protocol.as_str(), local.port.as_str(), local.path.as_str()),
+        ("HTTPS", "8443", "/up")
+    );
+}

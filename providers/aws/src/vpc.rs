@@ -5,10 +5,12 @@ use core::time::Duration;
 use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::without_std::prelude::*;
+use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::api_error::AwsError;
 use crate::reading::texts;
+use crate::tags::ec2_tags;
 
 /// How long the answer is believed. A cluster does not move to another VPC.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -33,24 +35,26 @@ impl Aws {
     }
 
     fn vpc_of_instances(&self) -> Result<String, AwsError> {
-        let call = self
-            .api
-            .ec2("DescribeVpcs")
-            .filter("tag-key", &[self.cluster.key()][..]);
+        let call = self.api.ec2("DescribeVpcs").filter("tag-key", &self.cluster.keys()[..]);
+        let ours = |item: &Element| self.cluster.marks(&ec2_tags(item));
         let mut found: Vec<String> = Vec::new();
         call.pages(&["vpcSet"], |vpc| {
-            found.append(&mut texts(vpc, &["vpcId"]));
+            if ours(vpc) {
+                found.append(&mut texts(vpc, &["vpcId"]));
+            }
             Ok(())
         })?;
         if found.is_empty() {
             let call = self
                 .api
                 .ec2("DescribeInstances")
-                .filter("tag-key", &[self.cluster.key()][..]);
+                .filter("tag-key", &self.cluster.keys()[..]);
             let call = call.filter("instance-state-name", &["pending", "running"][..]);
             call.field("MaxResults", "1000")
                 .pages(&["reservationSet"], |reservation| {
-                    found.append(&mut texts(reservation, &["instancesSet", "item", "vpcId"]));
+                    for instance in reservation.all(&["instancesSet", "item"]).filter(|one| ours(one)) {
+                        found.append(&mut texts(instance, &["vpcId"]));
+                    }
                     Ok(())
                 })?;
         }

@@ -95,7 +95,7 @@ impl Api {
         Ok(items)
     }
 
-    /// Hands each item of all pages on, to keep only what is needed.
+    /// Hands each item of all pages on, to keep only what is needed. Gives the number of pages.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -105,9 +105,11 @@ impl Api {
         call: Call<'_>,
         collection: &str,
         each: &mut dyn FnMut(&Json<'_>) -> Read<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<usize, Failure> {
         let links = [collection, "_links"].concat();
+        let mut pages = 0;
         paginate::<()>(|query| {
+            pages += 1;
             let mut page = call.clone();
             if let Some(query) = query {
                 // The host in the link is what the service takes itself for, behind a proxy it is wrong.
@@ -127,8 +129,8 @@ impl Api {
                 // Some services link to one more page, which is empty.
                 Ok((Vec::new(), query.filter(|_| !items.is_empty())))
             })
-        })
-        .map(drop)
+        })?;
+        Ok(pages)
     }
 
     /// Where the services are, for the probe.

@@ -7,7 +7,7 @@ use crate::annotations::{TABLE, barbican_path};
 use crate::api::Endpoint;
 use crate::balancer_names;
 use crate::balancer_task::BalancerTask;
-use crate::balancer_wait::Wait;
+use crate::balancer_wait::{Made, Wait};
 use crate::balancer_wanted::family;
 use crate::change::Change;
 use crate::config::given;
@@ -62,7 +62,7 @@ impl BalancerTask<'_> {
             status: "PENDING_CREATE".into(),
             ..LoadBalancer::default()
         };
-        Ok(Wait::after(&made.id, "").pending(&made))
+        Ok(Wait::after(&made.id, Made::default()).pending(&made))
     }
 
     /// Whatever a load balancer would later fail for, so that nothing is half made.

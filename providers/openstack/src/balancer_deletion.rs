@@ -92,6 +92,7 @@ impl BalancerTask<'_> {
         all: bool,
         wait: Option<&Wait>,
     ) -> Result<Box<LoadBalancer>, Failure> {
+        let mut made = Wait::made(wait, &balancer.id);
         loop {
             let tree = self.octavia.tree(&balancer.id)?;
             let Some(change) = next_removal(claim, &balancer, &tree, all) else {
@@ -100,7 +101,7 @@ impl BalancerTask<'_> {
             if balancer.phase() == Phase::Error {
                 return Err(in_error(&balancer));
             }
-            balancer = self.step(change, &balancer, wait)?;
+            balancer = self.step(change, &balancer, &mut made)?;
         }
     }
 }

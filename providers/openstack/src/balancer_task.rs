@@ -12,7 +12,7 @@ use crate::annotations::{Asked, is_ovn};
 use crate::api::Api;
 use crate::balancer_config::BalancerConfig;
 use crate::balancer_names;
-use crate::balancer_wait::Wait;
+use crate::balancer_wait::{Made, Wait};
 use crate::change::Change;
 use crate::floating_ips::recorded_address;
 use crate::octavia::{Found, LoadBalancer, Octavia, Phase};
@@ -133,15 +133,16 @@ impl<'a> BalancerTask<'a> {
         })
     }
 
-    /// Makes a change below a load balancer; gives it as it is then, if it can be changed on.
+    /// Makes a change below a load balancer; gives it as it is then, if it can be changed on. The same change is never made twice: a driver that
+    /// keeps another value than it was given would get it for ever.
     pub(crate) fn step(
         &self,
         change: Change,
         balancer: &LoadBalancer,
-        wait: Option<&Wait>,
+        made: &mut Made,
     ) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
-        if wait.is_some_and(|wait| wait.balancer == balancer.id && wait.has_made(&text)) {
+        if made.has(&text) {
             let text = [
                 "Octavia took a change of load balancer ",
                 &balancer.id,
@@ -154,15 +155,16 @@ impl<'a> BalancerTask<'a> {
         match self.change(change) {
             // Somebody was faster. What is to be done is found out anew.
             Err(Failure::Conflict(text)) if is_busy(&text) => {
-                return Err(Wait::after(&balancer.id, "").pending(balancer).context(&text));
+                return Err(Wait::after(&balancer.id, made.clone()).pending(balancer).context(&text));
             }
             result => result?,
         }
+        made.add(&text);
         let now = self.octavia.load_balancer(&balancer.id)?;
         let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
         match now.phase() {
             Phase::Active => Ok(now),
-            _ => Err(Wait::after(&balancer.id, &text).pending(&now)),
+            _ => Err(Wait::after(&balancer.id, made.clone()).pending(&now)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Waiting for Octavia without sleeping: what the token of a `pending` answer holds, and when to look again. Pure.
 //!
-//! The token only saves a search and paces the looks; when it is lost, everything is found again in the cloud.
+//! The token saves a search, paces the looks, and carries the marks of the changes that were made already, so that none of them is made again and
+//! again; when it is lost, everything is found again in the cloud.
 
 use core::time::Duration;
 
@@ -11,6 +12,28 @@ use crate::octavia::LoadBalancer;
 /// Looks after which waiting counts as failed: some five and a half minutes (upstream `waitLoadbalancerActiveSteps`).
 const LOOKS: u32 = 23;
 
+/// Most changes that are remembered, the last ones: more than there are in a cycle of a driver that undoes them in turn.
+const CHANGES: usize = 64;
+
+/// Changes that were made to a load balancer since it was last right, as marks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Made(Vec<u32>);
+
+impl Made {
+    /// Whether this change was made already: then the cloud took it without effect, or undid it, and to make it again would be no better.
+    pub fn has(&self, change: &str) -> bool {
+        self.0.contains(&mark(change))
+    }
+
+    /// Notes a change.
+    pub fn add(&mut self, change: &str) {
+        if self.0.len() >= CHANGES {
+            self.0.remove(0);
+        }
+        self.0.push(mark(change));
+    }
+}
+
 /// What is waited for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wait {
@@ -18,34 +41,37 @@ pub struct Wait {
     pub balancer: String,
     /// How often it was looked at since its last change.
     looks: u32,
-    /// The mark of its last change.
-    change: u32,
+    /// What was changed until now.
+    made: Made,
 }
 
 impl Wait {
     /// Reads a token; none when it is of another version.
     pub fn read(token: &str) -> Option<Self> {
         let mut parts = token.split(' ');
+        let (balancer, looks) = (parts.next()?.into(), parts.next()?.parse().ok()?);
+        let marks = parts.next()?.split(',').filter(|mark| !mark.is_empty());
+        let marks: Result<Vec<u32>, _> = marks.take(CHANGES).map(str::parse).collect();
         Some(Self {
-            balancer: parts.next()?.into(),
-            looks: parts.next()?.parse().ok()?,
-            change: parts.next()?.parse().ok()?,
+            balancer,
+            looks,
+            made: Made(marks.ok()?),
         })
     }
 
-    /// For a load balancer that a change was just made to.
-    pub fn after(balancer: &str, change: &str) -> Self {
+    /// For a load balancer to which these changes were made, the last one just now.
+    pub fn after(balancer: &str, made: Made) -> Self {
         Self {
             balancer: balancer.into(),
             looks: 0,
-            change: mark(change),
+            made,
         }
     }
 
-    /// Whether this change was the last one that was made: then the cloud took it without effect, and to make it again and again would be
-    /// no better.
-    pub fn has_made(&self, change: &str) -> bool {
-        self.change == mark(change)
+    /// What was changed of this load balancer until now.
+    pub fn made(wait: Option<&Self>, balancer: &str) -> Made {
+        let wait = wait.filter(|wait| wait.balancer == balancer);
+        wait.map(|wait| wait.made.clone()).unwrap_or_default()
     }
 
     /// The answer while it is not ready: first after a second, then each time a fifth longer.
@@ -58,12 +84,8 @@ impl Wait {
             return Failure::unavailable(text);
         }
         let milliseconds = (0..self.looks).fold(1_000_u64, |after, _| after * 6 / 5);
-        let token = [
-            balancer.id.as_str(),
-            &(self.looks + 1).to_string(),
-            &self.change.to_string(),
-        ]
-        .join(" ");
+        let marks: Vec<String> = self.made.0.iter().map(u32::to_string).collect();
+        let token = [balancer.id.as_str(), &(self.looks + 1).to_string(), &marks.join(",")].join(" ");
         Failure::pending(Duration::from_millis(milliseconds), token, text)
     }
 }
@@ -86,14 +108,18 @@ mod tests {
             status: "PENDING_CREATE".into(),
             ..LoadBalancer::default()
         };
-        let mut wait = Wait::after("lb-1", "POST");
+        let mut made = Made::default();
+        made.add("POST");
+        let mut wait = Wait::after("lb-1", made);
         let mut waited = Vec::new();
         let end = loop {
             match wait.pending(&balancer) {
                 Failure::Pending(pending) => {
                     waited.push(pending.after_ms);
                     wait = Wait::read(&pending.token).unwrap();
-                    assert!(wait.balancer == "lb-1" && wait.has_made("POST"));
+                    assert!(
+                        Wait::made(Some(&wait), "lb-1").has("POST") && !Wait::made(Some(&wait), "lb-2").has("POST")
+                    );
                 }
                 end => break end,
             }
@@ -110,9 +136,18 @@ mod tests {
 
     #[test]
     fn a_token_of_another_version_is_no_token() {
-        for token in ["", "lb-1", "lb-1 x 2", "lb-1 1 x"] {
+        for token in ["", "lb-1", "lb-1 x 2", "lb-1 1 x", "lb-1 1 2,x"] {
             assert_eq!(Wait::read(token), None, "{token}");
         }
-        assert!(!Wait::after("lb-1", "PUT a").has_made("PUT b"));
+        assert_eq!(Wait::read("lb-1 0 "), Some(Wait::after("lb-1", Made::default())));
+    }
+
+    #[test]
+    fn made_changes_are_bounded_and_the_last_ones_count() {
+        let mut made = Made::default();
+        for number in 0..1_000 {
+            made.add(&number.to_string());
+        }
+        assert!(made.0.len() == CHANGES && made.has("999") && !made.has("0"));
     }
 }

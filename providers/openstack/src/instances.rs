@@ -1,12 +1,15 @@
 //! Servers behind Nodes: a few requests for many Nodes.
 //!
 //! ```text
-//!   instances_plan: what to ask for -> servers.rs: one listing, or a few by id or name -> ports.rs: one listing
+//!   instances_plan: what to ask for -> servers.rs: one listing, or each by id or name -> ports.rs: one listing
 //!                                                                                         v
 //!                                       instances_plan: what it means for each Node <- addresses.rs: the order
 //! ```
 
+use core::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
 
 use crate::OpenStack;
 use crate::addresses::AddressRules;
@@ -15,8 +18,11 @@ use crate::instances_plan::{Found, Search, Wanted, instance, is_stopped, needs_f
 use crate::servers::Server;
 use crate::{ports, servers};
 
-/// Servers that are not in the listing are asked for by id, at most so many in a call: more are no deleted servers but a wrong project.
+/// Servers are asked for by id at most so many in a call: more that are not in the listing are no deleted servers but a wrong project.
 const MOST_MISSING: usize = 100;
+
+/// Where the number of pages of the project's servers is kept, and for how long: by it is decided whether to list them all.
+const PAGES: (&str, Duration) = ("servers-pages", Duration::from_secs(3600));
 
 impl Instances for OpenStack {
     fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
@@ -37,12 +43,17 @@ impl Instances for OpenStack {
 impl OpenStack {
     fn find(&self, wanted: &Wanted<'_>) -> Result<Found, Failure> {
         let mut found = Found::default();
-        if wanted.is_few() {
+        let state = self.context.state();
+        let pages = state.get::<String>(PAGES.0).and_then(|kept| kept.value.parse().ok());
+        let pages = pages.map(|pages: usize| pages.min(MOST_MISSING));
+        if wanted.is_few(pages) {
             for name in &wanted.names {
                 found.servers.extend(servers::by_name(&self.api, name)?);
             }
         } else {
-            found.servers = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
+            let (servers, pages) = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
+            state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
+            found.servers = servers;
         }
         let missing: Vec<&str> = wanted
             .ids

@@ -10,7 +10,8 @@ use cloudwit_guest_sdk::sort;
 use crate::PROVIDER_ID_PREFIX;
 use crate::servers::Server;
 
-/// So many servers are asked for one by one; for more the project's servers are listed.
+/// So many servers are asked for one by one, whatever the project's size. Nova has no filter that takes several ids, and on MySQL it escapes the `|`
+/// of a pattern of names (`_safe_regex_mysql`).
 const FEW: usize = 3;
 
 /// Which of the cloud's hosts a Node is on; the label of upstream's provider.
@@ -86,9 +87,11 @@ impl<'a> Wanted<'a> {
         wanted
     }
 
-    /// Whether they are asked for one by one.
-    pub fn is_few(&self) -> bool {
-        self.ids.len() + self.names.len() <= FEW
+    /// Whether they are asked for one by one: when that takes fewer requests than a listing of the project's servers, which has so many pages; none when
+    /// that is not known.
+    pub fn is_few(&self, pages: Option<usize>) -> bool {
+        let requests = self.ids.len() + self.names.len();
+        requests <= FEW || pages.is_some_and(|pages| requests < pages)
     }
 
     /// Whether a server with this id and name is one of them.

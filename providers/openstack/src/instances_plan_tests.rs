@@ -49,9 +49,10 @@ fn each_server_is_asked_for_once_and_many_by_a_listing() {
         (wanted.ids.as_slice(), wanted.names.as_slice()),
         (&["a", "b"][..], &["n"][..])
     );
-    assert!(wanted.is_few());
+    assert!(wanted.is_few(None));
     let more = Wanted::of(&[Search::Id("a"), Search::Id("b"), Search::Id("c"), Search::Id("d")]);
-    assert!(!more.is_few() && more.has("d", "x") && !more.has("x", "d"));
+    assert!(!more.is_few(None) && !more.is_few(Some(4)) && more.is_few(Some(5)));
+    assert!(more.has("d", "x") && !more.has("x", "d"));
 }
 
 #[test]

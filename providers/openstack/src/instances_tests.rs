@@ -306,3 +306,55 @@ fn an_exhausted_quota_is_denied_and_novas_413_is_throttling() {
         matches!(ask(), Failure::RateLimited(throttle) if throttle.after_ms == Some(2000) && throttle.message.contains("slow down"))
     );
 }
+
+/// A project of 20 pages, which has every server that is asked for by id.
+fn large() -> Stage {
+    let page = |number: usize| {
+        let mut page = json!({"servers": [{"id": format!("other-{number}"), "name": "other", "status": "ACTIVE"}]});
+        if number < 19 {
+            let href = format!("http://nova.test/v2.1/servers/detail?limit=500&marker=page-{number}");
+            page["servers_links"] = json!([{"rel": "next", "href": href}]);
+        }
+        move || FakeAnswer::json(200, &page)
+    };
+    let stage = Stage::new("").always("GET", "/servers/detail?limit=500", page(0));
+    let stage = (1..20).fold(stage, |stage, number| {
+        stage.always("GET", &format!("marker=page-{}", number - 1), page(number))
+    });
+    stage
+        .always("GET", "/servers/s-", || answer(file!("server")))
+        .always("GET", "/ports", || FakeAnswer::json(200, &json!({"ports": []})))
+}
+
+fn silent(numbers: core::ops::Range<usize>) -> Vec<NodeRef> {
+    let node = |number| NodeRef::named(format!("n-{number}")).with_provider_id(format!("openstack:///s-{number}"));
+    numbers.map(node).collect()
+}
+
+#[test]
+fn silent_nodes_of_a_large_project_do_not_list_it_again() {
+    let stage = large();
+    // How large it is, is not known yet.
+    stage.provider().lookup(&silent(0..4)).unwrap();
+    let pages = |stage: &Stage| stage.sent("GET", "/servers/detail").len();
+    assert_eq!(pages(&stage), 20);
+    for _ in 0..5 {
+        let before = stage.calls().len();
+        stage.provider().lookup(&silent(0..4)).unwrap();
+        let calls = &stage.calls()[before..];
+        assert!(calls.len() <= 5, "four servers and their ports: {calls:#?}");
+    }
+    stage.provider().lookup(&silent(0..19)).unwrap();
+    assert_eq!(pages(&stage), 20, "nineteen are fewer than twenty pages");
+    stage.provider().lookup(&silent(0..20)).unwrap();
+    assert_eq!(pages(&stage), 40);
+}
+
+#[test]
+fn hundreds_of_nodes_of_a_huge_project_are_listed() {
+    let stage = large();
+    let state = stage.host.context().state();
+    state.put("servers-pages", "1000", cloudwit_guest_sdk::state::Keep::WHILE_LOADED);
+    stage.provider().lookup(&silent(0..100)).unwrap();
+    assert_eq!(stage.sent("GET", "/servers/detail").len(), 20);
+}

@@ -17,7 +17,7 @@ use crate::annotations::{self, Asked, BALANCER_ADDRESS, BALANCER_ID, TABLE};
 use crate::balancer_names;
 use crate::balancer_plan::Plan;
 use crate::balancer_task::BalancerTask;
-use crate::balancer_wait::Wait;
+use crate::balancer_wait::{Made, Wait};
 use crate::balancer_wanted::{Inputs, Wanted};
 use crate::config::given;
 use crate::floating_ips::recorded_address;
@@ -167,6 +167,7 @@ impl BalancerTask<'_> {
         plan: &Plan<'_>,
         wait: Option<&Wait>,
     ) -> Result<Box<LoadBalancer>, Failure> {
+        let mut made = Wait::made(wait, &balancer.id);
         loop {
             let mut tree = self.octavia.tree(&balancer.id)?;
             let pools = plan.pools(&tree);
@@ -184,11 +185,11 @@ impl BalancerTask<'_> {
             }
             self.check_certificate(&tree)?;
             // Its tags may have been changed for another Service before the lock was ours.
-            balancer = self.again(&balancer)?;
+            balancer = self.again(&balancer, &made)?;
             let Some(change) = plan.next(&balancer, &tree) else {
                 return Ok(balancer);
             };
-            balancer = self.step(change, &balancer, wait)?;
+            balancer = self.step(change, &balancer, &mut made)?;
         }
     }
 
@@ -209,12 +210,12 @@ impl BalancerTask<'_> {
         })
     }
 
-    fn again(&self, balancer: &LoadBalancer) -> Result<Box<LoadBalancer>, Failure> {
+    fn again(&self, balancer: &LoadBalancer, made: &Made) -> Result<Box<LoadBalancer>, Failure> {
         let now = self.octavia.load_balancer(&balancer.id)?;
         let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
         match now.phase() {
             Phase::Active => Ok(now),
-            _ => Err(waiting_on(&now, None)),
+            _ => Err(Wait::after(&now.id, made.clone()).pending(&now)),
         }
     }
 
@@ -261,7 +262,8 @@ impl BalancerTask<'_> {
 /// The answer while Octavia works on a load balancer.
 pub(crate) fn waiting_on(balancer: &LoadBalancer, wait: Option<Wait>) -> Failure {
     let wait = wait.filter(|wait| wait.balancer == balancer.id);
-    wait.unwrap_or_else(|| Wait::after(&balancer.id, "")).pending(balancer)
+    wait.unwrap_or_else(|| Wait::after(&balancer.id, Made::default()))
+        .pending(balancer)
 }
 
 /// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.

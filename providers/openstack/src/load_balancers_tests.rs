@@ -198,6 +198,59 @@ fn a_change_that_octavia_takes_without_effect_is_not_made_for_ever() {
 }
 
 #[test]
+fn value_that_the_driver_normalises_is_written_once() {
+    let written = std::cell::Cell::new(0);
+    let stage = stage("").always("PUT", "/lbaas/listeners/", move || {
+        written.set(written.get() + 1);
+        assert!(written.get() < 10, "the same change again and again");
+        answer(file!("listeners"))
+    });
+    let mut service = service();
+    service.annotations = vec![Pair::new("loadbalancer.openstack.org/connection-limit", "7")];
+    for tries in 1..4 {
+        let failure = stage.provider().ensure(&service, &targets(), None).unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Unavailable(text) if text.contains("without effect") && text.contains("connection_limit")),
+            "{failure:?}"
+        );
+        assert_eq!(writes(&stage).len(), tries);
+    }
+}
+
+#[test]
+fn change_that_is_undone_in_turn_is_not_made_for_ever() {
+    // The driver keeps one of two values: what the first change sets, the second one resets.
+    let flips = std::rc::Rc::new(std::cell::Cell::new(false));
+    let (first, second) = (std::rc::Rc::clone(&flips), std::rc::Rc::clone(&flips));
+    let listeners = move || match first.get() {
+        true => answer(&file!("listeners").replace("\"connection_limit\": -1", "\"connection_limit\": 7")),
+        false => answer(file!("listeners")),
+    };
+    let pools = || answer(&file!("pools").replace("ROUND_ROBIN", "SOURCE_IP"));
+    let reset = std::rc::Rc::clone(&flips);
+    let written = std::rc::Rc::new(std::cell::Cell::new(0));
+    let counted = std::rc::Rc::clone(&written);
+    let stage = stage("")
+        .always("GET", "/lbaas/listeners?loadbalancer_id=", listeners)
+        .always("GET", "/lbaas/pools?loadbalancer_id=", pools)
+        .always("PUT", "/lbaas/listeners/", move || {
+            second.set(true);
+            counted.set(counted.get() + 1);
+            assert!(counted.get() < 10, "the same change again and again");
+            answer(file!("listeners"))
+        })
+        .always("PUT", "/lbaas/pools/", move || {
+            reset.set(false);
+            answer(file!("pools"))
+        });
+    let mut service = service();
+    service.annotations = vec![Pair::new("loadbalancer.openstack.org/connection-limit", "7")];
+    let failure = stage.provider().ensure(&service, &targets(), None).unwrap_err();
+    assert!(failure.message().contains("without effect"), "{failure:?}");
+    assert_eq!((written.get(), writes(&stage).len()), (1, 2));
+}
+
+#[test]
 fn an_exhausted_quota_is_named_and_nothing_is_made() {
     let stage = empty("").always("POST", "/lbaas/loadbalancers", || answer(file!("balancer_quota")));
     let failure = stage.provider().ensure(&service(), &targets(), None).unwrap_err();

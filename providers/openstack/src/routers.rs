@@ -169,7 +169,12 @@ impl<'a> RouterCalls<'a> {
 
     /// Reads the routes, changes them and writes them back, until nobody else was faster.
     fn replace(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
-        let _lock = self.context.state().lock(&["router/", self.id].concat(), WAIT);
+        let lock = self.context.state().lock(&["router/", self.id].concat(), WAIT);
+        // Without it the other call's routes would be written over.
+        let _lock = lock.ok_or_else(|| {
+            let text = ["the routes of router ", self.id, " are being changed by another call"];
+            Failure::unavailable(text.concat())
+        })?;
         let mut outcome = Ok(());
         for _ in 0..ATTEMPTS {
             let router = self.get()?;

@@ -368,3 +368,21 @@ fn without_a_router_nothing_is_done_and_one_that_is_not_there_is_named() {
     let stage = self::stage().always("GET", "/v2.0/routers/r-1", || answer(file!("router_not_found")));
     assert!(matches!(stage.provider().list(), Err(Failure::NotFound(text)) if text.contains("could not be found")));
 }
+
+#[test]
+fn router_locked_by_another_call_is_not_written() {
+    let [.., three] = ips();
+    let stage = without(stage(), &["extraroute-atomic"]);
+    let state = stage.host.context().state();
+    let held = state.lock("router/r-1", core::time::Duration::ZERO);
+    assert!(held.is_some());
+    let outcome = stage
+        .provider()
+        .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
+        .unwrap();
+    assert!(
+        matches!(&outcome.created[0], Err(Failure::Unavailable(text)) if text.contains("another call")),
+        "{outcome:?}"
+    );
+    assert_eq!(stage.sent("PUT", "/v2.0/routers/r-1").len(), 0);
+}

@@ -87,8 +87,8 @@ impl Server {
     }
 }
 
-/// The servers among all of the project that `wanted` says, by id and name.
-pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+/// The servers among all of the project that `wanted` says, by id and name, and how many pages the listing has.
+pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server>, usize), Failure> {
     listed(api, None, wanted)
 }
 
@@ -96,16 +96,16 @@ pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>
 pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
     // Some databases compare without regard to case.
     let pattern = ["^", &literal(name), "$"].concat();
-    listed(api, Some(&pattern), &|_, found| found == name)
+    Ok(listed(api, Some(&pattern), &|_, found| found == name)?.0)
 }
 
-fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
+fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server>, usize), Failure> {
     let mut call = api.get(Endpoint::Compute, "/servers/detail").query("limit", PAGE);
     if let Some(name) = name {
         call = call.query("name", name);
     }
     let mut servers: Vec<Server> = Vec::new();
-    api.pages(call, "servers", &mut |json| {
+    let pages = api.pages(call, "servers", &mut |json| {
         let id = json.need("id")?;
         // A server that is made while pages are read can move from one page to the next.
         if wanted(&id, json.text("name").unwrap_or_default()) && servers.iter().all(|known| known.id != id) {
@@ -113,7 +113,7 @@ fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) ->
         }
         Ok(())
     })?;
-    Ok(servers)
+    Ok((servers, pages))
 }
 
 /// The server of this id; none only when Nova itself says that there is no such server. A 404 of anything else, such as a proxy whose backend

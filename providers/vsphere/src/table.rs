@@ -70,11 +70,19 @@ impl Table {
         self.text.push('\n');
     }
 
-    /// Forgets all when it has got longer than this many bytes.
-    pub fn bound(&mut self, bytes: usize) {
-        if self.text.len() > bytes {
-            self.text.clear();
+    /// A table of these rows, as many as fit into so many bytes; the first ones win.
+    pub fn of_rows<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, bytes: usize) -> Self {
+        let special = |text: &str| text.contains(['\t', '\n', '\r']);
+        let mut text = String::new();
+        for (key, value) in rows.filter(|(key, value)| !special(key) && !special(value)) {
+            if text.len() + key.len() + value.len() + 2 > bytes {
+                break;
+            }
+            for part in [key, "\t", value, "\n"] {
+                text.push_str(part);
+            }
         }
+        Self { text, changed: true }
     }
 }
 
@@ -103,7 +111,12 @@ mod tests {
         assert_eq!(table.pairs(), [("ab", "2"), ("a", "3")]);
         table.set("a", &["3"]);
         assert!(!table.changed);
-        table.bound(3);
-        assert_eq!(table.get("a"), None);
+    }
+
+    #[test]
+    fn rows_beyond_the_bound_are_left_out() {
+        let rows = [("a", "1"), ("b", "no\ttabs"), ("c", "2"), ("d", "3")];
+        let table = Table::of_rows(rows.into_iter(), 11);
+        assert_eq!(table.pairs(), [("a", "1"), ("c", "2")]);
     }
 }

@@ -166,5 +166,6 @@ async fn nodes_among_thousands_of_servers_take_the_pages_of_one_listing() {
         "5,100 servers are eleven pages: {calls:#?}"
     );
     assert!(listings <= 2, "{} Nodes took {listings} listings", names.len());
-    assert!(calls.len() < 11 * listings + 6, "{calls:#?}");
+    // Once it is known that there are eleven pages, the eight Nodes are fewer.
+    assert!(calls.len() < 11 * listings + 6 + names.len(), "{calls:#?}");
 }
