@@ -96,8 +96,9 @@ impl Cluster {
         let clients = clients.into();
         let metrics = Metrics::new(registry);
         let nodes = Arc::<Cache<Node>>::default();
-        let (events, event_writer) = Events::new(clients.events.clone(), metrics.clone(), nodes.clone());
         let services = Arc::<Cache<Service>>::default();
+        let (events, event_writer) =
+            Events::new(clients.events.clone(), metrics.clone(), nodes.clone(), services.clone());
         Self {
             clients,
             explain: Explain::new(nodes.clone(), services.clone()),
@@ -278,7 +279,7 @@ fn not_started_because(controller: Controller, cloud: &dyn Cloud, options: &Opti
 }
 
 async fn watch<K: Watched>(cache: Arc<Cache<K>>, client: Client, metrics: Arc<Metrics>) {
-    cache.run(Api::all(client), metrics).await;
+    cache.run(client, Api::all, metrics).await;
 }
 
 /// The running loops by name.

@@ -120,7 +120,7 @@ pub fn context_on(client: Client, cloud: Arc<FakeCloud>, options: Options) -> (C
     let mut registry = Registry::default();
     let metrics = Metrics::new(&mut registry);
     let nodes = Arc::<Cache<Node>>::default();
-    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone(), Arc::default());
     let context = Context {
         cloud,
         explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),

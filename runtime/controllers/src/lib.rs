@@ -79,6 +79,7 @@ pub mod service_targets;
 pub mod service_view;
 pub mod standing;
 pub mod watch;
+pub mod watch_pace;
 
 #[cfg(test)]
 mod fake_cloud;

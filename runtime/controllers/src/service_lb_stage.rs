@@ -368,7 +368,12 @@ impl Stage {
         };
         let metrics = crate::metrics::Metrics::new(&mut prometheus_client::registry::Registry::default());
         let nodes_cache = Arc::default();
-        let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));
+        let (events, writer) = Events::new(
+            client.clone(),
+            metrics.clone(),
+            Arc::clone(&nodes_cache),
+            Arc::default(),
+        );
         let leads = if leading {
             crate::leadership::Leadership::always()
         } else {
