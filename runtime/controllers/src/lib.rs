@@ -87,6 +87,8 @@ pub mod watch_pace;
 
 #[cfg(test)]
 mod fake_cloud;
+#[cfg(test)]
+mod plan_properties;
 mod sync;
 mod work;
 

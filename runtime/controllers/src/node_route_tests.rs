@@ -111,6 +111,15 @@ fn it_starts_with_one_range_of_each_family_at_most() {
     assert!(because(true, &["10.0.0.0/8", "fd00::/48", "fd01::/48"]).is_some());
 }
 
+/// An API server that takes every write.
+fn taking_all() -> kube::Client {
+    let server = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        let answer = serde_json::json!({ "metadata": {} }).to_string().into_bytes();
+        Ok::<_, kube::Error>(http::Response::new(kube::client::Body::from(answer)))
+    });
+    kube::Client::new(server, "default")
+}
+
 /// Two providers, whose Nodes are `a` and `b`, both with a Pod range.
 struct TwoClouds {
     clouds: [Arc<FakeCloud>; 2],
@@ -131,7 +140,7 @@ impl TwoClouds {
         let router = Router::new(members.collect(), "left", ServiceRules::default()).unwrap();
         let mut options = crate::options::Options::default();
         options.route.cluster_cidrs = vec!["10.0.0.0/16".parse().unwrap()];
-        let (context, writer, _) = context_on(crate::fake_cloud::nowhere(), Arc::new(router), options);
+        let (context, writer, _) = context_on(taking_all(), Arc::new(router), options);
         let node = |name: &str, provider: &str, range: &str| -> Node {
             serde_json::from_value(serde_json::json!({
                 "metadata": { "name": name, "uid": name, "resourceVersion": "1" },
@@ -187,7 +196,6 @@ async fn a_route_list_that_fails_after_a_success_is_told_and_backs_off() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     let before = stage.lists();
     let said = stage.explained("b");
-    assert!(before > 3, "{before} lists");
     assert!(
         said.contains("could not be listed: provider \\\"right\\\": unavailable: down"),
         "{said}"
