@@ -242,13 +242,11 @@ async fn a_delete_that_is_refused_shows_as_an_event_and_is_not_repeated_in_each_
 
 #[tokio::test]
 async fn a_node_that_never_got_an_id_goes_when_no_machine_has_its_name() -> Result<()> {
-    let client = ApiServer::shared().await.client();
+    let server = ApiServer::start().await?;
+    let client = server.client();
     let cloud = FakeCloud::new("leftover");
     let mut options = lifecycle_only();
     options.lifecycle.by_name_after = Some(std::time::Duration::from_secs(2));
-    options.lifecycle.registration_grace = std::time::Duration::ZERO;
-    // Other tests share the API server, and their Nodes count as this provider's while they have no id.
-    options.lifecycle.share.percent = 100;
     for name in ["leftover-gone", "leftover-there"] {
         NodeBuilder::new(name).ready(None).create(&client).await?;
     }
