@@ -48,9 +48,10 @@ impl Backoff {
     pub(crate) fn next(&self, retry: Retry, failures: u32, now: Instant, epoch: Instant) -> Instant {
         let pause = match retry {
             Retry::Slowly => self.slow,
-            // Always from the short end, also where the queue's own base is long, but growing: a conflict that never
-            // ends must not spin.
-            Retry::Soon => doubled(Self::DEFAULT.base, failures).min(self.cap),
+            // Once from the short end, also where the queue's own base is long: the next try usually sees what the other side did. A
+            // conflict that stays is a failure like any other.
+            Retry::Soon if failures <= 1 => Self::DEFAULT.base,
+            Retry::Soon => doubled(self.base, failures - 1).min(self.cap),
             _ => doubled(self.base, failures).min(self.cap),
         };
         let at = now + with_jitter(pause);

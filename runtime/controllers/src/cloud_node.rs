@@ -13,7 +13,8 @@
 //! addresses are written before the taint goes (N5). Only Nodes of this provider are touched: those whose provider id
 //! has one of its prefixes, and those without an id.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
 use futures::future::join_all;
@@ -22,10 +23,10 @@ use futures::{StreamExt, stream};
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
-use tracing::{Instrument as _, debug, info, warn};
+use tracing::{Instrument as _, Span, debug, info, warn};
 
 use crate::cloud_node_lanes::Lanes;
-use crate::cloud_node_plan::{matters, plan_addresses, plan_labels, waits_in_vain};
+use crate::cloud_node_plan::{matters, plan_addresses, plan_identity, plan_labels, waits_in_vain};
 use crate::cloud_node_waiting::Waiting;
 use crate::cloud_node_write::{InitError, Initialised, initialise, write_addresses, write_labels, write_waiting};
 use crate::cluster::Context;
@@ -34,6 +35,7 @@ use crate::explain_node::initialisation;
 use crate::metrics::Purpose;
 use crate::node::Node;
 use crate::node_labels::{DropReason, Dropped};
+use crate::node_lookups::Answers;
 use crate::node_view::{UNINITIALIZED, has_taint, node_ref, owner, owner_place, provider_id};
 use crate::options::Controller;
 use crate::provider_swap::after_each_swap;
@@ -50,6 +52,29 @@ const PAGE_ATTEMPTS: u32 = 3;
 pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let this = CloudNode::new(context);
     async move { this.run().await }
+}
+
+/// Nodes about which there was no answer, and why.
+type FailedPart = (Vec<Arc<Node>>, CloudError);
+
+/// Why a Node is not initialised yet.
+#[derive(Clone)]
+struct NotYet {
+    reason: String,
+    retry: Retry,
+    /// Whether it is told at the first time.
+    at_once: bool,
+}
+
+impl NotYet {
+    /// Nobody should have to wait for the next attempt to learn that the credentials are wrong.
+    fn because(reason: String, retry: Retry) -> Self {
+        Self {
+            reason,
+            retry,
+            at_once: retry == Retry::Slowly,
+        }
+    }
 }
 
 /// A Node that waits to be initialised, and its key.
@@ -70,10 +95,11 @@ impl CloudNode {
     fn new(context: Context) -> Self {
         let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
         let waiting = Arc::<Mutex<Waiting>>::default();
-        let (adds, forgets) = (queue.clone(), waiting.clone());
+        let (adds, forgets, machines) = (queue.clone(), waiting.clone(), context.machines.clone());
         context.nodes.listen_from_start(move |key, change| match change {
-            Change::Deleted(_) => {
+            Change::Deleted(node) => {
                 lock(&forgets).done(key);
+                machines.forget(node.metadata.uid.as_deref().unwrap_or_default());
                 // Looked at once more, which ends a pause or follows work in progress, and forgets it for good.
                 if adds.look(key).is_some() {
                     adds.add(key.clone());
@@ -177,16 +203,30 @@ impl CloudNode {
         known
     }
 
+    /// Each Node is written as soon as there is an answer about it: one on which the provider hangs keeps no other from its own.
     async fn initialise_nodes(&self, nodes: Vec<Job>) {
         let shared = reconcile_span::on_many(Controller::CloudNode, nodes.len());
         for (taken, _) in &nodes {
             taken.span().follows_from(&shared);
         }
-        let answer = {
-            let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
-            self.lookup(Purpose::Init, &refs).instrument(shared.clone()).await
-        };
-        reconcile_span::ended(&shared, answer.is_ok());
+        let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
+        let (mut left, mut answered) = (nodes.len(), true);
+        let mut nodes: Vec<Option<Job>> = nodes.into_iter().map(Some).collect();
+        let parts = self.context.lookups.about(Purpose::Init, refs, shared.clone());
+        parts
+            .for_each_concurrent(None, |part| {
+                left = left.saturating_sub(part.at.len());
+                answered &= part.answer.is_ok();
+                if left == 0 {
+                    reconcile_span::ended(&shared, answered);
+                }
+                let jobs = part.at.iter().filter_map(|at| nodes[*at].take()).collect();
+                self.initialise_part(jobs, part.answer, &shared)
+            })
+            .await;
+    }
+
+    async fn initialise_part(&self, nodes: Vec<Job>, answer: Answers, shared: &Span) {
         match answer {
             Ok(answers) => {
                 each(
@@ -200,11 +240,12 @@ impl CloudNode {
                 .await;
             }
             Err(error) => {
-                shared.in_scope(|| warn!(%error, "could not look up Nodes that wait to be initialised"));
-                let (reason, retry) = (error.to_string(), error.retry());
+                let count = nodes.len();
+                shared.in_scope(|| warn!(nodes = count, %error, "could not look up Nodes that wait to be initialised"));
+                let why = NotYet::because(error.to_string(), error.retry());
                 each(self.at_once, nodes, |(taken, node)| {
                     let span = taken.span();
-                    self.not_yet(taken, node, reason.clone(), retry).instrument(span)
+                    self.not_yet(taken, node, why.clone()).instrument(span)
                 })
                 .await;
             }
@@ -215,17 +256,33 @@ impl CloudNode {
         let instance = match answer {
             Ok(Presence::Running(instance) | Presence::Stopped(instance)) => instance,
             Ok(Presence::Absent(evidence)) => {
-                let reason = absent_in_words(&node, evidence);
-                return self.not_yet(taken, node, reason, Retry::Backoff).await;
+                let why = NotYet::because(absent_in_words(&node, evidence), Retry::Backoff);
+                return self.not_yet(taken, node, why).await;
             }
-            Err(failure) => return self.not_yet(taken, node, failure.to_string(), failure.retry()).await,
+            Err(failure) => {
+                let why = NotYet::because(failure.to_string(), failure.retry());
+                return self.not_yet(taken, node, why).await;
+            }
         };
+        if let (None, Some(uid)) = (provider_id(&node), &node.metadata.uid) {
+            self.context.machines.see(uid, &instance.provider_id);
+        }
+        let owners = self.context.cloud.owners();
+        let everybody = self.context.cloud.identity();
+        let provider = owner(&node, &owners).unwrap_or(&everybody);
         let _permit = self.writes.acquire().await;
         let Context { apply, nodes, .. } = &self.context;
-        match initialise(apply, nodes, &node, &instance).await {
+        match initialise(apply, nodes, &node, &instance, provider).await {
             Ok(Initialised::Yes(dropped)) => self.initialised(&node, &dropped),
             Ok(Initialised::Moot | Initialised::DryRun) => {}
-            Err(error) => return self.not_yet(taken, node, error.to_string(), error.retry()).await,
+            Err(error) => {
+                let why = NotYet {
+                    // Somebody has to mend the provider, so nobody should have to wait for the third try.
+                    at_once: matches!(error, InitError::Identity(_)),
+                    ..NotYet::because(error.to_string(), error.retry())
+                };
+                return self.not_yet(taken, node, why).await;
+            }
         }
         lock(&self.waiting).done(taken.key());
         taken.finish(Outcome::Done);
@@ -263,17 +320,18 @@ impl CloudNode {
     }
 
     /// Notes that an attempt failed, and answers whether it is time to say so.
-    fn is_to_be_told(&self, taken: &Taken, reason: &str, retry: Retry) -> bool {
+    fn is_to_be_told(&self, taken: &Taken, why: &NotYet) -> bool {
         let (mut waiting, now) = (lock(&self.waiting), Instant::now());
-        let due = waiting.failed(taken.key(), reason, now);
-        // Nobody should have to wait for the next attempt to learn that the credentials are wrong.
-        due || (retry == Retry::Slowly && waiting.tell_now(taken.key(), now))
+        let due = waiting.failed(taken.key(), &why.reason, now);
+        due || (why.at_once && waiting.tell_now(taken.key(), now))
     }
 
     /// The Node keeps its taint and is tried again. From time to time an Event and an annotation say why.
-    async fn not_yet(&self, taken: Taken, node: Arc<Node>, reason: String, retry: Retry) {
+    async fn not_yet(&self, taken: Taken, node: Arc<Node>, why: NotYet) {
+        let tell = self.is_to_be_told(&taken, &why);
+        let NotYet { reason, retry, .. } = why;
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
-        if self.is_to_be_told(&taken, &reason, retry) {
+        if tell {
             let owners = self.context.cloud.owners();
             let provider = owner(&node, &owners).map_or("", |provider| &provider.name);
             warn!(node = %taken.key(), provider, reason, "still not initialised");
@@ -326,25 +384,58 @@ impl CloudNode {
             .matching(|node| !has_taint(node, UNINITIALIZED) && owner_place(node, &owners) == Some(place));
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
             let span = reconcile_span::on_many(Controller::CloudNode, page.len());
-            let refreshed = async {
-                match self.lookup_patiently(&refs).await {
-                    Ok(answers) => {
-                        each(self.refresh_at_once, page.iter().zip(answers), |(node, answer)| {
-                            self.refresh_node(node, answer)
-                        })
-                        .await;
-                        true
+            let refreshed = self.refresh_page(page, &span).instrument(span.clone()).await;
+            reconcile_span::ended(&span, refreshed);
+        }
+    }
+
+    /// Looks a page up, and again after the advised pause when the cloud asks to slow down. False when there was no answer about some.
+    async fn refresh_page(&self, page: &[Arc<Node>], span: &Span) -> bool {
+        let (mut page, mut complete) = (page.to_vec(), true);
+        for attempt in 1..=PAGE_ATTEMPTS {
+            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
+            let failed = Mutex::new(Vec::new());
+            let parts = self.context.lookups.about(Purpose::Refresh, refs, span.clone());
+            parts
+                .for_each_concurrent(None, |part| {
+                    let nodes: Vec<Arc<Node>> = part.at.into_iter().map(|at| page[at].clone()).collect();
+                    self.refresh_part(nodes, part.answer, &failed)
+                })
+                .await;
+            let (mut again, mut pause) = (Vec::new(), Duration::ZERO);
+            for (nodes, error) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                match error.retry() {
+                    Retry::After(advised) if attempt < PAGE_ATTEMPTS => {
+                        again.extend(nodes);
+                        pause = pause.max(advised);
                     }
-                    Err(error) => {
-                        warn!(%error, "could not refresh addresses; next try in the next period");
-                        false
+                    _ => {
+                        complete = false;
+                        let nodes = nodes.len();
+                        warn!(nodes, %error, "could not refresh addresses; next try in the next period");
                     }
                 }
-            };
-            let refreshed = refreshed.instrument(span.clone()).await;
-            reconcile_span::ended(&span, refreshed);
+            }
+            if again.is_empty() {
+                break;
+            }
+            sleep(pause).await;
+            page = again;
+        }
+        complete
+    }
+
+    async fn refresh_part(&self, nodes: Vec<Arc<Node>>, answer: Answers, failed: &Mutex<Vec<FailedPart>>) {
+        match answer {
+            Ok(answers) => {
+                let answered = nodes.into_iter().zip(answers);
+                each(self.refresh_at_once, answered, |(node, answer)| async move {
+                    self.refresh_node(&node, answer).await;
+                })
+                .await;
+            }
+            Err(error) => lock(failed).push((nodes, error)),
         }
     }
 
@@ -381,6 +472,10 @@ impl CloudNode {
         if has_taint(node, UNINITIALIZED) {
             return Ok(());
         }
+        let owners = self.context.cloud.owners();
+        if let Some(provider) = owner(node, &owners) {
+            plan_identity(node, instance, provider)?;
+        }
         let Some(addresses) = plan_addresses(node, instance)? else {
             return Ok(());
         };
@@ -388,32 +483,6 @@ impl CloudNode {
             self.context.nodes.observe(written);
         }
         Ok(())
-    }
-
-    /// Looks a page up, and again after the advised pause when the cloud asks to slow down.
-    async fn lookup_patiently(&self, refs: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, CloudError> {
-        let mut attempt = 1;
-        loop {
-            let error = match self.lookup(Purpose::Refresh, refs).await {
-                Ok(answers) => return Ok(answers),
-                Err(error) => error,
-            };
-            match error.retry() {
-                Retry::After(pause) if attempt < PAGE_ATTEMPTS => {
-                    attempt += 1;
-                    sleep(pause).await;
-                }
-                _ => return Err(error),
-            }
-        }
-    }
-
-    async fn lookup(&self, purpose: Purpose, refs: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, CloudError> {
-        let answer = self.context.cloud.lookup(refs).await;
-        self.context
-            .metrics
-            .looked_up(purpose, refs.len(), answer.as_ref().map(|_| ()));
-        answer
     }
 
     /// A new provider, configuration or secret may know what the last one did not.

@@ -3,6 +3,8 @@
 //! Each provider has so many look-ups in flight at most, and fewer where they are full; what comes meanwhile waits and then shares the
 //! next one.
 
+use std::collections::VecDeque;
+
 /// Look-ups of one provider that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them
 /// must not undo the batching.
 pub const LOOKUPS_IN_FLIGHT: usize = 4;
@@ -17,7 +19,7 @@ pub struct Lanes<T>(Vec<Lane<T>>);
 
 #[derive(Debug)]
 struct Lane<T> {
-    waiting: Vec<T>,
+    waiting: VecDeque<T>,
     in_flight: usize,
     items_in_flight: usize,
 }
@@ -33,7 +35,7 @@ impl<T> Lanes<T> {
     /// So many empty lanes.
     pub fn new(count: usize) -> Self {
         let lane = || Lane {
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             in_flight: 0,
             items_in_flight: 0,
         };
@@ -48,7 +50,7 @@ impl<T> Lanes<T> {
     /// Something to ask the provider at this place about.
     pub fn add(&mut self, place: usize, item: T) {
         if let Some(lane) = self.0.get_mut(place) {
-            lane.waiting.push(item);
+            lane.waiting.push_back(item);
         }
     }
 

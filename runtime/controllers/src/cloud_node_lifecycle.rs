@@ -8,19 +8,21 @@
 //! ```
 //!
 //! Upstream deletes at the first "does not exist"; here it needs confirmation and passes a brake: see
-//! [`guard`](crate::guard). Upstream makes two cloud calls per Node and period; here it is one call for up to
+//! [`guard`](crate::guard). Nodes that never got a provider id are looked for by name and rarely
+//! ([`guard_by_name`](crate::guard_by_name)). Upstream makes two cloud calls per Node and period; here it is one call for up to
 //! `lookup_limit` Nodes, and fewer while the cloud fails.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, Presence, ProviderIdentity, Retry};
+use cloudwit_model::{CloudError, EventKind, Evidence, Failure, NodeRef, Presence, ProviderIdentity, Retry};
 use futures::future::{join_all, ready};
 use futures::{StreamExt, stream};
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
-use tracing::{Instrument as _, debug, warn};
+use tracing::{Instrument as _, Span, debug, warn};
 
 use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_known::Known;
@@ -28,7 +30,8 @@ use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_an
 use crate::cluster::Context;
 use crate::events::Recorder;
 use crate::explain_node::{self, Watchfulness};
-use crate::guard::{Absent, Guard, Proof, Rules, Verdict};
+use crate::guard::{Absent, Guard, Proof, Rules, Seen, Verdict};
+use crate::guard_by_name::GuardByName;
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::node::Node;
 use crate::node_taints::write_taints;
@@ -56,20 +59,23 @@ pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
     }
 }
 
-struct Lifecycle {
-    context: Context,
+pub(crate) struct Lifecycle {
+    pub(crate) context: Context,
     /// Place of the provider among the owners.
     place: usize,
     /// What this loop has added to the gauge of candidates.
     candidates: i64,
-    recorder: Recorder,
-    guard: Guard,
+    pub(crate) recorder: Recorder,
+    pub(crate) guard: Guard,
+    pub(crate) by_name: GuardByName,
+    /// When Nodes without a provider id are looked for by their names again.
+    pub(crate) next_by_name: Instant,
     /// Look-ups that failed in a row.
     failures: u32,
-    next_lookup: Instant,
+    pub(crate) next_lookup: Instant,
     known: Arc<Mutex<Known>>,
     /// The pass that is under way.
-    step: Option<Pass>,
+    pub(crate) step: Option<Pass>,
 }
 
 impl Lifecycle {
@@ -77,6 +83,8 @@ impl Lifecycle {
         Self {
             recorder: context.events.recorder(Controller::CloudNodeLifecycle),
             guard: Guard::new(Rules::from(&context.options.lifecycle)),
+            by_name: GuardByName::new(&context.options.lifecycle),
+            next_by_name: Instant::now(),
             failures: 0,
             next_lookup: Instant::now(),
             known: Arc::default(),
@@ -120,11 +128,16 @@ impl Lifecycle {
                     return None;
                 }
                 let (known, now) = (lock(&known), Instant::now());
-                let mut seen = known.seen.get(node.metadata.uid.as_deref()?).cloned();
-                if let (Some(seen), Some(at)) = (&mut seen, known.at) {
-                    seen.since += now - at;
-                    seen.not_before = seen.not_before.map(|pause| pause.saturating_sub(now - at));
+                let uid = node.metadata.uid.as_deref()?;
+                let as_of_now = |seen: &Seen| match known.at {
+                    Some(at) => seen.later(now - at),
+                    None => seen.clone(),
+                };
+                if let Some(seen) = known.by_name.get(uid).map(as_of_now) {
+                    let grace = context.options.lifecycle.by_name_after.unwrap_or_default();
+                    return Some(explain_node::gone_by_name(&seen, grace));
                 }
+                let seen = known.seen.get(uid).map(as_of_now);
                 let outage = known.failed.as_ref();
                 let outage = outage.map(|(next, why)| (next.saturating_duration_since(now), why.clone()));
                 let own = known.unanswered.about(node.metadata.name.as_deref()?, now);
@@ -163,6 +176,7 @@ impl Lifecycle {
         let owners = self.context.cloud.owners();
         let provider = &owners.providers()[self.place];
         self.guard.answers_from(&provider.digest);
+        self.by_name.answers_from(&provider.digest);
         let mut nodes = self.context.nodes.all();
         nodes.retain(|node| owner_place(node, &owners) == Some(self.place));
         let (mut recovered, mut asked) = (Vec::new(), Vec::new());
@@ -196,8 +210,10 @@ impl Lifecycle {
             let answered = work.instrument(span.clone()).await;
             reconcile_span::ended(&span, answered);
         }
+        self.check_by_name(&nodes, total, provider, owners.are_several()).await;
         let mut known = lock(&self.known);
         known.seen = self.guard.all(Instant::now());
+        known.by_name = self.by_name.all(Instant::now());
         known.at = Some(Instant::now());
         known.brake = self.guard.brake();
         known.braked = known.brake.and(known.braked.or(known.at));
@@ -228,39 +244,72 @@ impl Lifecycle {
     async fn ask(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
-            let answer = self.context.cloud.lookup(&refs).await;
-            self.goes_on();
-            self.context
-                .metrics
-                .looked_up(Purpose::Lifecycle, refs.len(), answer.as_ref().map(|_| ()));
-            let answers = match answer {
-                Ok(answers) => answers,
-                Err(error) => {
-                    self.lookup_failed(page, &error, provider);
-                    complete = false;
-                    break;
-                }
+            let Err((unanswered, error)) = self.ask_page(page, provider, &mut marks, &mut gone).await else {
+                continue;
             };
-            self.failures = 0;
-            lock(&self.known).failed = None;
-            for (node, answer) in page.iter().zip(answers) {
-                match self.judge(node, answer, provider) {
-                    Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
-                    Some(Fate::Gone(proof)) => gone.push(Gone {
-                        node: node.clone(),
-                        proof,
-                    }),
-                    None => {}
-                }
-            }
+            self.lookup_failed(&unanswered, &error, provider);
+            complete = false;
+            break;
         }
         self.mark(marks).await;
         complete.then_some(gone)
     }
 
+    /// Asks about some Nodes and judges the answers. One on which the provider faults is a failure of that Node alone; the error has the Nodes
+    /// about which there was no answer for another reason.
+    async fn ask_page(
+        &mut self,
+        page: &[Arc<Node>],
+        provider: &ProviderIdentity,
+        marks: &mut Vec<(Arc<Node>, Mark)>,
+        gone: &mut Vec<Gone>,
+    ) -> Result<(), (Vec<Arc<Node>>, CloudError)> {
+        let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
+        let lookups = self.context.lookups.clone();
+        let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
+        let mut unanswered = Ok(());
+        while let Some(part) = parts.next().await {
+            self.goes_on();
+            let one_fault = part.is_one_fault();
+            let nodes = part.at.iter().map(|at| &page[*at]);
+            match part.answer {
+                Ok(answers) => {
+                    self.cloud_answered();
+                    for (node, answer) in nodes.zip(answers) {
+                        match self.judge(node, answer, provider) {
+                            Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
+                            Some(Fate::Gone(proof)) => gone.push(Gone {
+                                node: node.clone(),
+                                proof,
+                                evidence: Evidence::ById,
+                            }),
+                            None => {}
+                        }
+                    }
+                }
+                Err(error) if one_fault => nodes.for_each(|node| {
+                    self.context
+                        .metrics
+                        .lifecycle_call("instance_exists", upstream_result(&error));
+                    self.tell_unanswered(node, &error.to_string(), provider);
+                }),
+                Err(error) => {
+                    let before = unanswered.err().map_or_else(Vec::new, |(nodes, _)| nodes);
+                    unanswered = Err((before.into_iter().chain(nodes.cloned()).collect(), error));
+                }
+            }
+        }
+        unanswered
+    }
+
+    pub(crate) fn cloud_answered(&mut self) {
+        self.failures = 0;
+        lock(&self.known).failed = None;
+    }
+
     /// No answer resets nothing and deletes nothing. When only a person can help, those who look at the Nodes are told.
-    fn lookup_failed(&mut self, nodes: &[Arc<Node>], error: &CloudError, provider: &ProviderIdentity) {
+    pub(crate) fn lookup_failed(&mut self, nodes: &[Arc<Node>], error: &CloudError, provider: &ProviderIdentity) {
+        self.by_name.restart_all();
         let count = nodes.len();
         warn!(nodes = count, %error, "could not ask about Nodes that are not Ready; nothing changes for them");
         if error.retry() == Retry::Slowly {
@@ -341,8 +390,7 @@ impl Lifecycle {
 
     fn judge_absent(&mut self, node: &Node, uid: &str) -> Option<Fate> {
         let id = provider_id(node)?;
-        let created = node.metadata.creation_timestamp.as_ref()?.0;
-        let age = Duration::try_from(Timestamp::now().duration_since(created)).unwrap_or_default();
+        let age = age(node)?;
         let absent = Absent {
             uid,
             provider_id: id.as_str(),
@@ -384,28 +432,24 @@ impl Lifecycle {
                     .await
             }
             NodeDeletion::Delete => {
-                let Self {
-                    context,
-                    recorder,
-                    guard,
-                    step,
-                    ..
-                } = self;
-                Deleter {
-                    context,
-                    recorder,
-                    guard,
-                    provider,
-                    step: step.as_ref(),
-                }
-                .delete_all(gone, total)
-                .await;
+                self.deleter(provider).delete_all(gone, total).await;
             }
         }
     }
 
+    pub(crate) fn deleter<'a>(&'a mut self, provider: &'a ProviderIdentity) -> Deleter<'a> {
+        Deleter {
+            context: &self.context,
+            recorder: &self.recorder,
+            guard: &mut self.guard,
+            by_name: &mut self.by_name,
+            provider,
+            step: self.step.as_ref(),
+        }
+    }
+
     /// The pass took a step, each of which has limits of its own.
-    fn goes_on(&self) {
+    pub(crate) fn goes_on(&self) {
         self.step.iter().for_each(Pass::goes_on);
     }
 
@@ -433,6 +477,12 @@ impl Lifecycle {
             })
             .await;
     }
+}
+
+/// Time since the Node's creation.
+pub(crate) fn age(node: &Node) -> Option<Duration> {
+    let created = node.metadata.creation_timestamp.as_ref()?.0;
+    Some(Duration::try_from(Timestamp::now().duration_since(created)).unwrap_or_default())
 }
 
 /// What follows from an answer.

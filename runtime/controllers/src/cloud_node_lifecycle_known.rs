@@ -20,6 +20,8 @@ use crate::watch::Key;
 pub struct Known {
     /// Nodes that seem to be gone, by uid, as of `at`.
     pub seen: HashMap<String, Seen>,
+    /// The same for Nodes that are looked for by name.
+    pub by_name: HashMap<String, Seen>,
     /// When the pass ended.
     pub at: Option<Instant>,
     /// When the cloud last answered about all that it was asked about.

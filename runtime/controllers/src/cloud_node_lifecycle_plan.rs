@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Taint;
 
 use crate::node::Node;
 use crate::node_view::{
-    ABSENT, AUTOSCALER_DELETES, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness,
-    taints,
+    ABSENT, AUTOSCALER_DELETES, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, provider_label,
+    readiness, taints,
 };
 
 /// What to do with a Node before the cloud is asked.
@@ -35,6 +35,16 @@ pub fn before(node: &Node, provider: &ProviderIdentity) -> Before {
         Readiness::NotReady if !has_taint(node, UNINITIALIZED) => Before::Ask,
         _ => Before::Leave,
     }
+}
+
+/// Whether the Node is one that [`guard_by_name`](crate::guard_by_name) is about: not Ready, never initialised, without a provider id.
+/// `several` is whether there are other providers, any of which may have its machine unless its label says whose it is.
+pub fn may_go_by_name(node: &Node, provider: &ProviderIdentity, several: bool) -> bool {
+    node.metadata.deletion_timestamp.is_none()
+        && provider_id(node).is_none()
+        && has_taint(node, UNINITIALIZED)
+        && readiness(node) == Readiness::NotReady
+        && (!several || provider_label(node) == Some(&provider.name))
 }
 
 /// What the cloud's answer means.
@@ -120,6 +130,11 @@ pub fn may_still_go(fresh: &Node, judged: &Node, provider: &ProviderIdentity) ->
         && provider_id(fresh) == provider_id(judged)
         && is_own(fresh, provider)
         && before(fresh, provider) == Before::Ask
+}
+
+/// The same for a Node that was found to be gone by its name.
+pub fn may_still_go_by_name(fresh: &Node, judged: &Node, provider: &ProviderIdentity, several: bool) -> bool {
+    fresh.metadata.uid == judged.metadata.uid && may_go_by_name(fresh, provider, several)
 }
 
 #[cfg(test)]

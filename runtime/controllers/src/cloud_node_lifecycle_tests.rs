@@ -17,6 +17,14 @@ fn running() -> Presence {
     })
 }
 
+/// A Node that is not Ready and has been there for long.
+fn old(name: &str) -> Node {
+    let mut node = node(name, "False", &[]);
+    let long_ago = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH);
+    node.metadata.creation_timestamp = Some(long_ago);
+    node
+}
+
 async fn run(context: Context, nodes: Vec<Node>, seconds: u64) {
     context.nodes.fill(nodes);
     let shutdown = context.shutdown.clone();
@@ -39,13 +47,6 @@ async fn run_for(cloud: &Arc<FakeCloud>, nodes: Vec<Node>, seconds: u64) -> Stri
 async fn who_asks_learns_which_nodes_seem_gone_and_that_the_brake_holds_them() {
     let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
     let (context, _registry) = context(cloud, Options::default());
-    let old = |name: &str| {
-        let mut node = node(name, "False", &[]);
-        node.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
-            Timestamp::UNIX_EPOCH,
-        ));
-        node
-    };
     context.nodes.fill(vec![old("b"), old("a"), node("ready", "True", &[])]);
     let (standing, shutdown) = (context.standing.clone(), context.shutdown.clone());
     let task = tokio::spawn(prepare(context));
@@ -203,4 +204,126 @@ async fn a_node_that_waits_for_initialisation_is_not_asked_about() {
     let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
     run_for(&cloud, vec![node("a", "False", &[crate::node_view::UNINITIALIZED])], 60).await;
     assert_eq!(cloud.count(), 0);
+}
+
+/// An API server that has this Node, and the deletions it got.
+fn having(node: serde_json::Value, deletions: Arc<Mutex<Vec<String>>>) -> kube::Client {
+    let server = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        if request.method() == http::Method::DELETE {
+            lock(&deletions).push(request.uri().path().to_owned());
+        }
+        let answer = node.to_string().into_bytes();
+        async move { Ok::<_, kube::Error>(http::Response::new(kube::client::Body::from(answer))) }
+    });
+    kube::Client::new(server, "default")
+}
+
+/// A Node that waits for its initialisation, has no provider id and is not Ready.
+fn nameless(name: &str) -> Node {
+    let mut node = old(name);
+    let spec = node.spec.get_or_insert_default();
+    spec.provider_id = None;
+    spec.taints = node_with_taint().spec.and_then(|spec| spec.taints);
+    node
+}
+
+fn node_with_taint() -> Node {
+    node("a", "False", &[crate::node_view::UNINITIALIZED])
+}
+
+/// The reasons of the Events about Node `a`, which never got a provider id, and whether it was deleted. Each minute `each_minute` can change the cloud.
+async fn by_name(minutes: u64, each_minute: impl Fn(u64, &FakeCloud)) -> (Vec<String>, bool) {
+    let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ByName)));
+    let deletions = Arc::<Mutex<Vec<String>>>::default();
+    let body = serde_json::json!({
+        "metadata": { "name": "a", "uid": "uid-a", "resourceVersion": "1" },
+        "spec": { "taints": [{ "key": crate::node_view::UNINITIALIZED, "effect": "NoSchedule" }] },
+    });
+    let client = having(body, deletions.clone());
+    let (context, mut writer, _registry) = context_on(client, cloud.clone(), Options::default());
+    context.nodes.fill(vec![nameless("a"), node("well", "True", &[])]);
+    let shutdown = context.shutdown.clone();
+    let task = tokio::spawn(prepare(context));
+    for minute in 0..minutes {
+        each_minute(minute, &cloud);
+        sleep(Duration::from_secs(60)).await;
+    }
+    shutdown.cancel();
+    task.await.unwrap();
+    assert!(
+        cloud.count() as u64 <= minutes / 5 + 3,
+        "{} calls in {minutes} minutes",
+        cloud.count()
+    );
+    let told = writer.handed_over().into_iter().map(|event| event.reason).collect();
+    let deleted = lock(&deletions).iter().any(|path| path == "/api/v1/nodes/a");
+    (told, deleted)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_id_goes_after_an_hour_of_absences_by_name() {
+    let (told, deleted) = by_name(59, |_, _| {}).await;
+    assert_eq!((told, deleted), (vec!["MachineNotFound".to_owned()], false));
+    let (told, deleted) = by_name(62, |_, _| {}).await;
+    assert!(deleted);
+    assert_eq!(told, ["MachineNotFound", "DeletingNode", "DeletedNode"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_other_answer_in_between_starts_the_hour_over() {
+    let absent = || Ok(Presence::Absent(Evidence::ByName));
+    for other in [
+        Ok(running()),
+        Err(Failure::Unavailable("down".into()).into()),
+        Err(crate::fake_cloud::fault(cloudwit_model::FaultKind::Trap)),
+    ] {
+        let in_between = |minute, cloud: &FakeCloud| {
+            *lock(&cloud.answer) = if (30..36).contains(&minute) {
+                other.clone()
+            } else {
+                absent()
+            };
+        };
+        assert!(!by_name(85, in_between).await.1, "{other:?}");
+        assert!(by_name(110, in_between).await.1, "{other:?}");
+    }
+    let swap = |minute, cloud: &FakeCloud| {
+        if minute == 30 {
+            *lock(&cloud.digest) = "another".into();
+        }
+    };
+    assert!(!by_name(80, swap).await.1, "another provider");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_belonged_to_two_machines_deletes_nothing() {
+    let two = |minute, cloud: &FakeCloud| {
+        *lock(&cloud.answer) = Ok(match minute {
+            0..6 => crate::fake_cloud::running("sim://1"),
+            6..12 => crate::fake_cloud::running("sim://2"),
+            _ => Presence::Absent(Evidence::ByName),
+        });
+    };
+    let (told, deleted) = by_name(300, two).await;
+    assert_eq!((told, deleted), (Vec::new(), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_odd_machine_costs_no_other_node_its_fate() {
+    let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
+    lock(&cloud.faulty).insert("n7".into());
+    let (context, mut writer, _registry) = context_on(nowhere(), cloud.clone(), Options::default());
+    let standing = context.standing.clone();
+    run(context, (0..50).map(|number| old(&format!("n{number}"))).collect(), 20).await;
+    let candidates = standing.deletions().remove(0).candidates;
+    assert_eq!(candidates.len(), 49, "all others are found to be gone");
+    assert!(candidates.iter().all(|one| one.node != "n7"));
+    let unanswered: Vec<_> = writer
+        .handed_over()
+        .into_iter()
+        .filter(|event| event.reason == "MachineLookupFailed")
+        .map(|event| event.object.name.unwrap_or_default())
+        .collect();
+    assert_eq!(unanswered, ["n7"]);
+    assert!(cloud.count() < 25, "{} calls", cloud.count());
 }

@@ -5,8 +5,9 @@
 //! happens otherwise). Both plans are made from the newest state of the Node and change nothing where nothing
 //! differs, so they can be made again at any time.
 
-use cloudwit_model::Instance;
+use cloudwit_model::{Instance, ProviderId, ProviderIdentity};
 use k8s_openapi::api::core::v1::{NodeAddress, Taint};
+use thiserror::Error;
 
 use crate::node::Node;
 use crate::node_addresses::{self, AddressError};
@@ -36,24 +37,67 @@ pub fn plan_addresses(node: &Node, instance: &Instance) -> Result<Option<Vec<Nod
     Ok(wanted.filter(|wanted| node_addresses::changed(current, wanted)))
 }
 
-/// What ends the initialisation of a Node.
-pub fn plan_release(node: &Node, instance: &Instance) -> Release {
-    let (labels, dropped) = node_labels::for_instance(&node.labels, instance);
-    let provider_id = match node_view::provider_id(node) {
-        None if !instance.provider_id.is_empty() => Some(instance.provider_id.clone()),
-        _ => None,
+/// Why the id that the provider gives for a Node's machine is not written.
+///
+/// The API server lets `spec.providerID` be set once and never changed, so a wrong one could only be mended by deleting the Node.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum IdentityError {
+    /// It begins with none of the prefixes that the provider declares: another provider, or none, would look after the Node.
+    #[error(
+        "the provider gives the machine the id {id:?}, which begins with none of its prefixes {prefixes}; the Node is left as it is"
+    )]
+    Foreign {
+        /// The id, cut to [`ID_BYTES`].
+        id: String,
+        /// The prefixes, for people.
+        prefixes: String,
+    },
+    /// There is none, and the Node has none either.
+    #[error("the provider gives the machine no id; the Node is left as it is")]
+    Missing,
+}
+
+/// More of an id is not shown.
+const ID_BYTES: usize = 100;
+
+/// The provider id to write; None when the Node has one already. A provider without prefixes may give out any id, as upstream.
+///
+/// An error means that nothing of the Node may be written: the answer may be about somebody else's machine.
+pub fn plan_identity(
+    node: &Node,
+    instance: &Instance,
+    provider: &ProviderIdentity,
+) -> Result<Option<String>, IdentityError> {
+    let prefixes = &provider.provider_id_prefixes;
+    let missing = node_view::provider_id(node).is_none();
+    let Some(id) = ProviderId::new(instance.provider_id.as_str()) else {
+        return if missing { Err(IdentityError::Missing) } else { Ok(None) };
     };
+    if !prefixes.is_empty() && !id.has_prefix(prefixes) {
+        let id = id.as_str();
+        return Err(IdentityError::Foreign {
+            id: id[..id.floor_char_boundary(ID_BYTES)].to_owned(),
+            prefixes: prefixes.join(", "),
+        });
+    }
+    Ok(missing.then(|| instance.provider_id.clone()))
+}
+
+/// What ends the initialisation of a Node; the error is that of [`plan_identity`].
+pub fn plan_release(node: &Node, instance: &Instance, provider: &ProviderIdentity) -> Result<Release, IdentityError> {
+    let (labels, dropped) = node_labels::for_instance(&node.labels, instance);
+    let provider_id = plan_identity(node, instance, provider)?;
     let taints = node_view::taints(node)
         .iter()
         .filter(|taint| taint.key != UNINITIALIZED)
         .cloned()
         .collect();
-    Release {
+    Ok(Release {
         provider_id,
         labels,
         taints,
         dropped,
-    }
+    })
 }
 
 /// Labels to correct on a Node that is initialised; empty when there is nothing to do.

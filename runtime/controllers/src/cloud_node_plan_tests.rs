@@ -13,6 +13,13 @@ use crate::node::{NodeSpec, NodeStatus};
 
 const CLOUD_ID: &str = "fake://12345";
 
+fn provider() -> ProviderIdentity {
+    ProviderIdentity {
+        provider_id_prefixes: vec!["fake://".into()],
+        ..ProviderIdentity::default()
+    }
+}
+
 fn taint(key: &str) -> Taint {
     Taint {
         key: key.into(),
@@ -112,7 +119,7 @@ fn initialised(mut node: Node, instance: &Instance) -> Result<Node, AddressError
     if let Some(addresses) = plan_addresses(&node, instance)? {
         node.status.get_or_insert_default().addresses = Some(addresses);
     }
-    let release = plan_release(&node, instance);
+    let release = plan_release(&node, instance, &provider()).unwrap();
     let mut labels: Labels = node_view::cluster_node(&node).labels.into_iter().collect();
     labels.extend(release.labels);
     node.labels = labels.into_iter().collect();
@@ -248,7 +255,9 @@ fn every_uninitialized_taint_goes_and_the_order_of_the_others_stays() {
             instance_type: Some("t1.micro".into()),
             ..machine(&[])
         },
-    );
+        &provider(),
+    )
+    .unwrap();
     assert_eq!(release.taints, [taint("a"), taint("b"), taint("c")]);
     assert_eq!(release.labels["node.kubernetes.io/instance-type"], "t1.micro");
     assert_eq!(release.labels["beta.kubernetes.io/instance-type"], "t1.micro");
@@ -259,7 +268,7 @@ fn a_plan_made_again_on_its_own_result_changes_nothing() {
     let instance = in_zone(machine(&[INTERNAL, ("InternalIP", "fc01::1"), EXTERNAL]));
     let done = initialised(node(&[other_taint(), cloud_taint()], &[KUBELET_HOST]), &instance).unwrap();
     assert_eq!(plan_addresses(&done, &instance), Ok(None));
-    let again = plan_release(&done, &instance);
+    let again = plan_release(&done, &instance, &provider()).unwrap();
     assert_eq!(
         again,
         Release {
@@ -281,4 +290,45 @@ fn a_heartbeat_does_not_matter_and_what_the_cloud_is_asked_by_does() {
     assert!(matters(&old, &node(&[cloud_taint()], &[INTERNAL])));
     assert!(matters(&old, &node(&[other_taint(), cloud_taint()], &[])));
     assert!(matters(&old, &with_labels(old.clone(), &[("a", "b")])));
+}
+
+#[test]
+fn an_id_outside_of_the_declared_prefixes_is_never_written() {
+    let with = |id: &str| Instance {
+        provider_id: id.into(),
+        ..machine(&[INTERNAL])
+    };
+    let (new, known) = (
+        node(&[cloud_taint()], &[]),
+        with_id(node(&[cloud_taint()], &[]), CLOUD_ID),
+    );
+    for id in ["other://1", "fake:/", "FAKE://a", " fake://a"] {
+        for node in [&new, &known] {
+            let error = plan_release(node, &with(id), &provider()).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("{id:?}, which begins with none of")),
+                "{error}"
+            );
+        }
+    }
+    assert_eq!(plan_identity(&new, &with(""), &provider()), Err(IdentityError::Missing));
+    assert_eq!(plan_identity(&known, &with(""), &provider()), Ok(None));
+    assert_eq!(
+        plan_identity(&known, &with(CLOUD_ID), &provider()),
+        Ok(None),
+        "it is written once"
+    );
+    assert_eq!(
+        plan_identity(&new, &with(CLOUD_ID), &provider()),
+        Ok(Some(CLOUD_ID.into()))
+    );
+    let any = ProviderIdentity::default();
+    assert_eq!(
+        plan_identity(&new, &with("other://1"), &any),
+        Ok(Some("other://1".into()))
+    );
+    let long = plan_identity(&new, &with(&"x".repeat(100_000)), &provider()).unwrap_err();
+    assert!(long.to_string().len() < 300, "{long}");
 }

@@ -198,3 +198,100 @@ async fn a_wave_of_a_thousand_nodes_is_two_writes_for_each_and_a_handful_of_even
     assert_eq!(count(Method::POST, false), 25, "all other Events are left out");
     assert_eq!(metrics.events_limited.get(), 975);
 }
+
+/// What was written about a Node and told on it, after a second.
+struct Outcomes {
+    writes: Vec<(Method, String)>,
+    warned: Vec<(String, String)>,
+    lookups: usize,
+}
+
+impl Outcomes {
+    /// The names of Nodes whose status was written.
+    fn initialised(&self) -> std::collections::BTreeSet<&str> {
+        let status = self.writes.iter().filter(|(_, path)| path.ends_with("/status"));
+        status.filter_map(|(_, path)| path.split('/').nth(4)).collect()
+    }
+}
+
+async fn outcomes(cloud: Arc<FakeCloud>, nodes: Vec<Node>, time: Duration) -> Outcomes {
+    let writes = Arc::<Mutex<Vec<(Method, String)>>>::default();
+    let (context, mut writer, _registry) = context_on(taking_all(writes.clone()), cloud.clone(), Options::default());
+    let cache = context.nodes.clone();
+    cache.fill(nodes);
+    let shutdown = context.shutdown.clone();
+    let task = tokio::spawn(prepare(context));
+    sleep(time).await;
+    shutdown.cancel();
+    task.await.unwrap();
+    let warnings = writer
+        .handed_over()
+        .into_iter()
+        .filter(|event| event.kind == EventKind::Warning);
+    let warned = warnings
+        .map(|event| (event.object.name.unwrap_or_default(), event.message))
+        .collect();
+    let writes = lock(&writes).clone();
+    Outcomes {
+        writes,
+        warned,
+        lookups: cloud.count(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_odd_machine_costs_its_node_and_no_other() {
+    let per_node = FakeCloud::new(Ok(crate::fake_cloud::running("sim://x")));
+    let odd = Err(Failure::Other("the address \"pending\" is no IP address".into()));
+    lock(&per_node.known).insert("n7".into(), odd);
+    let whole_call = FakeCloud::new(Ok(crate::fake_cloud::running("sim://x")));
+    lock(&whole_call.faulty).insert("n7".into());
+    for (cloud, most) in [(per_node, 10), (whole_call, 30)] {
+        let outcomes = outcomes(cloud, tainted(200), Duration::from_secs(1)).await;
+        let initialised = outcomes.initialised();
+        assert_eq!((initialised.len(), initialised.contains("n7")), (199, false));
+        assert!(!outcomes.warned.is_empty());
+        assert!(
+            outcomes.warned.iter().all(|(node, _)| node == "n7"),
+            "{:?}",
+            outcomes.warned
+        );
+        assert!(outcomes.lookups <= most, "{} calls", outcomes.lookups);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_odd_machine_costs_no_other_node_its_refresh() {
+    let cloud = FakeCloud::new(Ok(crate::fake_cloud::running("sim://x")));
+    lock(&cloud.faulty).insert("n7".into());
+    let nodes = (0..200)
+        .map(|number| node(&format!("n{number}"), "True", &[]))
+        .collect();
+    let outcomes = outcomes(cloud, nodes, Duration::from_secs(1)).await;
+    assert_eq!(outcomes.initialised().len(), 199);
+    assert_eq!(outcomes.warned, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_provider_id_is_told_once_and_not_written() {
+    let cloud = FakeCloud::new(Ok(crate::fake_cloud::running("other://1")));
+    let mut new = tainted(1);
+    new[0].spec.get_or_insert_default().provider_id = None;
+    let outcomes = outcomes(cloud, new, Duration::from_secs(200)).await;
+    let (node, message) = &outcomes.warned[0];
+    assert!(
+        node == "n0" && message.contains("the id \"other://1\", which begins with none"),
+        "{message}"
+    );
+    assert_eq!(outcomes.warned.len(), 1);
+    assert_eq!(
+        outcomes
+            .writes
+            .iter()
+            .map(|(_, path)| path.as_str())
+            .collect::<Vec<_>>(),
+        ["/api/v1/nodes/n0"],
+        "the note why it waits, and nothing else"
+    );
+    assert!(outcomes.lookups < 30, "{} calls: it backs off", outcomes.lookups);
+}

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use cloudwit_model::{Instance, Retry};
+use cloudwit_model::{Instance, ProviderIdentity, Retry};
 use k8s_openapi::api::core::v1::{NodeAddress, Taint};
 use kube::api::Patch;
 use serde::Serialize;
@@ -17,7 +17,9 @@ use thiserror::Error;
 use tokio::time::sleep;
 
 use crate::apply::{Apply, Part, Target, WriteError};
-use crate::cloud_node_plan::{Release, plan_addresses, plan_labels, plan_release, waits_in_vain};
+use crate::cloud_node_plan::{
+    IdentityError, Release, plan_addresses, plan_identity, plan_labels, plan_release, waits_in_vain,
+};
 use crate::node::Node;
 use crate::node_addresses::AddressError;
 use crate::node_labels::{Dropped, Labels};
@@ -46,6 +48,9 @@ pub enum InitError {
     /// The address the kubelet was told does not fit.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// The machine's id is not one to be written.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The API server did not take a write.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -55,25 +60,26 @@ impl InitError {
     /// When to try again.
     pub fn retry(&self) -> Retry {
         match self {
-            // The cloud may list the address later.
-            Self::Address(_) => Retry::Backoff,
+            // The cloud may list the address later, and the provider may be mended.
+            Self::Address(_) | Self::Identity(_) => Retry::Backoff,
             Self::Write(error) => error.retry(),
         }
     }
 }
 
-/// Writes what the cloud knows about a Node's machine and takes the taint away. The cloud is not asked again, however
+/// Writes what `provider` knows about a Node's machine and takes the taint away. The cloud is not asked again, however
 /// many conflicts there are.
 pub async fn initialise(
     apply: &Apply,
     cache: &Cache<Node>,
     node: &Node,
     instance: &Instance,
+    provider: &ProviderIdentity,
 ) -> Result<Initialised, InitError> {
     let mut node = Cow::Borrowed(node);
     let mut attempt = 1;
     loop {
-        let conflict = match attempt_to_initialise(apply, cache, &node, instance).await {
+        let conflict = match attempt_to_initialise(apply, cache, &node, instance, provider).await {
             Err(InitError::Write(error @ WriteError::Conflict(_))) if attempt < ATTEMPTS => error,
             other => return other,
         };
@@ -95,7 +101,10 @@ async fn attempt_to_initialise(
     cache: &Cache<Node>,
     node: &Node,
     instance: &Instance,
+    provider: &ProviderIdentity,
 ) -> Result<Initialised, InitError> {
+    // Before anything is written: an id that is wrong may mean that everything else is about another machine.
+    plan_identity(node, instance, provider)?;
     let written = match plan_addresses(node, instance)? {
         Some(addresses) => write_addresses(apply, node, &addresses).await?,
         None => None,
@@ -103,7 +112,7 @@ async fn attempt_to_initialise(
     let written = written.map(|written| cache.observed(written));
     // The answer is the newest state: taints that others added meanwhile are in it.
     let node = written.as_deref().unwrap_or(node);
-    let release = plan_release(node, instance);
+    let release = plan_release(node, instance, provider)?;
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let patch = Patch::Merge(release_patch(node, &release));
     match apply

@@ -26,7 +26,9 @@ use crate::leadership::Leadership;
 use crate::leading_cloud::LeadingCloud;
 use crate::metrics::Metrics;
 use crate::node::Node;
+use crate::node_lookups::NodeLookups;
 use crate::options::{Controller, Options};
+use crate::seen_machines::SeenMachines;
 use crate::service_helpers::service_type;
 use crate::service_view::lenient_service_view;
 use crate::standing::Standing;
@@ -56,6 +58,10 @@ pub enum ControllersError {
 pub struct Context {
     /// The cloud, which refuses to be changed when the process does not lead.
     pub cloud: Arc<dyn Cloud>,
+    /// Asks it about many Nodes at once.
+    pub lookups: Arc<NodeLookups>,
+    /// The machines that were seen behind Nodes without a provider id.
+    pub machines: Arc<SeenMachines>,
     /// All Nodes.
     pub nodes: Arc<Cache<Node>>,
     /// All Services.
@@ -74,6 +80,15 @@ pub struct Context {
     pub options: Arc<Options>,
     /// Fires when the loops shall stop.
     pub shutdown: CancellationToken,
+}
+
+/// What all controllers have in common.
+struct Shared {
+    cloud: Arc<dyn Cloud>,
+    lookups: Arc<NodeLookups>,
+    machines: Arc<SeenMachines>,
+    options: Arc<Options>,
+    shutdown: CancellationToken,
 }
 
 /// The Kubernetes side of one process.
@@ -96,8 +111,9 @@ impl Cluster {
         let clients = clients.into();
         let metrics = Metrics::new(registry);
         let nodes = Arc::<Cache<Node>>::default();
-        let (events, event_writer) = Events::new(clients.events.clone(), metrics.clone(), nodes.clone());
         let services = Arc::<Cache<Service>>::default();
+        let (events, event_writer) =
+            Events::new(clients.events.clone(), metrics.clone(), nodes.clone(), services.clone());
         Self {
             clients,
             explain: Explain::new(nodes.clone(), services.clone()),
@@ -189,9 +205,19 @@ impl Cluster {
                 self.standing.off(controller, reason.to_owned());
             }
         }
+        // What one controller has learned of Nodes, the other knows.
+        let lookups = NodeLookups::new(cloud.clone(), self.metrics.clone());
+        let machines = Arc::<SeenMachines>::default();
+        let shared = Shared {
+            cloud,
+            lookups,
+            machines,
+            options: options.clone(),
+            shutdown: shutdown.clone(),
+        };
         let mut start_after = Duration::ZERO;
         for controller in options.controllers.iter().copied() {
-            if self.start(&mut tasks, controller, start_after, &cloud, &options, &shutdown) {
+            if self.start(&mut tasks, controller, start_after, &shared) {
                 start_after += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
             }
         }
@@ -211,15 +237,8 @@ impl Cluster {
     }
 
     /// Has a controller start so long after its leadership begins, unless the provider or the options leave nothing for it to do.
-    fn start(
-        &self,
-        tasks: &mut Tasks,
-        controller: Controller,
-        after: Duration,
-        cloud: &Arc<dyn Cloud>,
-        options: &Arc<Options>,
-        shutdown: &CancellationToken,
-    ) -> bool {
+    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, shared: &Shared) -> bool {
+        let Shared { cloud, options, .. } = shared;
         if let Some(reason) = not_started_because(controller, cloud.as_ref(), options) {
             warn!(controller = controller.name(), "not started: {reason}");
             self.standing.off(controller, reason);
@@ -234,6 +253,8 @@ impl Cluster {
         );
         let context = Context {
             cloud: guarded(Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())), &apply),
+            lookups: shared.lookups.clone(),
+            machines: shared.machines.clone(),
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             apply,
@@ -242,7 +263,7 @@ impl Cluster {
             standing: self.standing.clone(),
             metrics: self.metrics.clone(),
             options: options.clone(),
-            shutdown: shutdown.clone(),
+            shutdown: shared.shutdown.clone(),
         };
         tasks.start(controller.name(), async move {
             leading.begun().await;
@@ -278,7 +299,7 @@ fn not_started_because(controller: Controller, cloud: &dyn Cloud, options: &Opti
 }
 
 async fn watch<K: Watched>(cache: Arc<Cache<K>>, client: Client, metrics: Arc<Metrics>) {
-    cache.run(Api::all(client), metrics).await;
+    cache.run(client, Api::all, metrics).await;
 }
 
 /// The running loops by name.

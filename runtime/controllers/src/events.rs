@@ -17,7 +17,7 @@ use kube::core::Request;
 use kube::{Client, Resource};
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::apply::WriteError;
@@ -36,6 +36,9 @@ const QUEUE: usize = 1000;
 const ATTEMPTS: u32 = 12;
 /// Pause between these.
 const ATTEMPT_PAUSE: Duration = Duration::from_secs(10);
+/// A request that takes longer is given up and tried again: without it one connection that swallows everything would hold up all Events
+/// for good. The writes of objects have the same limit.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 /// The API server refuses longer messages.
 const MESSAGE_BYTES: usize = 1024;
 /// Source of Events that come from a provider.
@@ -47,13 +50,19 @@ pub struct Events {
     sender: mpsc::Sender<NewEvent>,
     metrics: Arc<Metrics>,
     nodes: Arc<Cache<Node>>,
+    services: Arc<Cache<Service>>,
     routine: Arc<Mutex<Budget>>,
 }
 
 impl Events {
-    /// The two ends: where Events are handed over and what writes them. `nodes` tells the uid of a Node that a
-    /// provider names.
-    pub fn new(client: Client, metrics: Arc<Metrics>, nodes: Arc<Cache<Node>>) -> (Self, EventWriter) {
+    /// The two ends: where Events are handed over and what writes them. `nodes` and `services` tell uid
+    /// and version of what is known by its name alone.
+    pub fn new(
+        client: Client,
+        metrics: Arc<Metrics>,
+        nodes: Arc<Cache<Node>>,
+        services: Arc<Cache<Service>>,
+    ) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let writer = EventWriter {
             client,
@@ -66,6 +75,7 @@ impl Events {
             sender,
             metrics,
             nodes,
+            services,
             routine: Arc::new(Mutex::new(Budget::new(ROUTINE_REFILL, Instant::now()))),
         };
         (events, writer)
@@ -76,6 +86,14 @@ impl Events {
         Recorder {
             events: self.clone(),
             component: controller.event_component(),
+        }
+    }
+
+    /// A Node of this name as it was last seen; by its name alone where it was not.
+    fn reference_to_node(&self, name: String) -> ObjectReference {
+        match self.nodes.get(&name) {
+            Some(node) => node_reference(&node.metadata),
+            None => reference("Node", Some(name), None),
         }
     }
 
@@ -93,14 +111,19 @@ impl Events {
 impl EventSink for Events {
     fn emit(&self, event: ObjectEvent) {
         let object = match event.subject {
-            Subject::Node(name) => {
-                let uid = self.nodes.get(&name).and_then(|node| node.metadata.uid.clone());
-                node_reference(Some(name), uid)
+            Subject::Node(name) => self.reference_to_node(name),
+            Subject::Service { namespace, name, uid } => {
+                let key = format!("{namespace}/{name}");
+                let known = self
+                    .services
+                    .get(&key)
+                    .filter(|known| known.metadata.uid.as_ref() == Some(&uid));
+                ObjectReference {
+                    namespace: Some(namespace),
+                    resource_version: known.and_then(|known| known.metadata.resource_version.clone()),
+                    ..reference("Service", Some(name), Some(uid))
+                }
             }
-            Subject::Service { namespace, name, uid } => ObjectReference {
-                namespace: Some(namespace),
-                ..reference("Service", Some(name), Some(uid))
-            },
             Subject::Other {
                 api_version,
                 kind,
@@ -136,8 +159,7 @@ pub struct Recorder {
 impl Recorder {
     /// An Event on a Node.
     pub fn node(&self, node: &Node, kind: EventKind, reason: &str, message: impl Into<String>) {
-        let object = node_reference(node.metadata.name.clone(), node.metadata.uid.clone());
-        self.push(object, kind, reason, message.into());
+        self.push(node_reference(&node.metadata), kind, reason, message.into());
     }
 
     /// A Normal Event on a Node that says that all went as it should. In a wave of Nodes most of these are not written but counted.
@@ -151,8 +173,7 @@ impl Recorder {
 
     /// An Event on a Node of this name, which may be gone already.
     pub fn node_named(&self, name: &str, kind: EventKind, reason: &str, message: impl Into<String>) {
-        let uid = self.events.nodes.get(name).and_then(|node| node.metadata.uid.clone());
-        let object = node_reference(Some(name.to_owned()), uid);
+        let object = self.events.reference_to_node(name.to_owned());
         self.push(object, kind, reason, message.into());
     }
 
@@ -161,6 +182,7 @@ impl Recorder {
         let meta = service.meta();
         let object = ObjectReference {
             namespace: meta.namespace.clone(),
+            resource_version: meta.resource_version.clone(),
             ..reference("Service", meta.name.clone(), meta.uid.clone())
         };
         self.push(object, kind, reason, message.into());
@@ -178,8 +200,11 @@ impl Recorder {
     }
 }
 
-fn node_reference(name: Option<String>, uid: Option<String>) -> ObjectReference {
-    reference("Node", name, uid)
+fn node_reference(meta: &ObjectMeta) -> ObjectReference {
+    ObjectReference {
+        resource_version: meta.resource_version.clone(),
+        ..reference("Node", meta.name.clone(), meta.uid.clone())
+    }
 }
 
 fn reference(kind: &str, name: Option<String>, uid: Option<String>) -> ObjectReference {
@@ -331,7 +356,9 @@ impl EventWriter {
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<(), kube::Error> {
         let request = request.map_err(kube::Error::BuildRequest)?;
-        self.client.request_text(request).await.map(|_| ())
+        let answer = timeout(REQUEST_LIMIT, self.client.request_text(request)).await;
+        let late = |_| kube::Error::Service(format!("no answer within {} s", REQUEST_LIMIT.as_secs()).into());
+        answer.map_err(late)?.map(|_| ())
     }
 
     /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the
@@ -418,5 +445,78 @@ mod tests {
         assert_eq!(told, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
         assert_eq!(context.metrics.events_limited.get(), 375);
         assert_eq!(context.metrics.events_dropped.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_event_names_version_and_uid_of_its_object() {
+        let cloud = FakeCloud::new(Ok(cloudwit_model::Presence::Absent(cloudwit_model::Evidence::ById)));
+        let (context, mut writer, _registry) = context_on(crate::fake_cloud::nowhere(), cloud, Options::default());
+        context.nodes.fill(vec![node("known", "True", &[])]);
+        let recorder = context.events.recorder(Controller::CloudNode);
+        recorder.node(
+            &node("given", "True", &[]),
+            EventKind::Normal,
+            "Tested",
+            "by the object",
+        );
+        recorder.node_named("known", EventKind::Normal, "Tested", "by its name");
+        recorder.node_named("gone", EventKind::Normal, "Tested", "by a name that is not known");
+        let service: Service = serde_json::from_value(json!({
+            "metadata": { "name": "web", "namespace": "default", "uid": "uid-web", "resourceVersion": "7" },
+        }))
+        .unwrap();
+        recorder.service(&service, EventKind::Normal, "Tested", "by the object");
+        let told: Vec<_> = writer.handed_over().into_iter().map(|event| event.object).collect();
+        let of = |object: &ObjectReference| {
+            let text = |field: &Option<String>| field.clone().unwrap_or_default();
+            [
+                text(&object.api_version),
+                text(&object.kind),
+                text(&object.uid),
+                text(&object.resource_version),
+            ]
+            .join(" ")
+        };
+        assert_eq!(
+            told.iter().map(of).collect::<Vec<_>>(),
+            [
+                "v1 Node uid-given 1",
+                "v1 Node uid-known 1",
+                "v1 Node  ",
+                "v1 Service uid-web 7"
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_answer_does_not_end_all_events() {
+        let (taken, seen) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let (requests, bodies) = (taken.clone(), seen.clone());
+        let server = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (requests, bodies) = (requests.clone(), bodies.clone());
+            async move {
+                let first = {
+                    let mut requests = lock(&requests);
+                    *requests += 1;
+                    *requests == 1
+                };
+                if first {
+                    std::future::pending::<()>().await;
+                }
+                let body = request.into_body().collect_bytes().await?;
+                let event: serde_json::Value = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
+                lock(&bodies).push(event["message"].as_str().unwrap_or_default().to_owned());
+                Ok::<_, kube::Error>(http::Response::new(kube::client::Body::from(body.to_vec())))
+            }
+        });
+        let cloud = FakeCloud::new(Ok(cloudwit_model::Presence::Absent(cloudwit_model::Evidence::ById)));
+        let (context, writer, _registry) = context_on(Client::new(server, "default"), cloud, Options::default());
+        let recorder = context.events.recorder(Controller::CloudNode);
+        for message in ["the first", "the second"] {
+            recorder.node(&node("a", "True", &[]), EventKind::Normal, "Tested", message);
+        }
+        tokio::spawn(writer.run(Leadership::always(), false));
+        sleep(REQUEST_LIMIT + ATTEMPT_PAUSE + Duration::from_secs(1)).await;
+        assert_eq!(*lock(&seen), ["the first", "the second"]);
     }
 }

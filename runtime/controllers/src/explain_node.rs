@@ -144,6 +144,26 @@ fn gone(node: &Node, seen: &Seen, known: &Watchfulness) -> String {
     format!("{said} {then}")
 }
 
+/// What the lifecycle controller has to say about a Node that never got a provider id and whose machine it does not find by its name.
+pub fn gone_by_name(seen: &Seen, grace: Duration) -> String {
+    let times = match seen.answers {
+        1 => "once".to_owned(),
+        answers => format!("{answers} times"),
+    };
+    let since = span(seen.since);
+    let said = format!(
+        "is not Ready and never got a provider id; the cloud said {times} since {since} that it has no machine of this name;"
+    );
+    let then = match seen.not_before {
+        _ if seen.held => "held by the deletion brake: too many Nodes seem gone. Check the cloud and its credentials; if the machines are \
+                           really gone, delete the Nodes by hand."
+            .to_owned(),
+        Some(pause) => format!("deleting it has failed; next try in {}.", span(pause)),
+        None => format!("it will be deleted when every check says so for {}.", span(grace)),
+    };
+    format!("{said} {then}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +261,26 @@ mod tests {
                 "{begin} nothing will follow, deletion is switched off. The last look-up failed: unavailable: down. Next try in 9 s."
             )
         );
+    }
+
+    #[test]
+    fn a_node_that_is_not_found_by_name_says_when_it_goes() {
+        let mut seen = Seen {
+            answers: 3,
+            since: Duration::from_secs(600),
+            held: false,
+            not_before: None,
+        };
+        let begin = "is not Ready and never got a provider id; the cloud said 3 times since 10 m that it has no machine of this name;";
+        let say = |seen: &Seen| gone_by_name(seen, Duration::from_secs(3600));
+        assert_eq!(
+            say(&seen),
+            format!("{begin} it will be deleted when every check says so for 1 h.")
+        );
+        seen.not_before = Some(Duration::from_secs(9));
+        assert_eq!(say(&seen), format!("{begin} deleting it has failed; next try in 9 s."));
+        seen.held = true;
+        assert!(say(&seen).starts_with(&format!("{begin} held by the deletion brake")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::node::Node;
 
 use crate::explain::{span, times};
+use crate::node_route_condition::has_routes;
 use crate::node_route_plan::waits;
 use crate::node_route_troubles::{Failed, FailedChange, NodeRoutes};
 
@@ -37,6 +38,12 @@ fn state(node: &Node, known: &NodeRoutes) -> String {
         return "has no Pod range (spec.podCIDRs), so it needs no route.".into();
     }
     let ranges = ranges.join(", ");
+    if !known.compared && has_routes(node) {
+        return format!(
+            "has all its routes ({ranges}), says its condition NetworkUnavailable; the routes of the cloud have not been listed since this \
+             process began."
+        );
+    }
     if !known.compared {
         return format!("waits until the routes of the cloud have been looked at for the first time (for {ranges}).");
     }
@@ -112,6 +119,29 @@ mod tests {
         );
         assert!(routes(&node(&[], &[]), &compared()).starts_with("has no Pod range"));
         assert!(routes(&node(&["10.0.1.0/24"], &[]), &NodeRoutes::default()).starts_with("waits until"));
+    }
+
+    #[test]
+    fn after_a_restart_the_condition_tells_of_the_routes() {
+        let mut node = node(&["10.0.1.0/24"], &[]);
+        let condition = |status: &str| k8s_openapi::api::core::v1::NodeCondition {
+            type_: "NetworkUnavailable".into(),
+            status: status.into(),
+            reason: Some("RouteCreated".into()),
+            ..Default::default()
+        };
+        let known = NodeRoutes {
+            list_failed: Some(("unavailable: down".into(), Duration::from_secs(9))),
+            ..NodeRoutes::default()
+        };
+        node.status.as_mut().unwrap().conditions = Some(vec![condition("False")]);
+        assert_eq!(
+            routes(&node, &known),
+            "has all its routes (10.0.1.0/24), says its condition NetworkUnavailable; the routes of the cloud have not been listed \
+             since this process began. The routes of the cloud could not be listed: unavailable: down. Next try in 9 s."
+        );
+        node.status.as_mut().unwrap().conditions = Some(vec![condition("True")]);
+        assert!(routes(&node, &known).starts_with("waits until the routes"));
     }
 
     #[test]

@@ -51,8 +51,26 @@ pub fn balancer(
     }
     Some(match record {
         Some(record) => wanted(service, record, queued),
-        None => format!("waits for its first look. {}", next_try(queued)),
+        None => match addresses(service) {
+            Some(at) => format!(
+                "has its load balancer at {at}, says its status; {UNCONFIRMED}. {}",
+                next_try(queued)
+            ),
+            None => format!("waits for its first look. {}", next_try(queued)),
+        },
     })
+}
+
+/// Of a load balancer that only the Service's status knows of: this process has begun anew, or looks again after somebody changed it outside.
+const UNCONFIRMED: &str = "the provider has not confirmed it yet";
+
+/// Where the load balancer is, says the Service's status; none when it says nothing.
+fn addresses(service: &Service) -> Option<String> {
+    let addresses: Vec<&str> = ingress(service)
+        .iter()
+        .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
+        .collect();
+    (!addresses.is_empty()).then(|| addresses.join(", "))
 }
 
 fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> String {
@@ -74,21 +92,24 @@ fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> Strin
             format!("{}.{unseen}", finished(service, ensured))
         }
         Some(_) => work(record, "has a load balancer, which is being brought up to date", queued),
-        None => work(record, "has no load balancer yet", queued),
+        None => {
+            let known =
+                addresses(service).map(|at| format!("has its load balancer at {at}, says its status; {UNCONFIRMED}"));
+            work(record, known.as_deref().unwrap_or("has no load balancer yet"), queued)
+        }
     }
 }
 
 fn finished(service: &Service, ensured: &Ensured) -> String {
-    let addresses: Vec<&str> = ingress(service)
-        .iter()
-        .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
-        .collect();
     let behind = match ensured.targets.nodes.len() {
         0 => "no Node behind it: none is eligible".to_owned(),
         1 => "1 Node behind it".to_owned(),
         nodes => format!("{nodes} Nodes behind it"),
     };
-    format!("has its load balancer at {} with {behind}", addresses.join(", "))
+    format!(
+        "has its load balancer at {} with {behind}",
+        addresses(service).unwrap_or_default()
+    )
 }
 
 /// What is waited for, since when, why, and when it goes on.
@@ -165,6 +186,24 @@ mod tests {
                 .starts_with("is gone from the cluster; its load")
         );
         assert_eq!(balancer(None, None, None, &Classes::default()), None);
+    }
+
+    #[test]
+    fn after_a_restart_the_status_tells_of_the_load_balancer() {
+        let service = lb().finalizer().ingress("1.1.1.1");
+        let mut record = Record::new(service.arc(), &Classes::default());
+        let say =
+            |record: Option<&Record>| balancer(Some(&service.0), record, queued(3, 300), &Classes::default()).unwrap();
+        let known = "has its load balancer at 1.1.1.1, says its status; the provider has not confirmed it yet";
+        assert_eq!(say(None), format!("{known}. Next try in 5 m."));
+        record.start(Operation::Ensure);
+        record.fail(&Failure::Unavailable("no route to host".into()).into());
+        assert_eq!(
+            say(Some(&record)),
+            format!(
+                "{known} since 1 m 5 s (3 tries). Last answer of the provider: unavailable: no route to host. Next try in 5 m."
+            )
+        );
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! For the tests of the loops: a cloud that answers as it is told and counts, and a context without an API server.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cloudwit_model::{
-    Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, NewRoute, NodeRef, Presence,
-    ProviderIdentity, Route, RouteOutcome, Service, Target,
+    Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind,
+    Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use kube::api::ObjectMeta;
@@ -19,13 +20,21 @@ use crate::cluster::Context;
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::node::{Node, NodeSpec, NodeStatus};
+use crate::node_lookups::NodeLookups;
 use crate::options::Options;
 use crate::sync::lock;
 use crate::watch::Cache;
 
-/// Gives every Node the same answer.
+/// Gives every Node the same answer, but for those of which it knows better.
 pub struct FakeCloud {
     pub answer: Mutex<Result<Presence, CloudError>>,
+    /// Other answers, by the Node's name.
+    pub known: Mutex<HashMap<String, Result<Presence, Failure>>>,
+    /// A look-up with one of these Nodes in it faults.
+    pub faulty: Mutex<HashSet<String>>,
+    pub digest: Mutex<String>,
+    pub routes: Mutex<Result<Vec<Route>, CloudError>>,
+    pub lists: AtomicUsize,
     pub lookups: AtomicUsize,
     pub nodes: AtomicUsize,
 }
@@ -34,6 +43,11 @@ impl FakeCloud {
     pub fn new(answer: Result<Presence, CloudError>) -> Arc<Self> {
         Arc::new(Self {
             answer: Mutex::new(answer),
+            known: Mutex::default(),
+            faulty: Mutex::default(),
+            digest: Mutex::default(),
+            routes: Mutex::new(Ok(Vec::new())),
+            lists: AtomicUsize::new(0),
             lookups: AtomicUsize::new(0),
             nodes: AtomicUsize::new(0),
         })
@@ -52,6 +66,7 @@ impl Cloud for FakeCloud {
     fn identity(&self) -> ProviderIdentity {
         ProviderIdentity {
             provider_id_prefixes: vec!["sim://".into()],
+            digest: lock(&self.digest).clone(),
             ..ProviderIdentity::default()
         }
     }
@@ -59,6 +74,7 @@ impl Cloud for FakeCloud {
     fn abilities(&self) -> Abilities {
         Abilities {
             instances: true,
+            routes: true,
             ..Abilities::default()
         }
     }
@@ -66,8 +82,16 @@ impl Cloud for FakeCloud {
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
         self.nodes.fetch_add(nodes.len(), Ordering::Relaxed);
-        let answer = lock(&self.answer).clone();
-        Box::pin(async move { answer.map(|presence| nodes.iter().map(|_| Ok(presence.clone())).collect()) })
+        let mut answer = lock(&self.answer).clone();
+        if nodes.iter().any(|node| lock(&self.faulty).contains(&node.name)) {
+            answer = Err(fault(FaultKind::Trap));
+        }
+        let known = lock(&self.known);
+        let answer = answer.map(|presence| {
+            let of = |node: &NodeRef| known.get(&node.name).cloned().unwrap_or_else(|| Ok(presence.clone()));
+            nodes.iter().map(of).collect()
+        });
+        Box::pin(std::future::ready(answer))
     }
 
     fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
@@ -96,16 +120,41 @@ impl Cloud for FakeCloud {
     }
 
     fn list_routes(&self) -> Answer<'_, Vec<Route>> {
-        never()
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        let routes = lock(&self.routes).clone();
+        Box::pin(std::future::ready(routes))
     }
 
-    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
-        never()
+    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        let outcome = RouteOutcome {
+            created: vec![Ok(()); create.len()],
+            deleted: vec![Ok(()); delete.len()],
+        };
+        Box::pin(std::future::ready(Ok(outcome)))
     }
 }
 
+/// A fault of this kind.
+pub fn fault(kind: FaultKind) -> CloudError {
+    CloudError::Fault(ProviderFault {
+        provider: "fake 1".into(),
+        kind,
+        message: "there it goes".into(),
+        output: String::new(),
+    })
+}
+
+/// A machine that runs.
+pub fn running(id: &str) -> Presence {
+    Presence::Running(Instance {
+        provider_id: id.into(),
+        addresses: vec![Address::new(AddressKind::InternalIP, "10.0.0.1")],
+        ..Instance::default()
+    })
+}
+
 /// A context whose API server does not exist; for loops that shall not write. Its metrics come with it.
-pub fn context(cloud: Arc<FakeCloud>, options: Options) -> (Context, Registry) {
+pub fn context(cloud: Arc<dyn Cloud>, options: Options) -> (Context, Registry) {
     let (context, _, registry) = context_on(nowhere(), cloud, options);
     (context, registry)
 }
@@ -116,12 +165,14 @@ pub fn nowhere() -> Client {
 }
 
 /// A context with this API server, and what writes its Events.
-pub fn context_on(client: Client, cloud: Arc<FakeCloud>, options: Options) -> (Context, EventWriter, Registry) {
+pub fn context_on(client: Client, cloud: Arc<dyn Cloud>, options: Options) -> (Context, EventWriter, Registry) {
     let mut registry = Registry::default();
     let metrics = Metrics::new(&mut registry);
     let nodes = Arc::<Cache<Node>>::default();
-    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone());
+    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone(), Arc::default());
     let context = Context {
+        lookups: NodeLookups::new(cloud.clone(), metrics.clone()),
+        machines: Arc::default(),
         cloud,
         explain: crate::explain::Explain::new(nodes.clone(), Arc::default()),
         standing: crate::standing::Standing::default(),

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use crate::options::{LifecycleOptions, Share};
 
 /// After a delete that failed, the Node is left alone for this long.
-const AFTER_FAILURE: Duration = Duration::from_secs(60);
+pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The numbers behind the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,17 @@ pub struct Seen {
     pub held: bool,
     /// Time until the next try, after a delete that failed.
     pub not_before: Option<Duration>,
+}
+
+impl Seen {
+    /// The same, this much later.
+    pub fn later(&self, by: Duration) -> Self {
+        Self {
+            since: self.since + by,
+            not_before: self.not_before.map(|pause| pause.saturating_sub(by)),
+            ..self.clone()
+        }
+    }
 }
 
 /// Remembers absences and deletions.
@@ -240,6 +251,24 @@ impl Guard {
             }
         }
         admission
+    }
+
+    /// Whether the brake holds so many Nodes that are certain to be gone by their name alone
+    /// ([`guard_by_name`](crate::guard_by_name)), and by which numbers. `nodes` is how many Nodes the provider has, these included.
+    pub fn brake_by_name(&self, certain: usize, nodes: usize, now: Instant) -> Option<Brake> {
+        let deleted = self.deleted_lately(now);
+        let absent = certain + self.absent.values().filter(|sighting| !sighting.announced).count();
+        let allowed = self.rules.share.of(nodes + deleted);
+        (absent + deleted > allowed).then_some(Brake {
+            absent,
+            deleted,
+            allowed,
+        })
+    }
+
+    /// A Node was deleted by its name alone.
+    pub fn deleted_by_name(&mut self, now: Instant) {
+        self.deletions.push_back(now);
     }
 
     /// The Node was deleted.

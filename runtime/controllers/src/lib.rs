@@ -18,6 +18,7 @@ pub mod cloud_node;
 pub mod cloud_node_deletion;
 mod cloud_node_lanes;
 pub mod cloud_node_lifecycle;
+mod cloud_node_lifecycle_by_name;
 pub mod cloud_node_lifecycle_known;
 mod cloud_node_lifecycle_plan;
 pub mod cloud_node_plan;
@@ -35,6 +36,7 @@ pub mod explain_object;
 pub mod explain_route;
 pub mod explain_service;
 pub mod guard;
+pub mod guard_by_name;
 pub mod health;
 pub mod leadership;
 pub mod leading_cloud;
@@ -42,6 +44,7 @@ pub mod metrics;
 pub mod node;
 pub mod node_addresses;
 pub mod node_labels;
+pub mod node_lookups;
 mod node_resource;
 pub mod node_route;
 mod node_route_apply;
@@ -59,6 +62,7 @@ pub mod queue;
 pub mod queue_metrics;
 mod reconcile_span;
 pub mod rights;
+pub mod seen_machines;
 mod service_classes;
 mod service_drift;
 mod service_dry_run;
@@ -79,10 +83,14 @@ pub mod service_targets;
 pub mod service_view;
 pub mod standing;
 pub mod watch;
+pub mod watch_pace;
 
 #[cfg(test)]
 mod fake_cloud;
+#[cfg(test)]
+mod plan_properties;
 mod sync;
+mod work;
 
 pub use clients::Clients;
 pub use cluster::{Cluster, ControllersError};

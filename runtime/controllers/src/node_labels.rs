@@ -50,6 +50,8 @@ pub enum DropReason {
 /// The labels that initialisation sets or changes, and those it does not.
 pub fn for_instance(current: &CompactLabels, instance: &Instance) -> (Labels, Vec<Dropped>) {
     let (mut wanted, mut dropped) = (Labels::new(), Vec::new());
+    // The Node's labels are one text, which is searched from its beginning.
+    let current: BTreeMap<&str, &str> = current.iter().collect();
     let facts = [
         (&instance.instance_type, [BETA_INSTANCE_TYPE, INSTANCE_TYPE]),
         (&instance.zone, [BETA_ZONE, ZONE]),
@@ -67,7 +69,8 @@ pub fn for_instance(current: &CompactLabels, instance: &Instance) -> (Labels, Ve
         }
     }
     for (key, value) in &instance.labels {
-        let present = wanted.get(key).map(String::as_str).or_else(|| current.get(key));
+        let present = wanted.get(key).map(String::as_str);
+        let present = present.or_else(|| current.get(key.as_str()).copied());
         let reason = if is_reserved(key) {
             DropReason::Reserved
         } else if let Some(present) = present {
@@ -83,7 +86,7 @@ pub fn for_instance(current: &CompactLabels, instance: &Instance) -> (Labels, Ve
         };
         dropped.push(drop_label(key, value, reason));
     }
-    wanted.retain(|key, value| current.get(key) != Some(value));
+    wanted.retain(|key, value| current.get(key.as_str()).copied() != Some(value));
     (wanted, dropped)
 }
 

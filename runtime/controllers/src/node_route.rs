@@ -29,7 +29,7 @@ use crate::events::Recorder;
 use crate::explain_route;
 use crate::node::Node;
 use crate::node_route_apply::Applied;
-use crate::node_route_condition::condition_patch;
+use crate::node_route_condition::{condition_patch, has_routes};
 use crate::node_route_metrics::{PassOutcome, Trigger};
 use crate::node_route_plan::{RouteChange, RoutePlan, concerns_routes, plan, waits};
 use crate::node_route_retries::{RouteRetries, retry_pause};
@@ -52,6 +52,12 @@ pub const QUIET_PERIOD: Duration = Duration::from_secs(300);
 
 /// Conditions that are written at the same time.
 const CONDITION_WRITES: usize = 16;
+
+/// Lists in a row that failed before Nodes are told.
+const FAILURES_TO_TELL: u32 = 3;
+
+/// So many of the routes that are left out are named in the log.
+const IGNORED_IN_LOG: usize = 10;
 
 /// Why the controller cannot run with these options; none when it can. Upstream ends the process for a missing `--cluster-cidr`,
 /// although routes are on by default (weak spot R8).
@@ -144,6 +150,12 @@ pub(crate) struct NodeRoute {
     troubles: Arc<Mutex<RouteTroubles>>,
     /// Refusals that Events were sent for: node, range, reason.
     told: BTreeSet<(String, String, String)>,
+    /// Routes that a log line says are left out.
+    ignored: BTreeSet<String>,
+    /// Nodes that an Event has told that the routes cannot be listed.
+    told_unlisted: BTreeSet<String>,
+    /// Lists in a row that failed, of one provider or of all.
+    list_failures: u32,
     /// Periodic looks in a row that found nothing to do.
     quiet: u32,
     next_list: Instant,
@@ -161,6 +173,9 @@ impl NodeRoute {
             plan: RoutePlan::default(),
             troubles: Arc::default(),
             told: BTreeSet::new(),
+            ignored: BTreeSet::new(),
+            told_unlisted: BTreeSet::new(),
+            list_failures: 0,
             quiet: 0,
             next_list: Instant::now(),
             earliest_pass: Instant::now(),
@@ -231,11 +246,11 @@ impl NodeRoute {
             Err(error) => {
                 warn!(%error, "the routes could not be listed");
                 self.context.metrics.route.passed(PassOutcome::Error, trigger);
-                let pause = retry_pause(error.retry(), 1).max(self.period());
-                self.quiet = 0;
-                self.next_list = Instant::now() + pause;
+                let pause = self.list_failed(error.retry());
                 self.earliest_pass = self.earliest_pass.max(self.next_list);
-                lock(&self.troubles).list_failed(error.to_string(), self.next_list);
+                let why = error.to_string();
+                self.tell_unlisted(self.context.nodes.all(), &why);
+                lock(&self.troubles).list_failed(why, self.next_list);
                 return Err(pause);
             }
         };
@@ -250,21 +265,78 @@ impl NodeRoute {
         self.slow_down(trigger, plan.changes.is_empty() && unlisted.is_empty());
         let changes = self.retries.admit(&plan.changes, Instant::now());
         self.plan = plan;
+        self.tell_ignored();
         self.tell_refusals();
         let mut applied = self.apply(&changes).await;
         applied.failed |= !unlisted.is_empty();
         lock(&self.troubles).note(&self.plan, &self.retries);
-        if !unlisted.is_empty() {
+        if unlisted.is_empty() {
+            self.list_failures = 0;
+            self.told_unlisted.clear();
+        } else {
+            self.list_failed(Retry::Backoff);
             let why = unlisted.into_values().collect::<Vec<_>>().join("; ");
             warn!(
                 why,
                 nodes = left_out.len(),
-                "the routes of a provider could not be listed yet; its Nodes are left out"
+                "the routes of a provider could not be listed; its Nodes are left out"
             );
+            let nodes = left_out
+                .iter()
+                .filter_map(|name| self.context.nodes.get(name))
+                .collect();
+            self.tell_unlisted(nodes, &why);
             lock(&self.troubles).list_failed_for(left_out, why, self.next_list);
         }
         self.finish_pass(trigger, &applied).await;
         Ok(())
+    }
+
+    /// The next list comes after the pause that it answers, longer with each failure in a row.
+    fn list_failed(&mut self, retry: Retry) -> Duration {
+        self.list_failures = self.list_failures.saturating_add(1);
+        self.quiet = 0;
+        let pause = retry_pause(retry, self.list_failures).max(self.period());
+        self.next_list = Instant::now() + pause;
+        pause
+    }
+
+    /// Says on the Nodes that wait for a route why they get none. An outage that passes by itself is not told, nor is it told on Nodes that have
+    /// their routes.
+    fn tell_unlisted(&mut self, nodes: Vec<Arc<Node>>, why: &str) {
+        if self.list_failures < FAILURES_TO_TELL {
+            return;
+        }
+        let lacks = |node: &&Arc<Node>| {
+            let ranges = node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_ref());
+            ranges.is_some_and(|ranges| !ranges.is_empty()) && !waits(node) && !has_routes(node)
+        };
+        for node in nodes.iter().filter(lacks) {
+            if self
+                .told_unlisted
+                .insert(node.metadata.name.clone().unwrap_or_default())
+            {
+                let message = format!("The routes of the cloud cannot be listed, so this Node gets none: {why}");
+                self.events.node(node, EventKind::Warning, "RouteListFailed", message);
+            }
+        }
+    }
+
+    /// Logs the routes that were left out, when they are others than before.
+    fn tell_ignored(&mut self) {
+        self.context.metrics.route.ignored.set(self.plan.ignored.len() as i64);
+        if self.plan.ignored == self.ignored {
+            return;
+        }
+        self.ignored.clone_from(&self.plan.ignored);
+        if !self.ignored.is_empty() {
+            let some: Vec<&str> = self.ignored.iter().take(IGNORED_IN_LOG).map(String::as_str).collect();
+            warn!(
+                routes = self.ignored.len(),
+                "listed routes whose destination is no CIDR are left out: {}",
+                some.join(", ")
+            );
+        }
     }
 
     /// Tries the failed changes again whose time has come, and no others.
@@ -314,11 +386,12 @@ impl NodeRoute {
 
     fn tell_refusals(&mut self) {
         let refusals = &self.plan.refused;
-        self.told.retain(|(node, range, _)| {
-            refusals
-                .iter()
-                .any(|refusal| refusal.node == *node && refusal.range == *range)
-        });
+        let current: HashSet<(&str, &str)> = refusals
+            .iter()
+            .map(|refusal| (refusal.node.as_str(), refusal.range.as_str()))
+            .collect();
+        self.told
+            .retain(|(node, range, _)| current.contains(&(node.as_str(), range.as_str())));
         for refusal in refusals {
             if self
                 .told

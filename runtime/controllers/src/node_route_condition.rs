@@ -34,6 +34,12 @@ pub fn condition_patch(node: &Node, routes_created: bool, now: &Time) -> Option<
     Some(json!({ "status": { "conditions": [condition] } }))
 }
 
+/// Whether the Node was told that it has all its routes, by this process or one before.
+pub fn has_routes(node: &Node) -> bool {
+    let (status, reason, _) = words(true);
+    condition(node).is_some_and(|current| current.status == status && current.reason.as_deref() == Some(reason))
+}
+
 fn words(routes_created: bool) -> (&'static str, &'static str, &'static str) {
     match routes_created {
         true => ("False", "RouteCreated", "RouteController created a route"),

@@ -1,7 +1,8 @@
-//! The metric of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
+//! The metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 /// Why routes were looked at.
@@ -48,9 +49,11 @@ impl PassOutcome {
     }
 }
 
-/// `route_controller_route_sync_total{outcome,trigger}`.
+/// `route_controller_route_sync_total{outcome,trigger}` and ours.
 #[derive(Debug, Clone, Default)]
 pub struct RouteMetrics {
+    /// Routes of the last list that were left out, since their destination is no CIDR.
+    pub ignored: Gauge,
     passes: Family<[(&'static str, &'static str); 2], Counter>,
 }
 
@@ -62,6 +65,11 @@ impl RouteMetrics {
             "route_controller_route_sync",
             "Looks at the routes by outcome and trigger",
             metrics.passes.clone(),
+        );
+        registry.register(
+            "cloudwit_routes_ignored",
+            "Routes of the last list that were left out, since their destination is no CIDR",
+            metrics.ignored.clone(),
         );
         metrics
     }

@@ -7,14 +7,17 @@
 //! blackhole is replaced at once) put right. A Node that still waits for its cloud (the `uninitialized` taint) has no provider id to
 //! route to: it keeps the routes it has and gets none, and nothing is said about it before the taint is off.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
+use std::rc::Rc;
 
-use cloudwit_model::{Address, NewRoute, NodeRef, Route};
+use cloudwit_model::{NewRoute, NodeRef, Route};
 use ipnet::IpNet;
 
 use crate::node::Node;
 use crate::node_view::{UNINITIALIZED, has_taint, node_ref};
+use crate::work::step;
 
 /// What has to change at one destination: deletions first, then the creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct RoutePlan {
     pub nodes: BTreeMap<String, BTreeSet<IpNet>>,
     /// Nodes that wait for their initialisation: too early to say whether they have their routes.
     pub waiting: BTreeSet<String>,
+    /// Listed routes that are left out, since their destination is no CIDR, as `id (destination)`.
+    pub ignored: BTreeSet<String>,
 }
 
 impl RoutePlan {
@@ -91,10 +96,11 @@ pub fn responsible(cluster: &[IpNet], network: &IpNet) -> bool {
     cluster.iter().any(|range| range.contains(network))
 }
 
-/// Compares. Routes whose destination is no CIDR are ignored.
+/// Compares. Routes whose destination is no CIDR are left out: one odd route must not hold up the others. The work grows with the lists and
+/// not with their product, whatever is in them.
 pub fn plan<'a>(cluster: &[IpNet], nodes: impl IntoIterator<Item = &'a Node>, routes: &[Route]) -> RoutePlan {
-    let existing = by_network(routes);
     let mut plan = RoutePlan::default();
+    let existing = Existing::of(routes, &mut plan);
     let wanted = wanted(nodes, &existing, &mut plan);
     for (node, _) in routes.iter().filter_map(|route| Some((route.node.as_deref()?, route))) {
         if let Some(networks) = wanted.networks_of.get(node) {
@@ -107,11 +113,11 @@ pub fn plan<'a>(cluster: &[IpNet], nodes: impl IntoIterator<Item = &'a Node>, ro
             cluster,
             network,
             claim,
-            existing.get(network).unwrap_or(&none),
+            existing.by_network.get(network).unwrap_or(&none),
             &mut plan,
         );
     }
-    for (network, routes) in &existing {
+    for (network, routes) in &existing.by_network {
         if !wanted.claims.contains_key(network) && responsible(cluster, network) {
             let delete = routes.iter().map(|route| (*route).clone()).collect();
             plan.changes.push(RouteChange {
@@ -128,8 +134,30 @@ pub fn plan<'a>(cluster: &[IpNet], nodes: impl IntoIterator<Item = &'a Node>, ro
 /// A Node's wish for a route.
 struct Claim<'a> {
     node: &'a Node,
-    view: NodeRef,
+    seen: Rc<SeenNode>,
     range: String,
+    /// Whether it has its route.
+    served: bool,
+}
+
+/// A Node as routes know it.
+struct SeenNode {
+    view: NodeRef,
+    /// Its addresses, once they are asked for: most clouds route to machines and not to addresses.
+    reached_at: OnceCell<HashSet<Hop>>,
+}
+
+/// An address as next hops are compared: by what it means, or as text where it is no IP address.
+#[derive(PartialEq, Eq, Hash)]
+enum Hop {
+    Ip(IpAddr),
+    Text(String),
+}
+
+impl Hop {
+    fn of(value: &str) -> Self {
+        value.parse().map_or_else(|_| Self::Text(value.to_owned()), Self::Ip)
+    }
 }
 
 struct Wanted<'a> {
@@ -138,31 +166,58 @@ struct Wanted<'a> {
     networks_of: BTreeMap<String, BTreeSet<IpNet>>,
 }
 
-fn by_network(routes: &[Route]) -> BTreeMap<IpNet, Vec<&Route>> {
-    let mut existing: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
-    for route in routes {
-        if let Ok(network) = route.destination.parse::<IpNet>() {
-            existing.entry(network.trunc()).or_default().push(route);
-        }
-    }
-    existing
+/// The listed routes.
+struct Existing<'a> {
+    by_network: BTreeMap<IpNet, Vec<&'a Route>>,
+    /// By destination and the Node they lead to.
+    leading: HashMap<(IpNet, &'a str), Vec<&'a Route>>,
 }
 
-fn wanted<'a>(
-    nodes: impl IntoIterator<Item = &'a Node>,
-    existing: &BTreeMap<IpNet, Vec<&Route>>,
-    plan: &mut RoutePlan,
-) -> Wanted<'a> {
+impl<'a> Existing<'a> {
+    fn of(routes: &'a [Route], plan: &mut RoutePlan) -> Self {
+        let mut existing = Self {
+            by_network: BTreeMap::new(),
+            leading: HashMap::new(),
+        };
+        for route in routes {
+            let Ok(network) = route.destination.parse::<IpNet>() else {
+                plan.ignored.insert(format!("{} ({})", route.id, route.destination));
+                continue;
+            };
+            let network = network.trunc();
+            existing.by_network.entry(network).or_default().push(route);
+            if let Some(node) = route.node.as_deref() {
+                existing.leading.entry((network, node)).or_default().push(route);
+            }
+        }
+        existing
+    }
+
+    /// Whether a route to this destination leads to the Node.
+    fn serve(&self, network: IpNet, seen: &SeenNode) -> bool {
+        let leading = self.leading.get(&(network, seen.view.name.as_str()));
+        leading.is_some_and(|routes| routes.iter().any(|route| serves(route, seen)))
+    }
+}
+
+fn wanted<'a>(nodes: impl IntoIterator<Item = &'a Node>, existing: &Existing<'_>, plan: &mut RoutePlan) -> Wanted<'a> {
     let mut nodes: Vec<&Node> = nodes.into_iter().collect();
-    nodes.sort_by_key(|node| (node.metadata.creation_timestamp.clone(), node.metadata.name.clone()));
+    nodes.sort_by(|left, right| {
+        let age = |node: &Node| node.metadata.creation_timestamp.clone();
+        (age(left), &left.metadata.name).cmp(&(age(right), &right.metadata.name))
+    });
     let mut wanted = Wanted {
         claims: BTreeMap::new(),
         networks_of: BTreeMap::new(),
     };
     for node in nodes {
-        let view = node_ref(node);
+        let seen = Rc::new(SeenNode {
+            view: node_ref(node),
+            reached_at: OnceCell::new(),
+        });
+        let name = &seen.view.name;
         if waits(node) {
-            plan.waiting.insert(view.name.clone());
+            plan.waiting.insert(name.clone());
         }
         let mut networks = BTreeSet::new();
         let ranges = node
@@ -176,59 +231,41 @@ fn wanted<'a>(
                 continue;
             };
             let network = network.trunc();
-            networks.insert(network);
-            claim(
-                &mut wanted,
-                network,
-                Claim {
+            // A range that a Node has twice is one wish.
+            if networks.insert(network) {
+                let claim = Claim {
                     node,
-                    view: view.clone(),
+                    seen: seen.clone(),
                     range: range.clone(),
-                },
-                existing,
-                plan,
-            );
+                    served: existing.serve(network, &seen),
+                };
+                wanted.claim(network, claim, plan);
+            }
         }
         if !ranges.is_empty() {
-            plan.nodes.insert(view.name.clone(), networks.clone());
+            plan.nodes.insert(name.clone(), networks.clone());
         }
-        wanted.networks_of.insert(view.name, networks);
+        wanted.networks_of.insert(name.clone(), networks);
     }
     wanted
 }
 
-/// Two Nodes with the same range: the one that has the route keeps it, else the older one gets it.
-fn claim<'a>(
-    wanted: &mut Wanted<'a>,
-    network: IpNet,
-    new: Claim<'a>,
-    existing: &BTreeMap<IpNet, Vec<&Route>>,
-    plan: &mut RoutePlan,
-) {
-    let Some(first) = wanted.claims.remove(&network) else {
-        wanted.claims.insert(network, new);
-        return;
-    };
-    if first.view.name == new.view.name {
-        wanted.claims.insert(network, first);
-        return;
+impl<'a> Wanted<'a> {
+    /// Two Nodes with the same range: the one that has the route keeps it, else the older one gets it.
+    fn claim(&mut self, network: IpNet, new: Claim<'a>, plan: &mut RoutePlan) {
+        let Some(first) = self.claims.remove(&network) else {
+            self.claims.insert(network, new);
+            return;
+        };
+        let (winner, loser) = if new.served && !first.served {
+            (new, first)
+        } else {
+            (first, new)
+        };
+        let reason = format!("node {} has the same range", winner.seen.view.name);
+        plan.refused.push(refusal(loser.node, &loser.range, reason));
+        self.claims.insert(network, winner);
     }
-    let has_route = |claim: &Claim<'_>| {
-        existing
-            .get(&network)
-            .is_some_and(|all| all.iter().any(|route| serves(route, claim)))
-    };
-    let (winner, loser) = if has_route(&new) && !has_route(&first) {
-        (new, first)
-    } else {
-        (first, new)
-    };
-    plan.refused.push(refusal(
-        loser.node,
-        &loser.range,
-        format!("node {} has the same range", winner.view.name),
-    ));
-    wanted.claims.insert(network, winner);
 }
 
 fn refusal(node: &Node, range: &str, reason: String) -> Refusal {
@@ -241,9 +278,8 @@ fn refusal(node: &Node, range: &str, reason: String) -> Refusal {
 }
 
 fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[&Route], plan: &mut RoutePlan) {
-    let served = routes.iter().any(|route| serves(route, claim));
     if !responsible(cluster, network) {
-        if !served {
+        if !claim.served {
             let ranges: Vec<String> = cluster.iter().map(ToString::to_string).collect();
             let reason = format!(
                 "it is outside of the cluster's ranges {} (--cluster-cidr)",
@@ -255,16 +291,16 @@ fn plan_wanted(cluster: &[IpNet], network: &IpNet, claim: &Claim<'_>, routes: &[
     }
     let waits = waits(claim.node);
     // A waiting Node's addresses are not all there yet, so next hops say nothing.
-    let keeps = |route: &Route| serves(route, claim) || (waits && leads_to(route, claim));
+    let keeps = |route: &Route| serves(route, &claim.seen) || (waits && leads_to(route, &claim.seen));
     let delete: Vec<Route> = routes
         .iter()
         .filter(|route| !keeps(route))
         .map(|route| (*route).clone())
         .collect();
-    let create = (!served && !waits).then(|| NewRoute {
+    let create = (!claim.served && !waits).then(|| NewRoute {
         name_hint: claim.node.metadata.uid.clone().unwrap_or_default(),
         destination: claim.range.clone(),
-        node: claim.view.clone(),
+        node: claim.seen.view.clone(),
     });
     if create.is_some() || !delete.is_empty() {
         plan.changes.push(RouteChange {
@@ -280,24 +316,22 @@ pub fn waits(node: &Node) -> bool {
     has_taint(node, UNINITIALIZED)
 }
 
-fn leads_to(route: &Route, claim: &Claim<'_>) -> bool {
-    route.node.as_deref() == Some(claim.view.name.as_str()) && !route.blackhole
+fn leads_to(route: &Route, seen: &SeenNode) -> bool {
+    step();
+    route.node.as_deref() == Some(seen.view.name.as_str()) && !route.blackhole
 }
 
-/// Whether the route leads to the Node of the claim. Where a cloud routes to addresses, the Node must still have them.
-fn serves(route: &Route, claim: &Claim<'_>) -> bool {
-    leads_to(route, claim)
-        && route
-            .next_hops
-            .iter()
-            .all(|hop| claim.view.addresses.iter().any(|address| same_address(hop, address)))
-}
-
-fn same_address(left: &Address, right: &Address) -> bool {
-    match (left.value.parse::<IpAddr>(), right.value.parse::<IpAddr>()) {
-        (Ok(left), Ok(right)) => left == right,
-        _ => left.value == right.value,
-    }
+/// Whether the route leads to the Node. Where a cloud routes to addresses, the Node must still have them.
+fn serves(route: &Route, seen: &SeenNode) -> bool {
+    let reached_at = || {
+        let addresses = seen.view.addresses.iter().inspect(|_| step());
+        addresses.map(|address| Hop::of(&address.value)).collect()
+    };
+    leads_to(route, seen)
+        && route.next_hops.iter().all(|hop| {
+            step();
+            seen.reached_at.get_or_init(reached_at).contains(&Hop::of(&hop.value))
+        })
 }
 
 /// Cuts changes into batches of about `size` single operations. A change is never cut apart, so that its deletions and its

@@ -33,7 +33,10 @@ fn route(node: &str, destination: &str) -> Route {
 }
 
 fn via(mut route: Route, hop: &str) -> Route {
-    route.next_hops = vec![Address::new(cloudwit_model::AddressKind::InternalIP, hop)];
+    route.next_hops = vec![cloudwit_model::Address::new(
+        cloudwit_model::AddressKind::InternalIP,
+        hop,
+    )];
     route
 }
 

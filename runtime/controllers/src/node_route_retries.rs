@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Pause after a conflict: somebody else was faster, the next try will see it.
+/// Pause after the first conflict: somebody else was faster, the next try usually sees it.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
 
 /// More of a reason is not remembered: each Node may have one.
@@ -116,13 +116,17 @@ impl RouteRetries {
 pub fn retry_pause(retry: Retry, failures: u32) -> Duration {
     match retry {
         Retry::After(pause) => pause,
-        Retry::Soon => CONFLICT_PAUSE.saturating_mul(failures.max(1)).min(LONGEST_PAUSE),
+        Retry::Soon if failures <= 1 => CONFLICT_PAUSE,
+        // A conflict that stays is a failure like any other.
+        Retry::Soon => doubled(failures - 1),
         Retry::Slowly | Retry::Never => LONGEST_PAUSE,
-        Retry::Backoff => {
-            let doubled = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
-            FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
-        }
+        Retry::Backoff => doubled(failures),
     }
+}
+
+fn doubled(failures: u32) -> Duration {
+    let factor = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
+    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -157,7 +161,10 @@ mod tests {
             retry_pause(Retry::After(Duration::from_secs(42)), 9),
             Duration::from_secs(42)
         );
-        assert_eq!(retry_pause(Retry::Soon, 1), Duration::from_secs(1));
+        let conflicts: Vec<u64> = (1..9)
+            .map(|failures| retry_pause(Retry::Soon, failures).as_secs())
+            .collect();
+        assert_eq!(conflicts, [1, 5, 10, 20, 40, 80, 160, 300], "a conflict that stays");
         assert_eq!(retry_pause(Retry::Slowly, 1), LONGEST_PAUSE);
     }
 

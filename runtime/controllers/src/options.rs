@@ -138,6 +138,8 @@ pub struct LifecycleOptions {
     pub node_deletion: NodeDeletion,
     /// How far apart the two absences must be that confirm each other.
     pub confirm_after: Duration,
+    /// For how long the cloud must find no machine by the name of a Node that never got a provider id; none: such a Node stays.
+    pub by_name_after: Option<Duration>,
     /// A Node younger than this is never deleted.
     pub registration_grace: Duration,
     /// More Nodes than this absent at once, or deleted within `window`, engage the brake.
@@ -153,6 +155,7 @@ impl Default for LifecycleOptions {
             concurrent_syncs: 8,
             node_deletion: NodeDeletion::Delete,
             confirm_after: Duration::from_secs(120),
+            by_name_after: Some(Duration::from_secs(3600)),
             registration_grace: Duration::from_secs(300),
             share: Share {
                 percent: 10,

@@ -355,7 +355,7 @@ impl ServiceLb {
 /// 5, 10, 20 s and from then on every 30 s, whatever kind of failure it is.
 fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
     match retry {
-        Retry::Backoff if failures >= 3 => Retry::After(CLEANUP_PAUSE),
+        Retry::Backoff | Retry::Soon if failures >= 3 => Retry::After(CLEANUP_PAUSE),
         Retry::Slowly => Retry::After(CLEANUP_PAUSE),
         other => other,
     }

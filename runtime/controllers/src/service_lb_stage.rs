@@ -368,15 +368,23 @@ impl Stage {
         };
         let metrics = crate::metrics::Metrics::new(&mut prometheus_client::registry::Registry::default());
         let nodes_cache = Arc::default();
-        let (events, writer) = Events::new(client.clone(), metrics.clone(), Arc::clone(&nodes_cache));
+        let (events, writer) = Events::new(
+            client.clone(),
+            metrics.clone(),
+            Arc::clone(&nodes_cache),
+            Arc::default(),
+        );
         let leads = if leading {
             crate::leadership::Leadership::always()
         } else {
             crate::leadership::Leadership::elected(Arc::new(|| std::time::Duration::ZERO)).1
         };
         let apply = Apply::new(client, metrics.clone(), leads, dry_run);
+        let guarded = crate::dry_run::guarded(cloud.clone(), &apply);
         let controller = Arc::new(ServiceLb::new(Context {
-            cloud: crate::dry_run::guarded(cloud.clone(), &apply),
+            lookups: crate::node_lookups::NodeLookups::new(guarded.clone(), metrics.clone()),
+            machines: Arc::default(),
+            cloud: guarded,
             explain: crate::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
             standing: crate::standing::Standing::default(),
             nodes: nodes_cache,

@@ -41,6 +41,26 @@ async fn a_failing_ensure_is_tried_again_after_5_10_20_and_at_most_300_seconds()
     assert_eq!(stage.event("SyncLoadBalancerFailed").as_deref(), Some(message));
 }
 
+/// Upstream makes three tries in twenty seconds.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_that_stays_is_four_tries_in_twenty_seconds() {
+    for operation in ["ensure", "delete"] {
+        let mut web = balancer("web");
+        if operation == "delete" {
+            web.metadata.deletion_timestamp = serde_json::from_value(json!("2020-01-01T00:00:00Z")).unwrap();
+        }
+        let stage = Stage::new(vec![web], 1, 1, true);
+        *lock(&stage.cloud.always) = Some((operation, Failure::Conflict("it is being changed".into())));
+        sleep(Duration::from_secs(20)).await;
+        assert_eq!(
+            stage.count(operation),
+            4,
+            "{operation}: {:?}",
+            stage.cloud.pauses(operation)
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pending_answer_comes_back_after_exactly_its_time_and_success_not_at_all() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
@@ -379,7 +399,8 @@ fn a_delete_is_never_put_off_for_long() {
         (Retry::Backoff, 2, Retry::Backoff),
         (Retry::Backoff, 3, half_a_minute),
         (Retry::Slowly, 0, half_a_minute),
-        (Retry::Soon, 9, Retry::Soon),
+        (Retry::Soon, 2, Retry::Soon),
+        (Retry::Soon, 9, Retry::After(CLEANUP_PAUSE)),
         (
             Retry::After(Duration::from_secs(600)),
             9,

@@ -2,7 +2,8 @@
 //!
 //! Of a Node only what the controllers read is decoded ([`Node`]), and Services are trimmed on arrival, so that thousands
 //! stay small. The list comes as a stream where the API server can (one object in memory at a time), else in pages;
-//! errors back off and the watch goes on where it stopped. Listeners get old and new object together, which is why this
+//! errors back off and the watch goes on where it stopped; one that ends without an error is reopened at the pace of
+//! [`watch_pace`](crate::watch_pace). Listeners get old and new object together, which is why this
 //! is not `kube`'s own store.
 //!
 //! A write puts its answer into the cache at once ([`Cache::observe`]): the next look at the object then sees the
@@ -11,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::pin::pin;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Service;
@@ -24,7 +25,8 @@ use tracing::{debug, warn};
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::rights::with_advice;
-use crate::sync::{read, write};
+use crate::sync::{lock, read, write};
+use crate::watch_pace::{WatchPace, paced};
 
 /// Name of an object in its cache: `name`, or `namespace/name`.
 pub type Key = Arc<str>;
@@ -230,9 +232,11 @@ impl<K: Watched> Cache<K> {
         self.tell(&key, Change::Updated { old: &old, new: object });
     }
 
-    /// Watches for ever and keeps the cache current.
-    pub async fn run(&self, api: Api<K>, metrics: Arc<Metrics>) {
+    /// Watches for ever and keeps the cache current. `scope` says which objects of the kind.
+    pub async fn run(&self, client: Client, scope: impl Fn(Client) -> Api<K>, metrics: Arc<Metrics>) {
         let mut streaming = true;
+        let pace = Arc::<Mutex<WatchPace>>::default();
+        let api = scope(paced(client, pace.clone()));
         loop {
             let config = watcher::Config::default();
             let config = if streaming { config.streaming_lists() } else { config };
@@ -240,7 +244,12 @@ impl<K: Watched> Cache<K> {
             let mut seen = HashSet::new();
             while let Some(event) = events.next().await {
                 match event {
-                    Ok(event) => self.take(event, &mut seen),
+                    Ok(event) => {
+                        if matches!(event, watcher::Event::Apply(_) | watcher::Event::Delete(_)) {
+                            lock(&pace).delivered();
+                        }
+                        self.take(event, &mut seen);
+                    }
                     Err(watcher::Error::WatchStartFailed(kube::Error::Api(status)))
                         if streaming && matches!(status.code, 400 | 422) =>
                     {

@@ -27,6 +27,11 @@ pub struct NodeDeletionArgs {
     #[arg(long, value_name = "DURATION", default_value = "2m0s")]
     pub node_deletion_confirm_after: GoDuration,
 
+    /// A Node that waits for its initialisation, never got a provider id and is not Ready is deleted when the cloud finds no machine of its
+    /// name in every check for so long. 0 leaves it alone.
+    #[arg(long, value_name = "DURATION", default_value = "1h0m0s")]
+    pub node_deletion_by_name_after: GoDuration,
+
     /// For how long after its registration a Node is never deleted.
     #[arg(long, value_name = "DURATION", default_value = "5m0s")]
     pub node_deletion_grace_period: GoDuration,

@@ -29,6 +29,7 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
                 NodeDeletionChoice::Delete => NodeDeletion::Delete,
             },
             confirm_after: deletion.node_deletion_confirm_after.0,
+            by_name_after: Some(deletion.node_deletion_by_name_after.0).filter(|grace| !grace.is_zero()),
             registration_grace: deletion.node_deletion_grace_period.0,
             share: Share {
                 percent: deletion.node_deletion_max_percent,

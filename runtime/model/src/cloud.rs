@@ -101,7 +101,7 @@ pub trait Cloud: Send + Sync {
     /// The routes that belong to this cluster.
     fn list_routes(&self) -> Answer<'_, Vec<Route>>;
 
-    /// The providers whose routes were left out of the last [`list_routes`](Cloud::list_routes), since they could not be listed yet: their
+    /// The providers whose routes were left out of the last [`list_routes`](Cloud::list_routes), since they could not be listed: their
     /// places among [`owners`](Cloud::owners), and why. What is missing for their Nodes is unknown. Whatever passes calls on to another
     /// `Cloud` passes this on too.
     fn unlisted(&self) -> BTreeMap<usize, String> {

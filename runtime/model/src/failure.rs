@@ -14,7 +14,7 @@ pub enum Retry {
     Backoff,
     /// After exactly this time; not counted as a failure.
     After(Duration),
-    /// As soon as possible: somebody else was faster, the next look will see it.
+    /// Once as soon as possible, since somebody else was faster and the next look usually sees it; from then on as [`Backoff`](Self::Backoff).
     Soon,
     /// At the longest pause: only a change by a person helps, and that usually shows as a change of the object.
     Slowly,

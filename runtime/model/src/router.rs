@@ -3,7 +3,7 @@
 //! ```text
 //!   lookup          each Node to its owner (see `owners`), all owners at once, answers back in order
 //!   load balancers  the provider noted on the Service, else by class, annotation, or the default; only with its own Nodes as targets
-//!   routes          everybody lists, and whoever never could has its Nodes left out; a change goes to the owner of the Node, a deletion
+//!   routes          everybody lists, and whoever cannot has its Nodes left out; a change goes to the owner of the Node, a deletion
 //!                   to whoever listed the route
 //! ```
 //!
@@ -59,8 +59,8 @@ pub struct Router {
     pub(crate) members: Vec<Member>,
     default: usize,
     rules: ServiceRules,
-    /// What each member listed last, or why it never could.
-    pub(crate) listed: Mutex<Vec<Result<Vec<Route>, Failure>>>,
+    /// Why each member could not list its routes the last time it was asked; before the first time, that it was not.
+    pub(crate) failed: Mutex<Vec<Option<Failure>>>,
 }
 
 impl Router {
@@ -76,7 +76,7 @@ impl Router {
             .map(str::to_owned)
             .collect();
         let mut router = Self {
-            listed: Mutex::new(vec![Err(Failure::Unavailable("not asked yet".into())); members.len()]),
+            failed: Mutex::new(vec![Some(Failure::Unavailable("not asked yet".into())); members.len()]),
             default: 0,
             rules,
             members,
@@ -369,7 +369,7 @@ impl Cloud for Router {
     }
 
     fn unlisted(&self) -> BTreeMap<usize, String> {
-        self.never_listed()
+        self.unlisted_members()
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {

@@ -12,7 +12,7 @@ use crate::{Answer, Cloud as _, CloudError, Failure, NewRoute, Route, RouteOutco
 const OF: char = ':';
 
 impl Router {
-    /// The routes of all members, as far as they are known.
+    /// The routes of all members that could list theirs. The error is that of the first, when none could.
     pub(crate) async fn list_all(&self) -> Result<Vec<Route>, CloudError> {
         let calls = self.members.iter().map(|member| -> Answer<'_, Vec<Route>> {
             match member.cloud.abilities().routes {
@@ -21,32 +21,31 @@ impl Router {
             }
         });
         let results = join_all(calls.collect()).await;
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Vec::new();
-        for ((member, known), result) in self.members.iter().zip(listed.iter_mut()).zip(results) {
-            match (result, known.as_ref()) {
-                _ if !member.cloud.abilities().routes => continue,
-                (Ok(routes), _) => *known = Ok(routes),
-                // Nothing may follow from a list that is missing: what it had last stands until it can tell. Where there is none, its
-                // Nodes are left out (see `unlisted`).
-                (Err(_), Ok(_)) => {}
-                (Err(error), Err(_)) => *known = Err(as_failure(&member.name, error)),
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut all, mut answered, mut first_failure) = (Vec::new(), false, None);
+        for ((member, failed), result) in self.members.iter().zip(failed.iter_mut()).zip(results) {
+            if !member.cloud.abilities().routes {
+                continue;
             }
-            let of_member = |route: &Route| Route {
-                id: format!("{}{OF}{}", member.name, route.id),
-                ..route.clone()
-            };
-            all.extend(known.iter().flatten().map(of_member));
+            match result {
+                Ok(routes) => {
+                    (*failed, answered) = (None, true);
+                    all.extend(routes.into_iter().map(|route| Route {
+                        id: format!("{}{OF}{}", member.name, route.id),
+                        ..route
+                    }));
+                }
+                // Nothing may follow from a list that is missing, nor from one that is old: its Nodes are left out (see `unlisted`).
+                Err(error) => {
+                    let failure = as_failure(&member.name, error);
+                    first_failure.get_or_insert_with(|| failure.clone());
+                    *failed = Some(failure);
+                }
+            }
         }
-        let routed = self.members.iter().zip(listed.iter());
-        let mut routed = routed
-            .filter(|(member, _)| member.cloud.abilities().routes)
-            .map(|(_, known)| known);
-        match routed.clone().any(Result::is_ok) {
-            true => Ok(all),
-            false => routed
-                .next()
-                .map_or(Ok(all), |known| known.clone().map_err(CloudError::from)),
+        match first_failure {
+            Some(failure) if !answered => Err(failure.into()),
+            _ => Ok(all),
         }
     }
 
@@ -97,16 +96,15 @@ impl Router {
         Ok(outcome)
     }
 
-    /// The members that never could list, by place, and why.
-    pub(crate) fn never_listed(&self) -> BTreeMap<usize, String> {
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let members = self.members.iter().zip(listed.iter()).enumerate();
-        let routed = members.filter(|(_, (member, _))| member.cloud.abilities().routes);
-        let why = |(place, (member, known)): (usize, (&Member, &Result<Vec<Route>, Failure>))| {
-            let failure = known.as_ref().err()?;
+    /// The members whose last list failed, by place, and why.
+    pub(crate) fn unlisted_members(&self) -> BTreeMap<usize, String> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let members = self.members.iter().zip(failed.iter()).enumerate();
+        let why = |(place, (member, failed)): (usize, (&Member, &Option<Failure>))| {
+            let failure = failed.as_ref().filter(|_| member.cloud.abilities().routes)?;
             Some((place, format!("provider {:?}: {failure}", member.name)))
         };
-        routed.filter_map(why).collect()
+        members.filter_map(why).collect()
     }
 }
 

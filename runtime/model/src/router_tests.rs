@@ -448,20 +448,24 @@ fn routes_are_changed_by_the_provider_that_listed_them_or_has_the_node() {
 }
 
 #[test]
-fn a_cloud_that_cannot_list_keeps_its_last_list() {
-    let Stage { router, b, .. } = two();
+fn a_cloud_that_cannot_list_any_more_is_left_out_until_it_can() {
+    let Stage { router, a, b } = two();
+    a.routes.lock().unwrap().push(route("r", "10.0.1.0/24"));
     b.routes.lock().unwrap().push(route("r", "10.0.2.0/24"));
-    assert_eq!(now(router.list_routes()).unwrap().len(), 1);
+    assert_eq!(now(router.list_routes()).unwrap().len(), 2);
+    assert!(router.unlisted().is_empty());
     b.fail(Failure::Unavailable("down".into()));
-    assert_eq!(
-        now(router.list_routes()).unwrap()[0].id,
-        "b:r",
-        "its Nodes keep what they have"
-    );
+    assert_eq!(now(router.list_routes()).unwrap()[0].id, "a:r");
+    assert!(router.unlisted()[&1].contains("down"), "{:?}", router.unlisted());
     let outcome =
         now(router.apply_routes(&[new_route(node("n1", "a://1")), new_route(node("n2", "b://2"))], &[])).unwrap();
     assert!(outcome.created[0].is_ok() && outcome.created[1].is_err(), "{outcome:?}");
-    assert!(router.unlisted().is_empty(), "its list is old, not missing");
+    a.fail(Failure::Unavailable("down too".into()));
+    let error = now(router.list_routes()).unwrap_err().to_string();
+    assert!(
+        error.contains("down too"),
+        "what was listed before is not taken for what is: {error}"
+    );
 }
 
 #[test]

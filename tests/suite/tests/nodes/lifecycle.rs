@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use cloudwit_controllers::NodeDeletion;
 use cloudwit_model::Failure;
-use cloudwit_test_support::{ApiServer, eventually};
+use cloudwit_test_support::{ApiServer, NodeBuilder, eventually};
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use kube::client::Body;
@@ -236,6 +236,36 @@ async fn a_delete_that_is_refused_shows_as_an_event_and_is_not_repeated_in_each_
     let calls = cloud.lookups();
     eventually(LONG, "many periods", || async { cloud.lookups() >= calls + 30 }).await;
     assert_eq!(running.writes_with("nodes", "delete", "refused"), 1.0);
+    running.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_that_never_got_an_id_goes_when_no_machine_has_its_name() -> Result<()> {
+    let server = ApiServer::start().await?;
+    let client = server.client();
+    let cloud = FakeCloud::new("leftover");
+    let mut options = lifecycle_only();
+    options.lifecycle.by_name_after = Some(std::time::Duration::from_secs(2));
+    for name in ["leftover-gone", "leftover-there"] {
+        NodeBuilder::new(name).ready(None).create(&client).await?;
+    }
+    cloud.run("leftover-there");
+    let running = Running::start(client.clone(), &cloud, options);
+    eventually(LONG, "leftover-gone is deleted", || async {
+        let node = nodes(&client).get_opt("leftover-gone").await?;
+        ensure!(node.is_none(), "it is there");
+        anyhow::Ok(())
+    })
+    .await;
+    for part in [
+        "Warning MachineNotFound: The cloud has no machine of the name of this Node",
+        "Normal DeletingNode: ",
+        "Normal DeletedNode: ",
+    ] {
+        eventually(LONG, "an Event", || has_event(&client, "leftover-gone", part)).await;
+    }
+    assert!(nodes(&client).get_opt("leftover-there").await?.is_some());
     running.stop().await;
     Ok(())
 }
