@@ -27,6 +27,7 @@
 mod adapter;
 mod answer;
 mod artifact;
+pub mod bounded_work;
 mod budget_status;
 mod cache;
 mod call;
