@@ -3,10 +3,13 @@
 //! A thread that hangs in the kernel cannot be ended. So work that is late is left behind under its key, and is not begun again while it hangs.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 /// How long reading some small files may take; a local disk takes milliseconds, a network file system under load seconds.
 pub const FILE_LIMIT: Duration = Duration::from_secs(10);
@@ -32,6 +35,7 @@ pub enum BoundedWorkError {
 }
 
 static UNDER_WAY: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static FREED: Notify = Notify::const_new();
 
 /// The place of work under way; given up by the thread that does it.
 struct WorkSlot(String);
@@ -53,25 +57,43 @@ impl WorkSlot {
 impl Drop for WorkSlot {
     fn drop(&mut self) {
         UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        FREED.notify_waiters();
     }
 }
 
-/// Does blocking work on a thread of the pool, and waits for it at most so long. `key` says what it is; the same is never done twice at a time.
+/// A place, as soon as the same or too much else is no longer under way.
+async fn slot(key: &str) -> WorkSlot {
+    loop {
+        let mut freed = pin!(FREED.notified());
+        freed.as_mut().enable();
+        match WorkSlot::take(key) {
+            Ok(slot) => return slot,
+            Err(_) => freed.await,
+        }
+    }
+}
+
+/// Does blocking work on a thread of the pool, and waits for it at most so long. `key` says what it is; the same is never done twice at a time: a
+/// second one waits for the first.
 ///
 /// # Errors
 ///
-/// When it is late, hangs from before, or crashed.
+/// When it is late, or crashed, or an earlier one has not ended in time.
 pub async fn bounded<T: Send + 'static>(
     key: &str,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, BoundedWorkError> {
-    let slot = WorkSlot::take(key)?;
+    let late = Instant::now() + limit;
+    let slot = match timeout_at(late, slot(key)).await {
+        Ok(slot) => slot,
+        Err(_) => WorkSlot::take(key)?,
+    };
     let done = tokio::task::spawn_blocking(move || {
         let _slot = slot;
         work()
     });
-    match tokio::time::timeout(limit, done).await {
+    match timeout_at(late, done).await {
         Ok(Ok(result)) => Ok(result),
         Ok(Err(crash)) => Err(BoundedWorkError::Crashed(crash.to_string())),
         Err(_) => Err(BoundedWorkError::Late(limit)),
@@ -89,13 +111,13 @@ mod tests {
         let (go, wait) = channel::<()>();
         let late = bounded("a test that hangs", Duration::from_millis(1), move || wait.recv()).await;
         assert_eq!(late.unwrap_err(), BoundedWorkError::Late(Duration::from_millis(1)));
-        let again = bounded("a test that hangs", FILE_LIMIT, || 1).await;
+        let again = bounded("a test that hangs", Duration::from_millis(1), || 1).await;
         assert_eq!(again, Err(BoundedWorkError::Hanging));
         assert_eq!(bounded("a test beside it", FILE_LIMIT, || 1).await, Ok(1));
-        go.send(()).unwrap();
-        while bounded("a test that hangs", FILE_LIMIT, || 1).await != Ok(1) {
-            tokio::task::yield_now().await;
-        }
+        let (second, ()) = tokio::join!(bounded("a test that hangs", FILE_LIMIT, || 1), async {
+            go.send(()).unwrap()
+        });
+        assert_eq!(second, Ok(1), "it waits for the first");
     }
 
     #[tokio::test]

@@ -200,10 +200,12 @@ impl Host {
         let (parts, path, old) = (self.parts.clone(), file.to_owned(), before.cloned());
         let put = move || parts.env(&path, settings, outside, old.as_ref().map(Provider::env));
         let key = format!("settings of the provider {name}");
-        let env = bounded(&key, FILE_LIMIT, put).await.map_err(|error| LoadError::Hanging {
-            file: file.into(),
-            error,
-        })??;
+        let env = bounded(&key, FILE_LIMIT, put)
+            .await
+            .map_err(|error| LoadError::Hanging {
+                file: file.into(),
+                error,
+            })??;
         let env = Arc::new(env);
         let code = self.code(file, before.map(|before| before.code().clone())).await?;
         self.shared.metrics.loaded(code.from_cache, started.elapsed());
