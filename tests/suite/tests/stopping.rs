@@ -29,6 +29,8 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
+        // Another test of this process may have been first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let build = || (programs::cloudwit(), guests::provider("sim"));
         let (program, provider) = tokio::task::spawn_blocking(build).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -152,7 +154,6 @@ async fn an_exec_plugin_runs_once_for_all_clients() {
 /// A FIFO without a writer stands for a mount that hangs: whoever reads it waits for ever.
 #[tokio::test]
 async fn a_hanging_secret_leaves_leadership_and_probes() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let (stage, server) = (Stage::new().await, ApiServer::shared().await);
     let (_cloud, cloud_url) = stage.deployment.start_cloud().unwrap();
     let name = format!("hanging-{}", std::process::id());
