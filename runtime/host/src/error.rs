@@ -9,6 +9,7 @@ use cloudwit_model::ProviderFault;
 use thiserror::Error;
 
 use crate::CompileFault;
+use crate::bounded_work::BoundedWorkError;
 
 /// How a provider is built; part of several sentences.
 const BUILD: &str = "`cargo build --target wasm32-wasip2`";
@@ -46,6 +47,14 @@ pub enum LoadError {
         file: PathBuf,
         /// Why.
         error: String,
+    },
+    /// The files that its settings name cannot be read now: their file system hangs. May pass.
+    #[error("{}: the files of its secrets and authorities cannot be read: {error}", file.display())]
+    Hanging {
+        /// The component's file.
+        file: PathBuf,
+        /// Why.
+        error: BoundedWorkError,
     },
     /// The file is over the size limit.
     #[error(

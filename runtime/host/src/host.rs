@@ -12,6 +12,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use crate::adapter::{Adapter, Description, Mismatch};
+use crate::bounded_work::{FILE_LIMIT, bounded};
 use crate::cache::CodeCache;
 use crate::call::{Caller, LoadFacts, Shared};
 use crate::code::{Code, CodeMaker};
@@ -121,11 +122,18 @@ pub struct Host {
     shared: Arc<Shared>,
     linker: Linker<CallState>,
     cache: Arc<CodeCache>,
+    parts: EnvParts,
+    options: HostOptions,
+}
+
+/// What settings are put into force with.
+#[derive(Clone)]
+struct EnvParts {
     clients: HttpClients,
     guest_memory: Arc<GuestMemory>,
     egress_metrics: EgressMetrics,
-    digest_key: DigestKey,
-    options: HostOptions,
+    digest_key: Arc<DigestKey>,
+    max_memory_bytes: usize,
 }
 
 impl std::fmt::Debug for Host {
@@ -154,10 +162,13 @@ impl Host {
             shared,
             linker,
             cache,
-            clients: HttpClients::default(),
-            guest_memory: GuestMemory::new(options.guest_memory_bytes),
-            egress_metrics,
-            digest_key,
+            parts: EnvParts {
+                clients: HttpClients::default(),
+                guest_memory: GuestMemory::new(options.guest_memory_bytes),
+                egress_metrics,
+                digest_key: Arc::new(digest_key),
+                max_memory_bytes: options.max_memory_bytes,
+            },
             options,
         })
     }
@@ -168,7 +179,10 @@ impl Host {
 
     /// Uses these HTTP clients for the providers that are loaded from now on: tests bring names of their own with them.
     pub fn with_http_clients(self, clients: HttpClients) -> Self {
-        Self { clients, ..self }
+        Self {
+            parts: EnvParts { clients, ..self.parts },
+            ..self
+        }
     }
 
     /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own
@@ -188,7 +202,17 @@ impl Host {
     ) -> Result<Provider, LoadError> {
         let started = Instant::now();
         let name = settings.name.clone();
-        let env = Arc::new(self.env(file, settings, outside, before.map(Provider::env))?);
+        // Secrets and authorities are read from files, and a mount can hang.
+        let (parts, path, old) = (self.parts.clone(), file.to_owned(), before.cloned());
+        let put = move || parts.env(&path, settings, outside, old.as_ref().map(Provider::env));
+        let key = format!("settings of the provider {name}");
+        let env = bounded(&key, FILE_LIMIT, put)
+            .await
+            .map_err(|error| LoadError::Hanging {
+                file: file.into(),
+                error,
+            })??;
+        let env = Arc::new(env);
         let code = self.code(file, before.map(|before| before.code().clone())).await?;
         self.shared.metrics.loaded(code.from_cache, started.elapsed());
         let code_time = started.elapsed();
@@ -214,7 +238,32 @@ impl Host {
         Ok(Provider::new(caller, adapter, description, code, facts))
     }
 
-    /// Puts settings into force, or finds all that is wrong with them.
+    /// Reads the file and gets its code, from the cache or by compiling.
+    async fn code(&self, file: &Path, before: Option<Code>) -> Result<Code, LoadError> {
+        let maker = CodeMaker {
+            file: file.into(),
+            engine: self.shared.engine.clone(),
+            cache: Arc::clone(&self.cache),
+            limit: self.options.max_component_bytes,
+        };
+        maker.code(&self.options.compiler, before).await
+    }
+
+    /// Finds out which contract the component speaks, by its type alone, and links it.
+    fn link(&self, file: &Path, component: &Component) -> Result<Box<dyn Adapter>, LoadError> {
+        let kind = component.component_type();
+        let exports: Vec<&str> = kind.exports(&self.shared.engine).map(|(name, _)| name).collect();
+        let imports: Vec<&str> = kind.imports(&self.shared.engine).map(|(name, _)| name).collect();
+        let offer = version::offer(file, &exports)?;
+        version::check_imports(file, &imports)?;
+        match offer.contract {
+            Contract::V0_1 => Ok(Box::new(V0_1::link(file, &self.linker, component, offer.abilities)?)),
+        }
+    }
+}
+
+impl EnvParts {
+    /// Puts settings into force, or finds all that is wrong with them. Blocks: reads the files of secrets and authorities.
     fn env(
         &self,
         file: &Path,
@@ -225,7 +274,7 @@ impl Host {
         let ProviderSettings {
             name, grants, limits, ..
         } = &settings;
-        let mut problems = limits.problems(self.options.max_memory_bytes);
+        let mut problems = limits.problems(self.max_memory_bytes);
         let mut keep = |error: GrantError| problems.extend(error.0.iter().map(|problem| format!("grants.{problem}")));
         let keyring = Arc::new(Keyring::load(&grants.secrets).map_err(&mut keep).unwrap_or_default());
         let egress = Egress::with_clients(
@@ -264,29 +313,6 @@ impl Host {
                 file: file.into(),
                 problems,
             }),
-        }
-    }
-
-    /// Reads the file and gets its code, from the cache or by compiling.
-    async fn code(&self, file: &Path, before: Option<Code>) -> Result<Code, LoadError> {
-        let maker = CodeMaker {
-            file: file.into(),
-            engine: self.shared.engine.clone(),
-            cache: Arc::clone(&self.cache),
-            limit: self.options.max_component_bytes,
-        };
-        maker.code(&self.options.compiler, before).await
-    }
-
-    /// Finds out which contract the component speaks, by its type alone, and links it.
-    fn link(&self, file: &Path, component: &Component) -> Result<Box<dyn Adapter>, LoadError> {
-        let kind = component.component_type();
-        let exports: Vec<&str> = kind.exports(&self.shared.engine).map(|(name, _)| name).collect();
-        let imports: Vec<&str> = kind.imports(&self.shared.engine).map(|(name, _)| name).collect();
-        let offer = version::offer(file, &exports)?;
-        version::check_imports(file, &imports)?;
-        match offer.contract {
-            Contract::V0_1 => Ok(Box::new(V0_1::link(file, &self.linker, component, offer.abilities)?)),
         }
     }
 }

@@ -28,6 +28,7 @@ mod adapter;
 mod answer;
 mod answer_limits;
 mod artifact;
+pub mod bounded_work;
 mod budget_status;
 mod cache;
 mod call;

@@ -223,6 +223,11 @@ fn not_loaded(error: LoadError) -> Refused {
     let message = error.to_string();
     match error {
         LoadError::Settings { .. } => Refused::new(SwapResult::Settings, message),
+        LoadError::Hanging { .. } => Refused {
+            result: SwapResult::Settings,
+            message,
+            may_pass_later: true,
+        },
         LoadError::Start { fault, .. } => Refused {
             message,
             ..faulty(SwapResult::Load, &fault)

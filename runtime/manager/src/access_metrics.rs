@@ -167,6 +167,61 @@ impl AccessMetrics {
     }
 }
 
+/// Questions to an API server about who is asking, or what he may do, under upstream's names
+/// (`apiserver pkg/authentication/authenticatorfactory/metrics.go`, `pkg/authorization/authorizerfactory/metrics.go`); clones share them.
+#[derive(Clone)]
+pub struct DelegatedMetrics {
+    requests: Family<[(&'static str, String); 1], Counter>,
+    durations: Family<[(&'static str, String); 1], Histogram, DelegatedBuckets>,
+}
+
+/// Upstream's.
+#[derive(Clone)]
+struct DelegatedBuckets;
+
+impl MetricConstructor<Histogram> for DelegatedBuckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new([0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0])
+    }
+}
+
+impl Default for DelegatedMetrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            durations: Family::new_with_constructor(DelegatedBuckets),
+        }
+    }
+}
+
+impl DelegatedMetrics {
+    /// Those of `authn` or `authz`, registered.
+    pub fn new(kind: &'static str, registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            format!("apiserver_delegated_{kind}_request"),
+            "Questions to the API server by status code; <error> where there was no response",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            format!("apiserver_delegated_{kind}_request_duration_seconds"),
+            "Seconds that questions to the API server took, by status code",
+            metrics.durations.clone(),
+        );
+        metrics
+    }
+
+    /// A question was answered with this code, or not at all, since when it was sent.
+    pub fn seen(&self, code: Option<u16>, sent: Instant) {
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.requests.get_or_create_owned(&[("code", code.clone())]).inc();
+        let labels = [("code", code)];
+        self.durations
+            .get_or_create_owned(&labels)
+            .observe(sent.elapsed().as_secs_f64());
+    }
+}
+
 const IN_FLIGHT: Label = [("status", "in_flight")];
 
 /// A TokenReview under way.

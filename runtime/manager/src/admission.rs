@@ -10,7 +10,7 @@ use axum::{Extension, Json, Router};
 use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
-use crate::authentication::Authenticator;
+use crate::authentication::{Authenticator, NotAuthenticated};
 use crate::authorization::{Authorizer, Verdict};
 use crate::pages::Trusted;
 use crate::user::User;
@@ -43,7 +43,8 @@ async fn admit(
 ) -> Response {
     let user = match admission.authenticator.who(request.headers_mut(), &chain.0).await {
         Ok(user) => user,
-        Err(why) => {
+        Err(NotAuthenticated::Busy) => return busy(),
+        Err(NotAuthenticated::Wrong(why)) => {
             tracing::debug!(why, "refused a request whose sender is not known");
             return status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized".into());
         }
@@ -55,16 +56,22 @@ async fn admit(
     match admission.authorizer.allows(&user, &verb, &path).await {
         Verdict::Allowed => {}
         Verdict::Denied(reason) | Verdict::NoOpinion(reason) => return forbidden(&user, &verb, &path, &reason),
+        Verdict::Busy => return busy(),
         Verdict::Unknown(why) => {
             tracing::warn!(why, "the API server could not be asked whether a request is allowed");
             let text = "it could not be found out whether this is allowed".into();
             return status(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text);
         }
     }
-    if !user.is_anonymous() {
+    let known = !user.is_anonymous();
+    if known {
         request.extensions_mut().insert(Trusted);
     }
     let mut response = next.run(request).await;
+    if known {
+        // For the connection, which is kept longer then.
+        response.extensions_mut().insert(Trusted);
+    }
     protect(&mut response);
     response
 }
@@ -82,6 +89,16 @@ fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> Response {
         text += &format!(": {reason}");
     }
     status(StatusCode::FORBIDDEN, "Forbidden", text)
+}
+
+/// Too many that are not known; who is known, and what is always allowed, is not affected.
+fn busy() -> Response {
+    let text = "too many requests of unknown senders".into();
+    let mut response = status(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", text);
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// A refusal as the API server writes it.

@@ -162,3 +162,28 @@ async fn headers_of_a_proxy_reach_nobody() {
     let (_, text) = answer(&pages, "GET", "/healthz", &headers[..2]).await;
     assert_eq!(text, "secret, 0 headers, trusted false");
 }
+
+#[tokio::test(start_paused = true)]
+async fn floods_of_strangers_get_429_and_probes_their_answer() {
+    let reviews = FakeReviews::default();
+    let pages = pages(&reviews);
+    let tokens = futures::future::join_all((0..200).map(async |number| {
+        let token = format!("Bearer made-up-{number}");
+        answer(&pages, "GET", "/metrics", &[("authorization", token.as_str())])
+            .await
+            .0
+    }));
+    let paths = futures::future::join_all(
+        (0..200).map(async |number| answer(&pages, "GET", &format!("/a/{number}"), &[]).await.0),
+    );
+    let (tokens, paths, probe) = tokio::join!(tokens, paths, answer(&pages, "GET", "/healthz", &[]));
+    assert_eq!(probe.0, StatusCode::OK);
+    let busy = |codes: &[StatusCode]| {
+        codes
+            .iter()
+            .filter(|code| **code == StatusCode::TOO_MANY_REQUESTS)
+            .count()
+    };
+    assert_eq!((busy(&tokens), busy(&paths)), (192, 192));
+    assert_eq!(reviews.asked().len(), 16);
+}

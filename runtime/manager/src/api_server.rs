@@ -4,7 +4,7 @@
 //!   controller -> request_budget  waits for its turn          (--kube-api-qps, --kube-api-burst)
 //!              -> credentials     its own service account     (--use-service-account-credentials)
 //!              -> Leadership      writes only while it leads, and the API server is told to give up by the deadline
-//!              -> kube's client
+//!              -> api_transport   token, limits, counts, kube's client
 //! ```
 
 use std::path::Path;
@@ -15,16 +15,17 @@ use anyhow::{Context, anyhow};
 use cloudwit_controllers::Leadership;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use kube::client::Body;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
+use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::api_config::{ApiConfig, root_cause};
 use crate::api_server_args::ApiServerArgs;
+use crate::api_transport;
 use crate::credentials::Account;
 use crate::request_budget::RequestBudget;
-use crate::rest_client_metrics::RestClientMetrics;
-use crate::yaml;
+use crate::rest_client_metrics::{RestClientMetrics, host, verb};
 
 /// How long a first answer of the API server may take; upstream waits as long (`app/controllermanager.go`).
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
@@ -39,12 +40,12 @@ pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
         ..ApiServerArgs::default()
     };
     let requests = RestClientMetrics::new(&mut Registry::default());
-    Ok(ApiServer::connect(&args, "", requests).await?.client("command")?)
+    Ok(ApiServer::connect(&args, "", requests).await?.client("command").await?)
 }
 
 /// An API server that has answered, and the way to it.
 pub struct ApiServer {
-    config: Config,
+    from: ApiConfig,
     identity: String,
     args: ApiServerArgs,
     requests: RestClientMetrics,
@@ -53,16 +54,17 @@ pub struct ApiServer {
 impl ApiServer {
     /// Finds the API server of these flags and asks for its version. `identity` tells replicas apart in the audit log.
     pub async fn connect(args: &ApiServerArgs, identity: &str, requests: RestClientMetrics) -> anyhow::Result<Self> {
-        let (config, origin) = config(args).await?;
-        let url = config.cluster_url.to_string();
+        let (from, origin) = config(args).await?;
+        let url = from.config.cluster_url.to_string();
         let server = Self {
-            config,
+            from,
             identity: identity.to_owned(),
             args: args.clone(),
             requests,
         };
         let client = server
             .client("start")
+            .await
             .with_context(|| format!("{origin}: no usable client"))?;
         let answer = tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await;
         let version = answer
@@ -77,28 +79,29 @@ impl ApiServer {
         Ok(server)
     }
 
-    /// A client with the credentials of the process, for what is done whether it leads or not. `name` ends its user agent.
-    pub fn client(&self, name: &'static str) -> Result<Client, kube::Error> {
-        self.bare_client(name, self.config.clone())
+    /// A client with the credentials of the process, for what is done whether it leads or not. `name` ends its user agent. Its connections
+    /// live on the runtime that this is called on.
+    pub async fn client(&self, name: &'static str) -> Result<Client, kube::Error> {
+        self.bare_client(name, &self.from).await
     }
 
     /// The client of a part of the process that writes only while it leads.
-    pub fn leading_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
-        self.behind(self.client(name)?, leading, None)
+    pub async fn leading_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
+        Ok(self.behind(self.client(name).await?, leading, None))
     }
 
     /// The same for a controller, which may have an account of its own.
-    pub fn controller_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
+    pub async fn controller_client(&self, name: &'static str, leading: &Leadership) -> Result<Client, kube::Error> {
         if !self.args.use_service_account_credentials {
-            return self.leading_client(name, leading);
+            return self.leading_client(name, leading).await;
         }
-        let account = Account::new(name, self.leading_client("service-account-credentials", leading)?);
-        let mut config = self.config.clone();
-        config.auth_info = AuthInfo::default();
-        self.behind(self.bare_client(name, config)?, leading, Some(Arc::new(account)))
+        let account = self.leading_client("service-account-credentials", leading).await?;
+        let account = Account::new(name, account);
+        let inner = self.bare_client(name, &self.from.without_credentials()).await?;
+        Ok(self.behind(inner, leading, Some(Arc::new(account))))
     }
 
-    fn bare_client(&self, name: &'static str, mut config: Config) -> Result<Client, kube::Error> {
+    async fn bare_client(&self, name: &'static str, from: &ApiConfig) -> Result<Client, kube::Error> {
         let agent = format!(
             "cloudwit/{} ({}/{}) {name} {}",
             env!("CARGO_PKG_VERSION"),
@@ -107,26 +110,24 @@ impl ApiServer {
             self.identity
         );
         let agent = HeaderValue::try_from(agent).map_err(|error| kube::Error::Service(error.into()))?;
-        config.headers.push((header::USER_AGENT, agent));
-        self.requests.client(config)
+        api_transport::client(from, Some(agent), &self.requests).await
     }
 
     /// Puts a client behind its budget, its account and its leadership.
-    fn behind(
-        &self,
-        inner: Client,
-        leading: &Leadership,
-        account: Option<Arc<Account>>,
-    ) -> Result<Client, kube::Error> {
+    fn behind(&self, inner: Client, leading: &Leadership, account: Option<Arc<Account>>) -> Client {
         let budget = RequestBudget::new(self.args.kube_api_qps, self.args.kube_api_burst).map(Arc::new);
         let leading = leading.clone();
-        let namespace = self.config.default_namespace.clone();
+        let namespace = self.from.config.default_namespace.clone();
+        let (requests, host) = (self.requests.clone(), host(&self.from.config));
         let service = tower::service_fn(move |request: Request<Body>| {
             let (inner, leading) = (inner.clone(), leading.clone());
             let (budget, account) = (budget.clone(), account.clone());
+            let (requests, host) = (requests.clone(), host.clone());
             async move {
                 if let Some(budget) = budget {
+                    let since = Instant::now();
                     budget.turn().await;
+                    requests.limited(verb(request.method()), &host, since.elapsed());
                 }
                 match account {
                     None => send(&inner, &leading, request).await,
@@ -134,7 +135,7 @@ impl ApiServer {
                 }
             }
         });
-        Ok(Client::new(service, namespace))
+        Client::new(service, namespace)
     }
 }
 
@@ -174,53 +175,24 @@ fn with_timeout(uri: &Uri, timeout: Duration) -> Result<Uri, http::uri::InvalidU
 }
 
 /// The way to the API server, and where it was found.
-async fn config(args: &ApiServerArgs) -> anyhow::Result<(Config, String)> {
-    let (mut config, origin) = match (&args.kubeconfig, &args.master) {
-        (Some(file), _) => (from_file(file).await?, format!("--kubeconfig={}", file.display())),
-        (None, Some(url)) => (Config::new(url.clone()), format!("--master={url}")),
-        (None, None) => (
-            Config::incluster().context(
+async fn config(args: &ApiServerArgs) -> anyhow::Result<(ApiConfig, String)> {
+    let (mut found, origin) = match (&args.kubeconfig, &args.master) {
+        (Some(file), _) => {
+            let found = ApiConfig::of_kubeconfig("--kubeconfig", file).await?;
+            (found, format!("--kubeconfig={}", file.display()))
+        }
+        (None, Some(url)) => (ApiConfig::plain(Config::new(url.clone())), format!("--master={url}")),
+        (None, None) => {
+            let found = ApiConfig::of_pod().await.context(
                 "no kubeconfig and no service account: give --kubeconfig=FILE, or run in a Pod with a service account",
-            )?,
-            "the service account of this Pod".to_owned(),
-        ),
+            )?;
+            (found, "the service account of this Pod".to_owned())
+        }
     };
     if let Some(url) = &args.master {
-        config.cluster_url = url.clone();
+        found.config.cluster_url = url.clone();
     }
-    Ok((config, origin))
-}
-
-async fn from_file(file: &Path) -> anyhow::Result<Config> {
-    // The library's own words repeat the path and the cause; the cause alone is what helps.
-    let unusable = |error: &KubeconfigError| {
-        anyhow!(
-            "--kubeconfig={}: cannot be used: {}; give a kubeconfig file of this cluster",
-            file.display(),
-            kubeconfig_trouble(error)
-        )
-    };
-    let kubeconfig = Kubeconfig::read_from(file).map_err(|error| unusable(&error))?;
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| unusable(&error))
-}
-
-/// What is wrong with a kubeconfig, without a line of it: it holds tokens and keys.
-pub fn kubeconfig_trouble(error: &KubeconfigError) -> String {
-    match error {
-        KubeconfigError::Parse(error) => yaml::without_quotes(error),
-        other => root_cause(other),
-    }
-}
-
-/// The innermost reason: the outer layers only say that a request failed.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+    Ok((found, origin))
 }
 
 #[cfg(test)]
@@ -246,7 +218,7 @@ mod tests {
                     clusters: [{name: a, cluster: {server: 'https://kubeconfig:1'}}], users: [{name: a, user: {token: t}}]}";
         std::fs::write(file.path(), text).unwrap();
         let kubeconfig = format!("--kubeconfig={}", file.path().display());
-        let url = async |flags: &[&str]| config(&of(flags)).await.unwrap().0.cluster_url.to_string();
+        let url = async |flags: &[&str]| config(&of(flags)).await.unwrap().0.config.cluster_url.to_string();
         assert_eq!(url(&[&kubeconfig]).await, "https://kubeconfig:1/");
         assert_eq!(url(&[&kubeconfig, "--master=https://flag:2"]).await, "https://flag:2/");
         assert_eq!(url(&["--master=http://flag:2"]).await, "http://flag:2/");

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::http::{HeaderMap, HeaderValue, header};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 use tokio::time::Instant;
 
 use crate::access_metrics::AccessMetrics;
@@ -15,9 +16,21 @@ use crate::delegation_args::AuthenticationArgs;
 use crate::duration::GoDuration;
 use crate::proxy_headers::ProxyHeaders;
 use crate::review_cache::{NoAnswer, ReviewCache};
+use crate::review_gate::ReviewGate;
 use crate::reviews::Reviewer;
 use crate::tls_clients::Trust;
 use crate::user::User;
+
+/// Why it was not found out who is asking.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotAuthenticated {
+    /// What was shown counts for nothing.
+    #[error("{0}")]
+    Wrong(String),
+    /// Too many unknown tokens came; later this one may count.
+    #[error("too many unknown tokens")]
+    Busy,
+}
 
 /// Finds out who is asking.
 pub struct Authenticator {
@@ -31,6 +44,7 @@ pub struct Authenticator {
     pub reviewer: Option<Reviewer>,
     /// Answers by token; None for one that counts for nothing.
     answers: ReviewCache<Option<User>>,
+    gate: ReviewGate,
     hold: GoDuration,
     metrics: AccessMetrics,
 }
@@ -44,13 +58,14 @@ impl Authenticator {
             proxy_headers: RwLock::new(Arc::new(ProxyHeaders::of(args))),
             reviewer,
             answers: ReviewCache::default(),
+            gate: ReviewGate::default(),
             hold: args.authentication_token_webhook_cache_ttl,
             metrics,
         }
     }
 
     /// Who is asking, or why that was not believed. Takes the headers that only a proxy may set, and the credentials, out of the request.
-    pub async fn who(&self, headers: &mut HeaderMap, chain: &[CertificateDer<'_>]) -> Result<User, String> {
+    pub async fn who(&self, headers: &mut HeaderMap, chain: &[CertificateDer<'_>]) -> Result<User, NotAuthenticated> {
         let since = Instant::now();
         let who = self.first_that_knows(headers, chain).await;
         self.metrics
@@ -58,7 +73,11 @@ impl Authenticator {
         who
     }
 
-    async fn first_that_knows(&self, headers: &mut HeaderMap, chain: &[CertificateDer<'_>]) -> Result<User, String> {
+    async fn first_that_knows(
+        &self,
+        headers: &mut HeaderMap,
+        chain: &[CertificateDer<'_>],
+    ) -> Result<User, NotAuthenticated> {
         let allowed = self
             .proxy_headers
             .read()
@@ -88,13 +107,14 @@ impl Authenticator {
             match self.by_token(reviewer, token).await {
                 Ok(Some(user)) => return Ok(user.authenticated()),
                 Ok(None) => wrong.push("the token counts for nothing".into()),
+                Err(error) if *error == *BUSY => return Err(NotAuthenticated::Busy),
                 Err(error) => wrong.push(format!("the token could not be checked: {error}")),
             }
         }
         if wrong.is_empty() {
             Ok(User::anonymous())
         } else {
-            Err(wrong.join("; "))
+            Err(NotAuthenticated::Wrong(wrong.join("; ")))
         }
     }
 
@@ -124,8 +144,9 @@ impl Authenticator {
             return Ok(answer);
         }
         let (reviewer, token, hold) = (reviewer.clone(), token.to_owned(), self.hold.0);
-        let metrics = self.metrics.clone();
+        let (metrics, gate) = (self.metrics.clone(), self.gate.clone());
         let ask = async move {
+            let _turn = gate.enter(&digest).ok_or(BUSY)?;
             let fetch = metrics.fetch();
             let status = reviewer.token(&token).await;
             fetch.ended(status.is_ok());
@@ -137,13 +158,20 @@ impl Authenticator {
                 groups: user.groups.unwrap_or_default(),
                 extra: user.extra.unwrap_or_default(),
             });
-            Ok((user.filter(|user| !user.name.is_empty()), hold))
+            let user = user.filter(|user| !user.name.is_empty());
+            if user.is_some() {
+                gate.good(digest);
+            }
+            Ok((user, hold))
         };
         let answer = self.answers.ask(digest, ask).await;
         self.metrics.looked(false, since);
         answer
     }
 }
+
+/// What a question ends with that was not asked.
+const BUSY: &str = "too many unknown tokens";
 
 /// The token of `Authorization: Bearer TOKEN`.
 fn bearer(credentials: &HeaderValue) -> Option<&str> {

@@ -65,7 +65,11 @@ async fn a_proxy_of_another_name_is_refused() {
     let (pem, other) = signed("other", "proxies");
     let authenticator = authenticator(&["--requestheader-allowed-names=front-proxy"], None);
     authenticator.proxies.set(pem.as_bytes()).unwrap();
-    let why = authenticator.who(&mut as_admin(), &[other]).await.unwrap_err();
+    let why = authenticator
+        .who(&mut as_admin(), &[other])
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(
         why.contains("\"other\" is none of --requestheader-allowed-names"),
         "{why}"
@@ -128,7 +132,11 @@ async fn a_token_is_asked_about_once_until_its_answer_is_too_old() {
     assert!(authenticator.who(&mut with_token("good"), &[]).await.is_ok());
     assert_eq!(reviews.asked().len(), 1);
     tokio::time::advance(Duration::from_secs(2)).await;
-    let why = authenticator.who(&mut with_token("good"), &[]).await.unwrap_err();
+    let why = authenticator
+        .who(&mut with_token("good"), &[])
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("counts for nothing") && !why.contains("good"), "{why}");
     assert_eq!(reviews.asked().len(), 2);
 }
@@ -153,7 +161,11 @@ async fn a_token_that_cannot_be_checked_is_not_believed_and_asked_about_again() 
     reviews.token("nameless", json!({ "groups": ["system:masters"] }));
     reviews.down(true);
     let authenticator = authenticator(&[], Some(&reviews));
-    let why = authenticator.who(&mut with_token("good"), &[]).await.unwrap_err();
+    let why = authenticator
+        .who(&mut with_token("good"), &[])
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("could not be checked: down"), "{why}");
     assert_eq!(reviews.asked().len(), 5, "it was tried again");
     reviews.down(false);
@@ -176,4 +188,24 @@ async fn only_bearer_tokens_are_tokens() {
     }
     assert!(reviews.asked().is_empty());
     assert!(authenticator.who(&mut with_token("bad"), &[]).await.is_err());
+}
+
+/// 2,000 tokens at once, as somebody sends them who has none.
+#[tokio::test(start_paused = true)]
+async fn made_up_tokens_do_not_flood_reviews() {
+    let reviews = FakeReviews::default();
+    reviews.token("good", json!({ "username": "ann" }));
+    let authenticator = authenticator(&[], Some(&reviews));
+    assert!(authenticator.who(&mut with_token("good"), &[]).await.is_ok());
+    // Its answer is too old now.
+    tokio::time::advance(Duration::from_secs(11)).await;
+    let flood = futures::future::join_all((0..2000).map(async |number| {
+        let made_up = format!("made-up-{number}");
+        authenticator.who(&mut with_token(&made_up), &[]).await.unwrap_err()
+    }));
+    let mut known = with_token("good");
+    let (answers, good) = tokio::join!(flood, authenticator.who(&mut known, &[]));
+    assert!(good.is_ok(), "what was good before is asked about at once");
+    let busy = answers.iter().filter(|why| **why == NotAuthenticated::Busy).count();
+    assert_eq!((reviews.asked().len(), busy), (10, 1992));
 }

@@ -8,6 +8,7 @@ use crate::access_metrics::AccessMetrics;
 use crate::delegation_args::AuthorizationArgs;
 use crate::go_values::entries;
 use crate::review_cache::ReviewCache;
+use crate::review_gate::ReviewGate;
 use crate::reviews::Reviewer;
 use crate::user::User;
 
@@ -16,6 +17,9 @@ const MASTERS: &str = "system:masters";
 
 /// More of the API server's reason is not kept.
 const REASON_BYTES: usize = 500;
+
+/// What a question ends with that was not asked.
+const BUSY: &str = "too many anonymous requests";
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub enum Verdict {
     NoOpinion(String),
     /// Nobody could be asked.
     Unknown(String),
+    /// Too many unknown requests came; later this one may be allowed.
+    Busy,
 }
 
 impl Verdict {
@@ -37,7 +43,7 @@ impl Verdict {
             Self::Allowed => "allowed",
             Self::Denied(_) => "denied",
             Self::NoOpinion(_) => "no-opinion",
-            Self::Unknown(_) => "error",
+            Self::Unknown(_) | Self::Busy => "error",
         }
     }
 }
@@ -48,6 +54,7 @@ pub struct Authorizer {
     open: OpenPaths,
     reviewer: Option<Reviewer>,
     answers: ReviewCache<Verdict>,
+    gate: ReviewGate,
     metrics: AccessMetrics,
 }
 
@@ -64,6 +71,7 @@ impl Authorizer {
             args: args.clone(),
             reviewer,
             answers: ReviewCache::default(),
+            gate: ReviewGate::default(),
             metrics,
         }
     }
@@ -92,7 +100,13 @@ impl Authorizer {
             self.args.authorization_webhook_cache_authorized_ttl.0,
             self.args.authorization_webhook_cache_unauthorized_ttl.0,
         );
+        let (gate, anonymous) = (self.gate.clone(), user.is_anonymous());
         let ask = async move {
+            // Each path is a question of its own, and anybody can think of paths.
+            let _turn = match anonymous {
+                true => Some(gate.enter(&digest).ok_or(BUSY)?),
+                false => None,
+            };
             let status = reviewer.access(spec).await?;
             let mut reason = status.reason.unwrap_or_default();
             reason.truncate(reason.floor_char_boundary(REASON_BYTES));
@@ -103,7 +117,10 @@ impl Authorizer {
             })
         };
         let answer = self.answers.ask(digest, ask).await;
-        answer.unwrap_or_else(|why| Verdict::Unknown(why.to_string()))
+        answer.unwrap_or_else(|why| match &*why {
+            BUSY => Verdict::Busy,
+            why => Verdict::Unknown(why.to_owned()),
+        })
     }
 }
 

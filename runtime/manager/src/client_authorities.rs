@@ -1,7 +1,6 @@
 //! The authorities of client certificates and of the front proxy: from the files of the flags, else from the cluster's
 //! `kube-system/extension-apiserver-authentication`, which the API server keeps. Both are followed when they change.
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
@@ -31,10 +30,16 @@ pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArg
     ] {
         let Some(file) = file.clone() else { continue };
         let trust = trust.clone();
-        let read = move |file: &Path| trust.set(&std::fs::read(file)?);
-        read(&file).with_context(|| format!("{flag}={}: cannot be used", file.display()))?;
-        let files = vec![file.clone()];
-        watched_files::follow(move || files.clone(), flag, move || std::future::ready(read(&file)));
+        let path = file.clone();
+        let read = move || {
+            let (trust, path) = (trust.clone(), path.clone());
+            watched_files::read_change(flag, move || trust.set(&watched_files::read_file(&path)?))
+        };
+        read()
+            .await
+            .with_context(|| format!("{flag}={}: cannot be used", file.display()))?;
+        let files = vec![file];
+        watched_files::follow(move || files.clone(), flag, read);
     }
     let from_files = args.client_ca_file.is_some() && args.requestheader_client_ca_file.is_some();
     let Some(reviewer) = authenticator

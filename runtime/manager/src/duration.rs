@@ -93,4 +93,26 @@ mod tests {
             assert_eq!(text.parse::<GoDuration>().unwrap().to_string(), text);
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_duration_or_a_mistake(text in "\\PC{0,300}") {
+            let _ = text.parse::<GoDuration>();
+        }
+
+        #[test]
+        fn numbers_and_units_never_panic(text in "([0-9.]{0,30}(ns|us|µs|ms|s|m|h|d| |-|)){0,30}") {
+            if let Err(error) = text.parse::<GoDuration>() {
+                proptest::prop_assert!(error.contains("write for example 10s"));
+            }
+        }
+
+        #[test]
+        fn what_is_printed_is_read_again(millis in 0_u64..10_000_000_000) {
+            let written = GoDuration(Duration::from_millis(millis)).to_string();
+            let read: GoDuration = written.parse().unwrap();
+            let lost = Duration::from_millis(millis).abs_diff(read.0);
+            proptest::prop_assert!(lost < Duration::from_secs(1), "{written}");
+        }
+    }
 }

@@ -10,29 +10,48 @@ use axum::routing::get;
 use cloudwit_controllers::{Explain, Explanation};
 
 use crate::explain_answer::Answer;
+use crate::pages::stalled;
+use crate::work_runtime::WorkRuntime;
 
 /// Name and value of the header.
 pub const MARK: (&str, &str) = ("x-cloudwit", "explain");
 
 /// The pages.
-pub fn router(explain: Explain) -> Router {
+pub fn router(explain: Explain, work: WorkRuntime) -> Router {
     Router::new()
         .route("/explain/node/{name}", get(node))
         .route("/explain/service/{namespace}/{name}", get(service))
-        .with_state(explain)
+        .with_state((explain, work))
 }
 
-async fn node(State(explain): State<Explain>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    explained(&explain, explain.node(&name), &format!("Node {name}"), &headers)
+type Side = (Explain, WorkRuntime);
+
+async fn node(State(side): State<Side>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let object = format!("Node {name}");
+    answer(side, object, headers, move |explain| explain.node(&name)).await
 }
 
 async fn service(
-    State(explain): State<Explain>,
+    State(side): State<Side>,
     Path((namespace, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let found = explain.service(&namespace, &name);
-    explained(&explain, found, &format!("Service {namespace}/{name}"), &headers)
+    let object = format!("Service {namespace}/{name}");
+    answer(side, object, headers, move |explain| explain.service(&namespace, &name)).await
+}
+
+/// Finds the explanation on the working thread.
+async fn answer(
+    (explain, work): Side,
+    object: String,
+    headers: HeaderMap,
+    find: impl FnOnce(&Explain) -> Option<Explanation> + Send + 'static,
+) -> Response {
+    let found = work.query(move || {
+        let found = find(&explain);
+        explained(&explain, found, &object, &headers)
+    });
+    found.await.unwrap_or_else(|| ([MARK], stalled()).into_response())
 }
 
 fn explained(explain: &Explain, found: Option<Explanation>, object: &str, headers: &HeaderMap) -> Response {

@@ -41,4 +41,20 @@ mod tests {
         assert!(entries(&[String::new()]).is_empty());
         assert_eq!(entries(&["/healthz ".into(), String::new()]), ["/healthz"]);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_boolean_or_a_mistake(text in "\\PC{0,300}") {
+            let read = boolean(&text);
+            let known = ["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"];
+            proptest::prop_assert_eq!(read.is_ok(), known.contains(&text.as_str()));
+        }
+
+        #[test]
+        fn entries_are_never_empty_nor_more(list in proptest::collection::vec("[ a,]{0,4}", 0..40)) {
+            let left = entries(&list);
+            proptest::prop_assert!(left.len() <= list.len());
+            proptest::prop_assert!(left.iter().all(|entry| !entry.is_empty() && entry.trim() == entry));
+        }
+    }
 }

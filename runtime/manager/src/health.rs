@@ -2,6 +2,7 @@
 //!
 //! Every part of the process that can be unwell adds a source with one line in `run.rs`. `/healthz` and `/livez` ask whether the process
 //! had better be started anew, `/readyz` also whether it can do its work now. Reasons are for those who have proven who they are.
+//! What is known on the working thread is computed there; while it stands still, its last answers count, and the check `working-thread` says so.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 
 use crate::health_slis::Slis;
+use crate::watchdog::Watchdog;
+use crate::work_runtime::WorkRuntime;
 
 /// How a check went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +98,8 @@ type Source = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Checks {
     sources: Vec<Source>,
+    of_work: Vec<Source>,
+    beside: Option<(WorkRuntime, Watchdog)>,
     slis: Slis,
 }
 
@@ -105,9 +110,22 @@ impl fmt::Debug for Checks {
 }
 
 impl Checks {
-    /// Asks this source too, in the order of adding. It has to answer at once.
+    /// Checks that are made beside a working runtime, with that of its watchdog.
+    pub fn beside(work: WorkRuntime, watchdog: Watchdog) -> Self {
+        Self {
+            beside: Some((work, watchdog)),
+            ..Self::default()
+        }
+    }
+
+    /// Asks this source too, in the order of adding. It has to answer at once, and share no lock with the working thread.
     pub fn add(&mut self, source: impl Fn() -> Vec<Check> + Send + Sync + 'static) {
         self.sources.push(Arc::new(source));
+    }
+
+    /// The same for a source that is asked on the working thread.
+    pub fn add_of_work(&mut self, source: impl Fn() -> Vec<Check> + Send + Sync + 'static) {
+        self.of_work.push(Arc::new(source));
     }
 
     /// What was found so far, as metrics.
@@ -116,14 +134,33 @@ impl Checks {
     }
 
     /// How everything is now, without counting it as a look.
-    pub fn states(&self) -> Vec<Check> {
-        self.sources.iter().flat_map(|source| source()).collect()
+    pub async fn states(&self) -> Vec<Check> {
+        let mut checks = ask(&self.sources);
+        let Some((work, watchdog)) = &self.beside else {
+            checks.extend(ask(&self.of_work));
+            return checks;
+        };
+        checks.push(watchdog.check());
+        let found = if watchdog.is_stalled() {
+            None
+        } else {
+            let sources = self.of_work.clone();
+            work.query(move || ask(&sources)).await
+        };
+        match found {
+            Some(found) => {
+                watchdog.remember(&found);
+                checks.extend(found);
+            }
+            None => checks.extend(watchdog.remembered()),
+        }
+        checks
     }
 
     /// Makes the checks of a page.
-    pub fn look(&self, page: Page, wish: &Wish) -> (StatusCode, String) {
+    pub async fn look(&self, page: Page, wish: &Wish) -> (StatusCode, String) {
         let mut checks = vec![Check::live("ping", State::Healthy)];
-        checks.extend(self.sources.iter().flat_map(|source| source()));
+        checks.extend(self.states().await);
         checks.retain(|check| page == Page::Readyz || !check.readiness_only);
         self.slis.seen(page, &checks);
         if let Some(only) = &wish.only {
@@ -134,6 +171,10 @@ impl Checks {
         }
         write(page, wish, &checks)
     }
+}
+
+fn ask(sources: &[Source]) -> Vec<Check> {
+    sources.iter().flat_map(|source| source()).collect()
 }
 
 fn write(page: Page, wish: &Wish, checks: &[Check]) -> (StatusCode, String) {

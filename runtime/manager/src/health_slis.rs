@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::health::{Check, Page, State};
+use crate::metric_text::go_float;
+use crate::process_metrics;
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Counts {
@@ -38,13 +40,13 @@ impl Slis {
     pub fn text(&self) -> String {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut text = String::from(
-            "# HELP kubernetes_healthcheck Result of the last look at a check: 1 is healthy\n# TYPE kubernetes_healthcheck gauge\n",
+            "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n# TYPE kubernetes_healthcheck gauge\n",
         );
         for ((name, page), counts) in &all {
             let (page, now) = (page.name(), u8::from(counts.healthy_now));
             let _ = writeln!(text, "kubernetes_healthcheck{{name=\"{name}\",type=\"{page}\"}} {now}");
         }
-        text += "# HELP kubernetes_healthchecks_total Looks at a check by result\n# TYPE kubernetes_healthchecks_total counter\n";
+        text += "# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.\n# TYPE kubernetes_healthchecks_total counter\n";
         for ((name, page), counts) in &all {
             let page = page.name();
             for (status, count) in [("error", counts.errors), ("success", counts.successes)] {
@@ -52,6 +54,13 @@ impl Slis {
                 let _ = writeln!(text, "kubernetes_healthchecks_total{{{labels}}} {count}");
             }
         }
+        text += "# HELP process_start_time_seconds [ALPHA] Start time of the process since unix epoch in seconds.\n\
+                 # TYPE process_start_time_seconds gauge\n";
+        let _ = writeln!(
+            text,
+            "process_start_time_seconds {}",
+            go_float(process_metrics::started())
+        );
         text
     }
 }

@@ -223,8 +223,8 @@ impl Candidates {
             })
     }
 
-    /// Begins to compete.
-    pub fn run(self, server: &ApiServer, registry: &mut Registry) -> anyhow::Result<Candidacy> {
+    /// Begins to compete, on the runtime that this is called on.
+    pub async fn run(self, server: &ApiServer, registry: &mut Registry) -> anyhow::Result<Candidacy> {
         let stop = CancellationToken::new();
         let mut candidacy = Candidacy {
             tasks: JoinSet::new(),
@@ -238,7 +238,10 @@ impl Candidates {
         };
         candidacy.lease_duration = election.timing.lease_duration;
         let metrics = ElectionMetrics::new(registry);
-        let client = server.client("leader-election").context("no client for the election")?;
+        let client = server
+            .client("leader-election")
+            .await
+            .context("no client for the election")?;
         let candidate = |name: String, term, board: LeaseBoard| {
             let metrics = metrics.of(&name);
             let settings = LeaseSettings {

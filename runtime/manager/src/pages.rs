@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::health::{Checks, Page, Wish};
 use crate::status_source::StatusSource;
 use crate::telemetry::Verbosity;
+use crate::work_runtime::WorkRuntime;
 use crate::{explain_pages, metrics_page, status_pages};
 
 /// Marks a request whose sender may see the reasons of failures.
@@ -29,6 +30,8 @@ pub struct Pages {
     pub checks: Checks,
     /// What objects wait for.
     pub explain: Explain,
+    /// Where explanations and the status are computed.
+    pub work: WorkRuntime,
     /// What the status page shows.
     pub status: StatusSource,
     /// The answer of `/configz`.
@@ -37,10 +40,16 @@ pub struct Pages {
     pub verbosity: Option<Verbosity>,
 }
 
+/// What is said instead of a page whose data the working thread does not give.
+pub fn stalled() -> Response {
+    let text = "working thread stalled; see /livez?verbose and the metric cloudwit_working_thread_stalled_seconds\n";
+    (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+}
+
 /// All pages.
 pub fn router(pages: Pages) -> Router {
-    let explain = explain_pages::router(pages.explain.clone());
-    let status = status_pages::router(pages.status.clone());
+    let explain = explain_pages::router(pages.explain.clone(), pages.work.clone());
+    let status = status_pages::router(pages.status.clone(), pages.work.clone());
     let mut router = Router::new()
         .route("/healthz", get(|s, q, t| health(Page::Healthz, s, q, t)))
         .route("/livez", get(|s, q, t| health(Page::Livez, s, q, t)))
@@ -80,7 +89,7 @@ async fn health(page: Page, State(pages): State<Pages>, RawQuery(query): RawQuer
             _ => {}
         }
     }
-    plain(pages.checks.look(page, &wish))
+    plain(pages.checks.look(page, &wish).await)
 }
 
 async fn one_check(page: Page, State(pages): State<Pages>, Path(name): Path<String>, trusted: Trust) -> Response {
@@ -89,7 +98,7 @@ async fn one_check(page: Page, State(pages): State<Pages>, Path(name): Path<Stri
         reasons: trusted.is_some(),
         ..Wish::default()
     };
-    plain(pages.checks.look(page, &wish))
+    plain(pages.checks.look(page, &wish).await)
 }
 
 /// Text that no cache keeps and no browser takes for something else.
@@ -103,7 +112,7 @@ fn plain((code, text): (StatusCode, String)) -> Response {
 }
 
 async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Response {
-    metrics_page::answer(&pages.registry, &headers)
+    metrics_page::answer(pages.registry, &headers).await
 }
 
 async fn slis(State(pages): State<Pages>) -> Response {

@@ -1,6 +1,7 @@
 //! `process_*` and `kubernetes_build_info`, under the names that every Go program has.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
@@ -10,16 +11,27 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
+use rustix::process::{Resource, getrlimit};
 
 use crate::version::{UPSTREAM, VERSION};
 
 /// Registers them.
 pub fn register(registry: &mut Registry) {
-    let info = Family::<[(&'static str, &'static str); 3], Gauge>::default();
+    let info = Family::<[(&'static str, &'static str); 10], Gauge>::default();
+    let (major, minor) = VERSION.split_once('.').unwrap_or((VERSION, ""));
+    let minor = minor.split_once('.').map_or(minor, |(minor, _)| minor);
+    // What is not known is empty, as in upstream's own builds without it.
     let labels = [
-        ("git_version", VERSION),
-        ("kubernetes_behaviour", UPSTREAM),
+        ("build_date", "1970-01-01T00:00:00Z"),
         ("compiler", "rustc"),
+        ("git_commit", ""),
+        ("git_tree_state", ""),
+        ("git_version", concat!("v", env!("CARGO_PKG_VERSION"))),
+        ("go_version", ""),
+        ("kubernetes_behaviour", UPSTREAM),
+        ("major", major),
+        ("minor", minor),
+        ("platform", platform()),
     ];
     info.get_or_create(&labels).set(1);
     registry.register(
@@ -27,11 +39,28 @@ pub fn register(registry: &mut Registry) {
         "1, with the version of this binary and of upstream whose behaviour it has",
         info,
     );
-    // Metrics are registered within a moment of the start.
-    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    registry.register_collector(Box::new(Process {
-        started: started.as_secs_f64(),
-    }));
+    registry.register_collector(Box::new(Process { started: started() }));
+}
+
+/// When the process was started, in seconds since 1970: metrics are registered within a moment of it.
+pub fn started() -> f64 {
+    static STARTED: OnceLock<f64> = OnceLock::new();
+    let now = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs_f64()
+    };
+    *STARTED.get_or_init(now)
+}
+
+/// System and machine, as Go names them.
+fn platform() -> &'static str {
+    match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => "linux/amd64",
+        ("linux", "aarch64") => "linux/arm64",
+        _ => "other",
+    }
 }
 
 #[derive(Debug)]
@@ -72,8 +101,23 @@ impl Collector for Process {
             Some(self.started),
         )?;
         let open = std::fs::read_dir("/proc/self/fd").ok().map(|list| list.count() as f64);
-        gauge("process_open_fds", "Open file descriptors", open)
+        gauge("process_open_fds", "Open file descriptors", open)?;
+        gauge(
+            "process_max_fds",
+            "File descriptors that may be open",
+            limit(Resource::Nofile),
+        )?;
+        gauge(
+            "process_virtual_memory_max_bytes",
+            "Virtual memory that may be used",
+            limit(Resource::As),
+        )
     }
+}
+
+/// The limit that is in force; without one the largest number, as Go programs have it.
+fn limit(resource: Resource) -> Option<f64> {
+    Some(getrlimit(resource).current.unwrap_or(u64::MAX) as f64)
 }
 
 /// A line of `/proc/self/status`, which counts in KiB.
@@ -97,6 +141,8 @@ mod tests {
             "process_resident_memory_bytes",
             "process_virtual_memory_bytes",
             "process_open_fds",
+            "process_max_fds",
+            "process_virtual_memory_max_bytes",
             "process_cpu_seconds_total",
             "process_start_time_seconds",
         ] {
@@ -106,6 +152,10 @@ mod tests {
                 .unwrap();
             assert!(line.parse::<f64>().unwrap() > 0.0, "{text}");
         }
-        assert!(text.contains("kubernetes_build_info{git_version="), "{text}");
+        assert!(text.contains("kubernetes_build_info{build_date=\""), "{text}");
+        assert!(
+            text.contains(",git_version=\"v") && text.contains(",platform=\""),
+            "{text}"
+        );
     }
 }

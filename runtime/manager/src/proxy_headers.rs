@@ -147,4 +147,53 @@ mod tests {
             assert_eq!(decoded(text), plain);
         }
     }
+
+    /// Names of headers: any, and those that count, in any case.
+    fn names() -> impl proptest::strategy::Strategy<Value = String> {
+        proptest::prop_oneof![
+            "[a-zA-Z0-9%!#$&'*+.^_|~-]{1,40}",
+            "(?i)x-remote-(user|group|uid)",
+            "(?i)x-remote-extra-[a-z0-9%.]{0,20}",
+        ]
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_headers_come_none_that_counts_is_left(
+            sent in proptest::collection::vec((names(), "[ -~\\x80-\\xff]{0,60}"), 0..60),
+        ) {
+            let mut headers = HeaderMap::new();
+            let mut bytes = 0;
+            for (name, value) in &sent {
+                let value = axum::http::HeaderValue::from_bytes(value.as_bytes());
+                if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value) {
+                    bytes += name.as_str().len() + value.len();
+                    headers.append(name, value);
+                }
+            }
+            let allowed = ProxyHeaders::of(&Args::parse_from(["cloudwit"]).authentication);
+            let user = allowed.take(&mut headers);
+            for name in headers.keys() {
+                let name = name.as_str();
+                proptest::prop_assert!(!matches!(name, "x-remote-user" | "x-remote-group"));
+                proptest::prop_assert!(!name.starts_with("x-remote-extra-"), "{name}");
+            }
+            if let Some(user) = user {
+                let extra = user.extra.iter().map(|(key, values)| key.len() + values.iter().map(String::len).sum::<usize>());
+                let kept = user.name.len() + user.groups.iter().map(String::len).sum::<usize>() + extra.sum::<usize>();
+                proptest::prop_assert!(!user.name.is_empty() && kept <= bytes, "{kept} of {bytes}");
+            }
+        }
+
+        #[test]
+        fn a_decoded_key_is_never_longer(text in "\\PC{0,200}") {
+            proptest::prop_assert!(decoded(&text).len() <= text.len());
+        }
+
+        #[test]
+        fn an_encoded_key_is_decoded(text in "\\PC{0,60}") {
+            let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            proptest::prop_assert_eq!(decoded(&encoded), text);
+        }
+    }
 }

@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::Context as _;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus};
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::config::Kubeconfig;
+use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 
-use crate::api_server::kubeconfig_trouble;
+use crate::access_metrics::DelegatedMetrics;
+use crate::api_config::ApiConfig;
 use crate::rest_client_metrics::RestClientMetrics;
-use crate::watched_files;
+use crate::{api_transport, watched_files};
 
 /// How long one question may take, and how long it may wait for its turn.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -35,6 +37,7 @@ const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.cr
 pub struct Reviewer {
     clients: Arc<watch::Sender<Client>>,
     turns: Arc<Semaphore>,
+    metrics: DelegatedMetrics,
 }
 
 impl Reviewer {
@@ -43,11 +46,15 @@ impl Reviewer {
         flag: &'static str,
         kubeconfig: Option<PathBuf>,
         requests: RestClientMetrics,
+        metrics: DelegatedMetrics,
     ) -> anyhow::Result<Option<Self>> {
-        if kubeconfig.is_none() && Config::incluster().is_err() {
+        if kubeconfig.is_none() && ApiConfig::of_pod().await.is_err() {
             return Ok(None);
         }
-        let reviewer = Self::over(client(flag, kubeconfig.clone(), &requests).await?);
+        let reviewer = Self {
+            metrics,
+            ..Self::over(client(flag, kubeconfig.clone(), &requests).await?)
+        };
         let clients = reviewer.clients.clone();
         let files = {
             let kubeconfig = kubeconfig.clone();
@@ -72,6 +79,7 @@ impl Reviewer {
         Self {
             clients: Arc::new(watch::Sender::new(client)),
             turns: Arc::new(Semaphore::new(AT_A_TIME)),
+            metrics: DelegatedMetrics::default(),
         }
     }
 
@@ -117,7 +125,16 @@ impl Reviewer {
         let (mut pause, mut attempt) = (PAUSE, 1);
         loop {
             let api: Api<K> = Api::all(self.clients.borrow().clone());
+            let sent = Instant::now();
             let answer = tokio::time::timeout(LIMIT, api.create(&PostParams::default(), question)).await;
+            self.metrics.seen(
+                match &answer {
+                    Ok(Ok(_)) => Some(201),
+                    Ok(Err(kube::Error::Api(status))) => Some(status.code),
+                    _ => None,
+                },
+                sent,
+            );
             let (why, passes) = match answer {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(kube::Error::Api(status))) => (status.message, status.code >= 500 || status.code == 429),
@@ -133,21 +150,17 @@ impl Reviewer {
     }
 }
 
-async fn client(flag: &str, kubeconfig: Option<PathBuf>, requests: &RestClientMetrics) -> anyhow::Result<Client> {
+async fn client(
+    flag: &'static str,
+    kubeconfig: Option<PathBuf>,
+    requests: &RestClientMetrics,
+) -> anyhow::Result<Client> {
     let Some(file) = kubeconfig else {
-        return Ok(requests.client(Config::incluster()?)?);
+        return Ok(api_transport::client(&ApiConfig::of_pod().await?, None, requests).await?);
     };
-    let unusable = |error: anyhow::Error| {
-        anyhow!(
-            "{flag}={}: cannot be used: {error:#}; give a kubeconfig file",
-            file.display()
-        )
-    };
-    let read = Kubeconfig::read_from(&file).map_err(|error| unusable(anyhow!(kubeconfig_trouble(&error))))?;
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| unusable(anyhow!(kubeconfig_trouble(&error))))?;
-    requests.client(config).map_err(|error| unusable(error.into()))
+    let from = ApiConfig::of_kubeconfig(flag, &file).await?;
+    let made = api_transport::client(&from, None, requests).await;
+    made.with_context(|| format!("{flag}={}: cannot be used", file.display()))
 }
 
 /// A kubeconfig and the certificates and keys that it names. Files with tokens are read again by the library.

@@ -1,35 +1,46 @@
-//! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C.
+//! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C, also during the start.
+//! What runs on which of the two runtimes: `work_runtime`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use cloudwit_controllers::{Clients, Cluster, Controller, Leadership};
+use cloudwit_controllers::{Clients, Cluster, Controller, ControllersError, Leadership};
+use cloudwit_host::bounded_work::bounded;
 use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::{Host, Outside, SwappableProvider};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_server::ApiServer;
 use crate::args::Args;
 use crate::health::Checks;
-use crate::leadership::{Candidates, Election};
+use crate::leadership::{Candidacy, Candidates, Election};
 use crate::pages::Pages;
 use crate::rest_client_metrics::RestClientMetrics;
 use crate::secure_serving::SecureServing;
 use crate::status_source::StatusSource;
+use crate::stop::StopSignals;
 use crate::swap::Reload;
 use crate::telemetry::Verbosity;
 use crate::trace_export::Traces;
+use crate::watchdog::Watchdog;
+use crate::work_runtime::{Started, WorkRuntime};
 use crate::{
-    admin, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics, providers, swap,
+    admin, clock, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics, providers, swap,
 };
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
+
+/// How long the loops may take to end when nothing is written any more. They only wait at awaits; a working thread that is stuck is left behind.
+const LAST_LOOPS: Duration = Duration::from_secs(2);
+
+/// How long checks of flags and files may take at the start.
+const CHECKS: Duration = Duration::from_secs(60);
 
 /// Runs until told to stop. Nothing is written to the cluster before everything that can be checked has been checked.
 pub async fn run(
@@ -37,91 +48,175 @@ pub async fn run(
     identity: String,
     verbosity: Verbosity,
     traces: anyhow::Result<Option<Traces>>,
+    work: WorkRuntime,
+    mut stop: StopSignals,
 ) -> anyhow::Result<()> {
-    let started = Timestamp::now();
-    let args = Arc::new(args);
-    let settings = config::resolve(&args)?;
-    if args.controllers.dry_run && args.leader_election.leader_elect {
-        tracing::info!("dry run: no part in leader election; the Lease is neither waited for nor taken");
-    }
-    let traces = traces?;
-    // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
-        bail!("another TLS crypto provider is installed already");
-    }
-    let mut registry = Registry::default();
-    let requests = RestClientMetrics::new(&mut registry);
-    let server = ApiServer::connect(&args.api_server, &identity, requests.clone()).await?;
-    let https = SecureServing::bind(&args, &requests, &mut registry).await?;
-    let migration = settings.election.as_ref().and_then(Election::migration);
-    let configz = configz::of(&args, migration);
-    let candidates = Candidates::new(identity.clone(), settings.election.clone());
-    process_metrics::register(&mut registry);
-    traces.iter().for_each(|traces| traces.register(&mut registry));
-    let cluster = candidates.lead(Cluster::new(clients(&server, &candidates)?, &mut registry));
-    let mut options = options::controllers(&args, &settings);
-    options
-        .controllers
-        .retain(|controller| candidates.leadership_of(*controller).is_some());
-    let routing = settings.routing.clone();
-    let loaded = load(
-        &args,
-        settings,
-        &cluster,
-        &mut registry,
-        candidates.leadership().clone(),
-    )
-    .await?;
-    for provider in &loaded {
-        tokio::spawn(probe(provider.clone(), candidates.leadership().clone()));
-    }
-    let mut checks = Checks::default();
-    checks.add(health_sources::of_providers(&loaded));
-    let cloud = providers::joined(loaded.clone(), routing)?;
-
-    let shutdown = CancellationToken::new();
-    let leadership = candidates.leadership().clone();
-    let mut candidacy = candidates.run(&server, &mut registry)?;
-    checks.add(health_sources::of_leadership(candidacy.health()));
-    let controllers = cluster.health();
-    checks.add(move || health_sources::of_controllers(&controllers));
-    let status = StatusSource {
+    let starting = Start {
+        args: Arc::new(args),
         identity,
-        started,
-        leadership,
-        boards: candidacy.boards(),
-        providers: loaded,
-        standing: cluster.standing(),
-        health: cluster.health(),
-        explain: cluster.explain(),
-        checks: checks.clone(),
+        verbosity,
+        work,
+        started: Timestamp::now(),
     };
-    let router = pages::router(Pages {
-        registry: Arc::new(registry),
-        checks,
-        explain: cluster.explain(),
-        status,
-        configz: Arc::new(configz),
-        verbosity: args.secure_serving.profiling.then_some(verbosity),
-    });
-    let mut pages = tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone()));
-    let mut loops = tokio::spawn(cluster.run(cloud, options, shutdown.clone()));
+    let settling = starting.work.clone();
+    let started = tokio::select! {
+        biased;
+        // Nothing is written and no Lease is held: what was begun is dropped.
+        _ = stop.requested() => None,
+        started = starting.start(traces) => Some(started?),
+    };
+    let Some(mut started) = started else {
+        tracing::info!("stopping before the start is complete");
+        settling.settle().await;
+        return Ok(());
+    };
     tokio::select! {
-        ended = &mut pages => ended.context("the admin pages crashed")?.context("the admin pages ended")?,
-        ended = &mut loops => ended.context("the controllers crashed")?.context("the controllers ended")?,
-        lost = candidacy.lost() => return Err(lost),
-        () = stop_signal()? => {
+        ended = &mut started.pages => ended.context("the admin pages crashed")?.context("the admin pages ended")?,
+        ended = started.loops.join() => ended.context("the controllers")?.context("the controllers ended")?,
+        lost = started.candidacy.lost() => return Err(lost),
+        _ = stop.requested() => {
             tracing::info!("stopping");
-            let all_ended = candidacy.resign(LAST_WRITES).await;
-            shutdown.cancel();
-            loops.await.context("the controllers crashed")?.context("the controllers ended")?;
-            candidacy.release(all_ended).await;
+            // From here on no write begins, also on a working thread that is stuck and runs on later. One that is stuck within a write keeps
+            // the Lease from being released.
+            let all_ended = started.candidacy.resign(LAST_WRITES).await;
+            started.shutdown.cancel();
+            match tokio::time::timeout(LAST_LOOPS, started.loops.join()).await {
+                Ok(ended) => ended.context("the controllers")?.context("the controllers ended")?,
+                Err(_) => tracing::warn!("the controllers do not end; they are left behind"),
+            }
+            started.candidacy.release(all_ended).await;
         }
     }
-    if let Some(traces) = traces {
+    if let Some(traces) = started.traces {
         traces.finish().await;
     }
     Ok(())
+}
+
+/// What the start needs.
+struct Start {
+    args: Arc<Args>,
+    identity: String,
+    verbosity: Verbosity,
+    work: WorkRuntime,
+    started: Timestamp,
+}
+
+/// What runs after it.
+struct Running {
+    candidacy: Candidacy,
+    pages: JoinHandle<anyhow::Result<()>>,
+    loops: Started<Result<(), ControllersError>>,
+    shutdown: CancellationToken,
+    traces: Option<Traces>,
+}
+
+/// What is made on the working runtime.
+struct Prepared {
+    cluster: Cluster,
+    providers: Vec<Arc<SwappableProvider>>,
+    registry: Registry,
+    candidates: Candidates,
+}
+
+impl Start {
+    async fn start(self, traces: anyhow::Result<Option<Traces>>) -> anyhow::Result<Running> {
+        let (args, work) = (&self.args, &self.work);
+        let read = args.clone();
+        let settings = bounded("settings", CHECKS, move || config::resolve(&read)).await??;
+        if args.controllers.dry_run && args.leader_election.leader_elect {
+            tracing::info!("dry run: no part in leader election; the Lease is neither waited for nor taken");
+        }
+        let traces = traces?;
+        // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
+        if rustls::crypto::ring::default_provider().install_default().is_err() {
+            bail!("another TLS crypto provider is installed already");
+        }
+        let mut registry = Registry::default();
+        let watchdog = Watchdog::new(clock::since_boot(), &mut registry);
+        watchdog.start(work);
+        let requests = RestClientMetrics::new(&mut registry);
+        let server = Arc::new(ApiServer::connect(&args.api_server, &self.identity, requests.clone()).await?);
+        let https = SecureServing::bind(args, &requests, &mut registry).await?;
+        let migration = settings.election.as_ref().and_then(Election::migration);
+        let configz = configz::of(args, migration);
+        let candidates = Candidates::new(self.identity.clone(), settings.election.clone());
+        process_metrics::register(&mut registry);
+        traces.iter().for_each(|traces| traces.register(&mut registry));
+        let mut options = options::controllers(args, &settings);
+        options
+            .controllers
+            .retain(|controller| candidates.leadership_of(*controller).is_some());
+        let routing = settings.routing.clone();
+
+        let prepare = prepare(args.clone(), server.clone(), settings, candidates, registry);
+        let Prepared {
+            cluster,
+            providers: loaded,
+            mut registry,
+            candidates,
+        } = work.start(prepare).ended().await.context("the start")??;
+        let mut checks = Checks::beside(work.clone(), watchdog);
+        checks.add_of_work(health_sources::of_providers(&loaded));
+        let cloud = providers::joined(loaded.clone(), routing)?;
+
+        let shutdown = CancellationToken::new();
+        let leadership = candidates.leadership().clone();
+        let candidacy = candidates.run(&server, &mut registry).await?;
+        checks.add(health_sources::of_leadership(candidacy.health()));
+        let controllers = cluster.health();
+        checks.add_of_work(move || health_sources::of_controllers(&controllers));
+        let status = StatusSource {
+            identity: self.identity,
+            started: self.started,
+            leadership,
+            boards: candidacy.boards(),
+            providers: loaded,
+            standing: cluster.standing(),
+            health: cluster.health(),
+            explain: cluster.explain(),
+            checks: checks.clone(),
+        };
+        let router = pages::router(Pages {
+            registry: Arc::new(registry),
+            checks,
+            explain: cluster.explain(),
+            work: work.clone(),
+            status,
+            configz: Arc::new(configz),
+            verbosity: args.secure_serving.profiling.then_some(self.verbosity),
+        });
+        Ok(Running {
+            candidacy,
+            pages: tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone())),
+            loops: work.start(cluster.run(cloud, options, shutdown.clone())),
+            shutdown,
+            traces,
+        })
+    }
+}
+
+/// The clients of the controllers, the host and the providers; all that they start belongs to the working runtime.
+async fn prepare(
+    args: Arc<Args>,
+    server: Arc<ApiServer>,
+    settings: config::Settings,
+    candidates: Candidates,
+    mut registry: Registry,
+) -> anyhow::Result<Prepared> {
+    let clients = clients(&server, &candidates).await?;
+    let cluster = candidates.lead(Cluster::new(clients, &mut registry));
+    let leadership = candidates.leadership().clone();
+    let providers = load(&args, settings, &cluster, &mut registry, leadership.clone()).await?;
+    for provider in &providers {
+        drop(tokio::spawn(probe(provider.clone(), leadership.clone())));
+    }
+    Ok(Prepared {
+        cluster,
+        providers,
+        registry,
+        candidates,
+    })
 }
 
 /// Serves the pages over HTTPS and on loopback, until one of the two ends.
@@ -139,19 +234,19 @@ async fn serve(
 }
 
 /// One client for each controller, with the rights and the leadership that it has.
-fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients, kube::Error> {
+async fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients, kube::Error> {
     let main = candidates.leadership();
-    let of = |controller: Controller| {
+    let of = async |controller: Controller| {
         let leading = candidates.leadership_of(controller).unwrap_or(main);
-        server.controller_client(controller.client_name(), leading)
+        server.controller_client(controller.client_name(), leading).await
     };
     Ok(Clients {
-        caches: server.client("shared-informers")?,
-        events: server.leading_client("events", main)?,
-        cloud_node: of(Controller::CloudNode)?,
-        cloud_node_lifecycle: of(Controller::CloudNodeLifecycle)?,
-        service_lb: of(Controller::ServiceLb)?,
-        node_route: of(Controller::NodeRoute)?,
+        caches: server.client("shared-informers").await?,
+        events: server.leading_client("events", main).await?,
+        cloud_node: of(Controller::CloudNode).await?,
+        cloud_node_lifecycle: of(Controller::CloudNodeLifecycle).await?,
+        service_lb: of(Controller::ServiceLb).await?,
+        node_route: of(Controller::NodeRoute).await?,
     })
 }
 
@@ -208,16 +303,4 @@ async fn probe(provider: Arc<SwappableProvider>, leadership: Leadership) {
         Ok(()) => tracing::info!(provider = provider.name(), "the cloud answers"),
         Err(error) => tracing::warn!(provider = provider.name(), %error, "the cloud cannot be used yet; trying on"),
     }
-}
-
-/// Ends when the process is asked to stop.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

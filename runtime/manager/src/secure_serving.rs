@@ -5,23 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::{Extension, Router};
+use cloudwit_host::bounded_work::{FILE_LIMIT, bounded};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use prometheus_client::registry::Registry;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::access_metrics::AccessMetrics;
+use crate::access_metrics::{AccessMetrics, DelegatedMetrics};
 use crate::admission::{Admission, Chain};
 use crate::args::Args;
 use crate::authentication::Authenticator;
 use crate::authorization::Authorizer;
-use crate::peer_limit::PeerLimit;
+use crate::connections::{Connections, Place};
+use crate::pages::Trusted;
 use crate::rest_client_metrics::RestClientMetrics;
 use crate::reviews::Reviewer;
 use crate::secure_serving_args::SecureServingArgs;
@@ -33,9 +38,10 @@ use crate::{client_authorities, watched_files};
 /// How long a handshake and the head of a request may take; upstream gives 32 s for the latter (`net/http ReadHeaderTimeout`).
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(32);
-/// Connections at a time, and of one peer. Scrapers and probes need a handful.
-const CONNECTIONS: usize = 512;
-const CONNECTIONS_OF_A_PEER: usize = 64;
+/// The greatest age of a connection. Its client is told, and opens another one.
+const AGE: Duration = Duration::from_secs(600);
+/// How long a connection that is ending may take for what is under way.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long requests under way may take at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
@@ -61,12 +67,16 @@ impl SecureServing {
         let listener = listen(serving)?;
         // The flags were checked before.
         let options = TlsOptions::new(serving).map_err(|wrong| anyhow::anyhow!(wrong.join("; ")))?;
-        let pairs = Pairs::new(serving, options.crypto.clone())?;
+        let (flags, crypto) = (serving.clone(), options.crypto.clone());
+        let pairs = bounded("serving certificate", FILE_LIMIT, move || Pairs::new(&flags, crypto)).await??;
         let (watched, files) = (pairs.clone(), pairs.files());
         watched_files::follow(
             move || files.clone(),
             "the serving certificate",
-            move || std::future::ready(watched.reload()),
+            move || {
+                let watched = watched.clone();
+                watched_files::read_change("the serving certificate", move || watched.reload())
+            },
         );
         let admission = admission(args, requests, registry).await?;
         tracing::info!(address = %listener.local_addr()?, "serving HTTPS");
@@ -81,14 +91,9 @@ impl SecureServing {
     /// Serves these pages until shutdown.
     pub async fn serve(self, pages: Router, shutdown: CancellationToken) -> anyhow::Result<()> {
         let pages = self.admission.before(pages);
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
-        let peers = PeerLimit::new(CONNECTIONS_OF_A_PEER);
+        let (open, mut tasks) = (Connections::default(), JoinSet::new());
         loop {
-            let permit = room
-                .clone()
-                .acquire_owned()
-                .await
-                .context("the server's room was closed")?;
+            while tasks.try_join_next().is_some() {}
             let stream = tokio::select! {
                 () = shutdown.cancelled() => break,
                 accepted = self.listener.accept() => accepted,
@@ -98,8 +103,8 @@ impl SecureServing {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let Some(place) = peers.enter(peer.ip().to_canonical()) else {
-                tracing::debug!(%peer, "closed an HTTPS connection: its peer has too many");
+            let Some(place) = open.enter(peer.ip()) else {
+                tracing::debug!(%peer, "closed an HTTPS connection: its peer has too many, or all others are busy");
                 continue;
             };
             let (acceptor, http, pages, shutdown) = (
@@ -108,15 +113,20 @@ impl SecureServing {
                 pages.clone(),
                 shutdown.clone(),
             );
-            tokio::spawn(async move {
-                if let Err(error) = connection(stream, acceptor, http, pages, shutdown).await {
+            tasks.spawn(async move {
+                let place = Arc::new(place);
+                let ended = tokio::select! {
+                    () = place.evicted() => Err("its place was needed".into()),
+                    ended = connection(stream, acceptor, http, pages, shutdown, place.clone()) => ended,
+                };
+                if let Err(error) = ended {
                     tracing::debug!(%error, "an HTTPS connection ended");
                 }
-                drop((place, permit));
             });
         }
         // Connections end by themselves; this waits for them, not for long.
-        let _ = tokio::time::timeout(LAST_REQUESTS, room.acquire_many(CONNECTIONS as u32)).await;
+        let last = async { while tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(LAST_REQUESTS, last).await;
         Ok(())
     }
 }
@@ -127,6 +137,7 @@ async fn connection(
     http: Builder<TokioExecutor>,
     pages: Router,
     shutdown: CancellationToken,
+    place: Arc<Place>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
     // The handshake has told which one it is. Finding it out from the first bytes would wait for ever for a peer that sends none.
@@ -141,25 +152,43 @@ async fn connection(
             .map(|certificate| certificate.clone().into_owned())
             .collect(),
     ));
-    let service = TowerToHyperService::new(pages.layer(Extension(chain)));
-    let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+    let pages = pages
+        .layer(Extension(chain))
+        .layer(from_fn_with_state(place.clone(), track));
+    let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(pages)));
     tokio::select! {
         ended = served.as_mut() => return ended,
         () = shutdown.cancelled() => {}
+        () = place.idle_for_long() => {}
+        () = tokio::time::sleep(AGE) => {}
     }
     served.as_mut().graceful_shutdown();
-    served.await
+    tokio::time::timeout(LAST_ANSWERS, served).await?
+}
+
+/// Tells the connection's place that a request is under way, and whether its sender is known.
+async fn track(State(place): State<Arc<Place>>, request: Request, next: Next) -> Response {
+    let _under_way = place.request();
+    let response = next.run(request).await;
+    if response.extensions().get::<Trusted>().is_some() {
+        place.set_known();
+    }
+    response
 }
 
 /// Who may read, with the API server of the flags, or of the Pod, behind it.
 async fn admission(args: &Args, requests: &RestClientMetrics, registry: &mut Registry) -> anyhow::Result<Admission> {
     let metrics = AccessMetrics::new(registry);
+    let (authn, authz) = (
+        DelegatedMetrics::new("authn", registry),
+        DelegatedMetrics::new("authz", registry),
+    );
     let kubeconfig = args.authentication.authentication_kubeconfig.clone();
-    let reviewer = Reviewer::new("--authentication-kubeconfig", kubeconfig, requests.clone()).await?;
+    let reviewer = Reviewer::new("--authentication-kubeconfig", kubeconfig, requests.clone(), authn).await?;
     let authenticator = Arc::new(Authenticator::new(&args.authentication, reviewer, metrics.clone()));
     client_authorities::follow(&authenticator, &args.authentication).await?;
     let kubeconfig = args.authorization.authorization_kubeconfig.clone();
-    let reviewer = Reviewer::new("--authorization-kubeconfig", kubeconfig, requests.clone()).await?;
+    let reviewer = Reviewer::new("--authorization-kubeconfig", kubeconfig, requests.clone(), authz).await?;
     let authorizer = Authorizer::new(&args.authorization, reviewer, metrics);
     Ok(Admission {
         authenticator,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::go_values::boolean;
 
 /// Flags about HTTPS.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Serving health, metrics and debugging over HTTPS")]
 pub struct SecureServingArgs {
     /// The address to serve on; 0.0.0.0 and :: stand for all.

@@ -9,9 +9,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Json, Router};
 
-use crate::pages::Trusted;
+use crate::pages::{Trusted, stalled};
+use crate::status::Status;
 use crate::status_page;
 use crate::status_source::StatusSource;
+use crate::work_runtime::WorkRuntime;
 
 /// Nobody keeps these pages, frames them or takes them for something else.
 const HEADERS: [(header::HeaderName, &str); 4] = [
@@ -22,22 +24,41 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
 ];
 
 /// The pages.
-pub fn router(source: StatusSource) -> Router {
+pub fn router(source: StatusSource, work: WorkRuntime) -> Router {
     Router::new()
         .route("/", get(people))
         .route("/status.json", get(programs))
-        .with_state(source)
+        .with_state(StatusOfWork { source, work })
+}
+
+/// The facts, and where they are collected.
+#[derive(Clone)]
+struct StatusOfWork {
+    source: StatusSource,
+    work: WorkRuntime,
+}
+
+impl StatusOfWork {
+    /// How it is now; none while the working thread stands still.
+    async fn look(self) -> Option<Status> {
+        let checks = self.source.checks.states().await;
+        let source = self.source;
+        self.work.query(move || source.look(checks)).await
+    }
 }
 
 type Trust = Option<Extension<Trusted>>;
 
-async fn people(State(source): State<StatusSource>, RawQuery(query): RawQuery, trusted: Trust) -> Response {
+async fn people(State(status): State<StatusOfWork>, RawQuery(query): RawQuery, trusted: Trust) -> Response {
     if trusted.is_none() {
         return unknown();
     }
+    let Some(status) = status.look().await else {
+        return stalled();
+    };
     let nonce = format!("{:032x}", rand::random::<u128>());
     let renews = query.as_deref() != Some("renew=off");
-    let page = status_page::page(&source.look(), &nonce, renews);
+    let page = status_page::page(&status, &nonce, renews);
     let policy = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
         (header::CONTENT_SECURITY_POLICY, status_page::policy(&nonce)),
@@ -45,11 +66,14 @@ async fn people(State(source): State<StatusSource>, RawQuery(query): RawQuery, t
     (HEADERS, policy, page).into_response()
 }
 
-async fn programs(State(source): State<StatusSource>, trusted: Trust) -> Response {
+async fn programs(State(status): State<StatusOfWork>, trusted: Trust) -> Response {
     if trusted.is_none() {
         return unknown();
     }
-    (HEADERS, Json(source.look())).into_response()
+    match status.look().await {
+        Some(status) => (HEADERS, Json(status)).into_response(),
+        None => stalled(),
+    }
 }
 
 fn unknown() -> Response {

@@ -11,7 +11,7 @@ use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
 use cloudwit_model::Abilities;
 use jiff::Timestamp;
 
-use crate::health::{Checks, State};
+use crate::health::{Check, Checks, State};
 use crate::lease_board::{LeaseBoard, LeaseStatus};
 use crate::status::{
     ApiHost, CandidateFacts, ControllerFacts, ControllerState, ControllerTrouble, Deletion, Facts, FailedCheck,
@@ -54,9 +54,17 @@ impl fmt::Debug for StatusSource {
     }
 }
 
+fn failed_checks(checks: Vec<Check>) -> Vec<FailedCheck> {
+    let failed = |check: Check| match check.state {
+        State::Failed(why) => Some(FailedCheck { name: check.name, why }),
+        State::Healthy | State::Standing(_) | State::Warning(_) => None,
+    };
+    checks.into_iter().filter_map(failed).collect()
+}
+
 impl StatusSource {
-    /// How it is now.
-    pub fn look(&self) -> Status {
+    /// How it is now, with what the health checks said.
+    pub fn look(&self, checks: Vec<Check>) -> Status {
         let now = Now(Timestamp::now());
         let leases: Vec<LeaseFacts> = self.boards.iter().map(|board| lease(board.status())).collect();
         Status::of(Facts {
@@ -89,16 +97,8 @@ impl StatusSource {
                 .collect(),
             controllers: self.controllers(now),
             waiting: self.waiting(now),
-            checks: self.failed_checks(),
+            checks: failed_checks(checks),
         })
-    }
-
-    fn failed_checks(&self) -> Vec<FailedCheck> {
-        let failed = |check: crate::health::Check| match check.state {
-            State::Failed(why) => Some(FailedCheck { name: check.name, why }),
-            State::Healthy | State::Standing(_) | State::Warning(_) => None,
-        };
-        self.checks.states().into_iter().filter_map(failed).collect()
     }
 
     fn controllers(&self, now: Now) -> Vec<ControllerFacts> {

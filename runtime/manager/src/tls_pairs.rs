@@ -13,6 +13,7 @@ use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
 
 use crate::secure_serving_args::SecureServingArgs;
+use crate::watched_files::read_file;
 
 /// Upstream's name of the generated pair in `--cert-dir`.
 const PAIR: &str = "cloud-controller-manager";
@@ -42,7 +43,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Reads or generates the pairs of the flags.
+    /// Reads or generates the pairs of the flags. Blocks.
     pub fn new(args: &SecureServingArgs, crypto: Arc<CryptoProvider>) -> anyhow::Result<Self> {
         let mut sources = Vec::new();
         let mut generated = None;
@@ -75,7 +76,7 @@ impl Pairs {
         files.cloned().collect()
     }
 
-    /// Reads all files again; a pair that cannot be used leaves all as they were.
+    /// Reads all files again, and blocks meanwhile; a pair that cannot be used leaves all as they were.
     pub fn reload(&self) -> anyhow::Result<()> {
         let mut served = Vec::new();
         if let Some(pair) = &self.generated {
@@ -137,7 +138,7 @@ fn sni(text: &str) -> Source {
 
 fn read(source: &Source, crypto: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
     let (certificate, key) = (source.certificate.display(), source.key.display());
-    let chain: Vec<CertificateDer<'static>> = fs::read(&source.certificate)
+    let chain: Vec<CertificateDer<'static>> = read_file(&source.certificate)
         .map_err(anyhow::Error::from)
         .and_then(|pem| {
             CertificateDer::pem_slice_iter(&pem)
@@ -149,7 +150,7 @@ fn read(source: &Source, crypto: &CryptoProvider) -> anyhow::Result<CertifiedKey
         return Err(anyhow!("there is no certificate in {certificate}; it has to be PEM"));
     }
     // The error of the key's parser could carry parts of the key.
-    let pem = fs::read(&source.key).with_context(|| format!("the private key {key} cannot be read"))?;
+    let pem = read_file(&source.key).with_context(|| format!("the private key {key} cannot be read"))?;
     let private = PrivateKeyDer::from_pem_slice(&pem)
         .map_err(|_| anyhow!("there is no private key in {key}; it has to be PEM"))?;
     CertifiedKey::from_der(chain, private, crypto)

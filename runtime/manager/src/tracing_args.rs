@@ -12,7 +12,7 @@ const PATH: &str = "/v1/traces";
 const MILLION: u32 = 1_000_000;
 
 /// Flags about tracing.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Tracing")]
 pub struct TracingArgs {
     /// Sends spans of reconciles, provider calls and HTTP requests of providers to this OpenTelemetry collector: OTLP over HTTP with

@@ -223,3 +223,19 @@ async fn a_peer_that_opens_connections_and_says_nothing_leaves_room_for_others()
     );
     assert_eq!(answer(scene.get("/healthz")).await, (200, "ok".into()));
 }
+
+/// As many as there is room for, from eight addresses, each a whole HTTP/2 connection that asks nothing.
+#[tokio::test]
+async fn idle_strangers_on_all_connections_leave_room_for_probes() {
+    let scene = Scene::new(&[]).await;
+    let mut idle = Vec::new();
+    for peer in 2..10 {
+        for _ in 0..64 {
+            idle.push(raw_tls::idle_http2(scene.port(), [127, 0, 0, peer].into()).await);
+        }
+    }
+    for _ in 0..3 {
+        assert_eq!(answer(scene.get("/livez")).await, (200, "ok".into()));
+    }
+    drop(idle);
+}

@@ -1,5 +1,6 @@
 //! A client that sends a path as it is written, and knows whether it was asked for a certificate.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +11,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Takes any server, since its certificate is generated.
 #[derive(Debug)]
@@ -67,15 +69,39 @@ impl ResolvesClientCert for Asked {
     }
 }
 
-/// Whether the server asked for a certificate, and its answer with the head.
-pub async fn get(port: u16, path: &str) -> (bool, String) {
-    let (crypto, asked) = (Arc::new(ring::default_provider()), Arc::<Asked>::default());
-    let config = ClientConfig::builder_with_provider(crypto.clone())
+/// What TLS is spoken with.
+fn config(asked: Arc<Asked>) -> ClientConfig {
+    let crypto = Arc::new(ring::default_provider());
+    ClientConfig::builder_with_provider(crypto.clone())
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyServer(crypto)))
-        .with_client_cert_resolver(asked.clone());
+        .with_client_cert_resolver(asked)
+}
+
+/// An HTTP/2 connection from this address of loopback that has said hello and asks nothing.
+pub async fn idle_http2(port: u16, from: IpAddr) -> TlsStream<TcpStream> {
+    let mut config = config(Arc::default());
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    let stream = socket.connect(([127, 0, 0, 1], port).into()).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    // The preface, and an empty SETTINGS frame.
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    stream
+}
+
+/// Whether the server asked for a certificate, and its answer with the head.
+pub async fn get(port: u16, path: &str) -> (bool, String) {
+    let asked = Arc::<Asked>::default();
+    let config = config(asked.clone());
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let mut stream = TlsConnector::from(Arc::new(config))
