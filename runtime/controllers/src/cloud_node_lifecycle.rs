@@ -18,10 +18,10 @@ use std::time::Duration;
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, Presence, ProviderIdentity, Retry};
 use futures::future::{join_all, ready};
 use futures::{StreamExt, stream};
-use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, debug, warn};
 
+use crate::ambient;
 use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_known::Known;
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
@@ -104,6 +104,7 @@ impl Lifecycle {
             }
         };
         tokio::select! {
+            biased;
             () = context.shutdown.cancelled() => {}
             () = passes => {}
         }
@@ -342,7 +343,7 @@ impl Lifecycle {
     fn judge_absent(&mut self, node: &Node, uid: &str) -> Option<Fate> {
         let id = provider_id(node)?;
         let created = node.metadata.creation_timestamp.as_ref()?.0;
-        let age = Duration::try_from(Timestamp::now().duration_since(created)).unwrap_or_default();
+        let age = Duration::try_from(ambient::now().duration_since(created)).unwrap_or_default();
         let absent = Absent {
             uid,
             provider_id: id.as_str(),
