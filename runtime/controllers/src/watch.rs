@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Service;
@@ -19,12 +20,17 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::SetOnce;
+use tokio::time::sleep;
 use tracing::{debug, warn};
 
+use crate::ambient::jitter;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::rights::with_advice;
 use crate::sync::{read, write};
+
+/// Pause before a watch whose version the API server no longer has begins with a list.
+const EXPIRED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Name of an object in its cache: `name`, or `namespace/name`.
 pub type Key = Arc<str>;
@@ -244,6 +250,13 @@ impl<K: Watched> Cache<K> {
                     {
                         debug!(kind = K::KIND, %status.message, "the API server does not stream lists, reading pages");
                         streaming = false;
+                        break;
+                    }
+                    // Some API servers and proxies say this as an answer and not as an event; kube then asks for the same version for ever.
+                    Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410 => {
+                        metrics.watch_errors(K::KIND).inc();
+                        warn!(kind = K::KIND, %status.message, "watch expired; listing again");
+                        sleep(EXPIRED_PAUSE.mul_f64(jitter(1.0..2.0))).await;
                         break;
                     }
                     Err(error) => {

@@ -17,7 +17,7 @@ use tower::BoxError;
 
 use crate::faults::{Area, Fault};
 use crate::judge::judge;
-use crate::object;
+use crate::object::{self, text};
 use crate::patch::{merge, strategic};
 use crate::process::kill;
 use crate::store::Kind;
@@ -56,7 +56,8 @@ enum Asked {
     One(Operation),
     List(Kind),
     Watch(WatchRequest),
-    Event,
+    /// And its reason.
+    Event(String),
 }
 
 /// A client of one process.
@@ -70,7 +71,8 @@ async fn serve(world: Arc<World>, process: u32, request: Request<Body>) -> Resul
     if world.lock().processes[&process].dead {
         return pending().await;
     }
-    if matches!(asked, Asked::Event) {
+    if let Asked::Event(reason) = asked {
+        world.step(|| format!("p{process} Event {reason}"));
         sleep(world.millis(1, 10)).await;
         world.lock().calls.events += 1;
         return Ok(answer(StatusCode::CREATED, &json!({})));
@@ -92,7 +94,7 @@ async fn serve(world: Arc<World>, process: u32, request: Request<Body>) -> Resul
     }
     let done = match asked {
         Asked::Watch(request) => return Ok(watch(world, request)),
-        Asked::Event => answer(StatusCode::CREATED, &json!({})),
+        Asked::Event(_) => answer(StatusCode::CREATED, &json!({})),
         Asked::List(kind) => list(&world, kind),
         Asked::One(operation) => {
             if fault == Some(Fault::Touched) {
@@ -120,7 +122,8 @@ async fn read(request: Request<Body>) -> Result<Asked, BoxError> {
     let (parts, body) = request.into_parts();
     let path: Vec<&str> = parts.uri.path().trim_start_matches("/api/v1/").split('/').collect();
     if path.contains(&"events") {
-        return Ok(Asked::Event);
+        let event: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
+        return Ok(Asked::Event(format!("{} {}", text(&event, "/reason"), text(&event, "/message"))));
     }
     let query = parts.uri.query().unwrap_or_default();
     let value = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
@@ -218,7 +221,8 @@ fn list(world: &World, kind: Kind) -> Answer {
 
 fn watch(world: Arc<World>, request: WatchRequest) -> Answer {
     let too_old = !request.initial && world.lock().store.since(request.kind, request.version).is_err();
-    if too_old {
+    // As an answer, or as the first event.
+    if too_old && world.lock().chance.percent(50) {
         return refused((410, "Expired", "too old resource version".into()));
     }
     let body = StreamBody::new(Box::pin(events(world, request)));

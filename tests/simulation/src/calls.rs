@@ -31,20 +31,33 @@ pub(crate) struct Periods {
     pub(crate) full_check: u64,
 }
 
+/// What there is in a world without change.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Quiet {
+    pub(crate) services: u64,
+    /// Nodes that wait for machines that are not there.
+    pub(crate) uninitialised: u64,
+    /// Whether there are Nodes that are not Ready.
+    pub(crate) unready: bool,
+}
+
 impl Calls {
     /// What there was too much of in so long a time without change; none when all is well.
-    pub(crate) fn needless(&self, time: Duration, services: u64, unready: bool, periods: &Periods) -> Option<String> {
+    pub(crate) fn needless(&self, time: Duration, world: &Quiet, periods: &Periods) -> Option<String> {
         let times = |period: Duration| u64::try_from(time.as_millis() / period.as_millis().max(1)).unwrap_or(u64::MAX) + 1;
         // Drift checks come a tenth earlier or later.
-        let checks = times(periods.drift.mul_f64(0.9)) * services;
+        let checks = times(periods.drift.mul_f64(0.9)) * world.services;
+        // A Node whose machine is not there is looked up with growing pauses, the longest of 1000 s, and people are told.
+        let tries = world.uninitialised * times(Duration::from_secs(900));
+        let asked = times(periods.refresh) + tries + if world.unready { times(periods.monitor) } else { 0 };
         let allowed = [
             ("writes", self.writes, 0),
             ("reads", self.requests, 0),
             ("lists", self.lists, 0),
-            ("Events", self.events, 0),
-            ("look-ups", self.lookups, times(periods.refresh) + if unready { times(periods.monitor) } else { 0 }),
+            ("Events", self.events, tries),
+            ("look-ups", self.lookups, asked),
             ("drift checks", self.gets, checks),
-            ("ensures", self.ensures, checks / periods.full_check + services),
+            ("ensures", self.ensures, checks / periods.full_check + world.services),
             ("changes of the cloud", self.changes, 0),
             ("lists of routes", self.route_lists, times(periods.quiet_routes)),
         ];
@@ -63,8 +76,9 @@ mod tests {
         let periods =
             Periods { refresh: minutes(10), monitor: minutes(1), drift: minutes(30), quiet_routes: minutes(5), full_check: 6 };
         let mut calls = Calls { lookups: 7, gets: 6, ensures: 3, route_lists: 13, ..Calls::default() };
-        assert_eq!(calls.needless(minutes(60), 2, false, &periods), None);
+        let world = Quiet { services: 2, ..Quiet::default() };
+        assert_eq!(calls.needless(minutes(60), &world, &periods), None);
         calls.writes = 1;
-        assert!(calls.needless(minutes(60), 2, false, &periods).unwrap().contains("1 writes"));
+        assert!(calls.needless(minutes(60), &world, &periods).unwrap().contains("1 writes"));
     }
 }

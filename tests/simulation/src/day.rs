@@ -7,9 +7,9 @@ use cloudwit_controllers::ambient;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::sleep;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Quiet};
 use crate::happenings::{Happening, add_machine, add_service, draw, happen, heal, operate, release_foreign};
-use crate::object::is_ready;
+use crate::object::{UNINITIALIZED, is_ready, taints};
 use crate::process::{PERIODS, replica};
 use crate::promise::{Promise, Violation};
 use crate::sabotage::{Sabotage, perform};
@@ -159,12 +159,17 @@ async fn quiet(world: &Arc<World>) {
         sleep(QUIET / 6).await;
         happen(world, Happening::Heartbeat);
     }
-    let (calls, services, unready) = {
+    let (calls, there) = {
         let inner = world.lock();
-        let unready = inner.store.all(Kind::Nodes).filter(|(_, node)| !is_ready(node)).count();
-        (inner.calls, inner.store.all(Kind::Services).count() as u64, unready > 0)
+        let nodes = || inner.store.all(Kind::Nodes).map(|(_, node)| node);
+        let there = Quiet {
+            services: inner.store.all(Kind::Services).count() as u64,
+            uninitialised: nodes().filter(|node| taints(node).contains(UNINITIALIZED)).count() as u64,
+            unready: nodes().any(|node| !is_ready(node)),
+        };
+        (inner.calls, there)
     };
-    if let Some(needless) = calls.needless(QUIET, services, unready, &PERIODS) {
+    if let Some(needless) = calls.needless(QUIET, &there, &PERIODS) {
         world.violate(Promise::NoNeedlessCall, needless);
     }
 }

@@ -19,6 +19,9 @@ pub(crate) const CONFIRM_AFTER: Duration = Duration::from_secs(120);
 pub(crate) const GRACE: Duration = Duration::from_secs(300);
 pub(crate) const WINDOW: Duration = Duration::from_secs(600);
 
+/// So long a process may act on what a watch that is cut again and again has shown it.
+const STALE: Duration = Duration::from_secs(900);
+
 /// Of clusters as small as these, the brake lets one Node go in a window.
 const ALLOWED: usize = 1;
 
@@ -36,7 +39,7 @@ pub(crate) fn judge_balancer(world: &World, inner: &mut Inner, service: &Service
     let key = format!("{}/{}", service.namespace, service.name);
     let stored = inner.store.get(Kind::Services, &key).filter(|stored| uid(stored) == service.uid);
     let carries = stored.is_some_and(has_finalizer);
-    let excused = inner.unprotected.get(&service.uid).is_some_and(|at| world.now() < *at + Duration::from_secs(200));
+    let excused = inner.unprotected.get(&service.uid).is_some_and(|at| world.now() < *at + STALE);
     if !carries && !excused && !inner.cloud.balancers.contains_key(&service.uid) {
         inner.broken(world, Promise::FinalizerFirst, format!("a load balancer for {key}"));
     }
@@ -120,6 +123,9 @@ fn judge_service(world: &World, inner: &mut Inner, before: &Value, after: &Value
     let stays = foreign(before) == foreign(after) && notes(before) == notes(after) && before["spec"] == after["spec"];
     if !stays {
         inner.broken(world, Promise::ForeignEntries, format!("{name} loses entries of others: {after}"));
+    }
+    if has_finalizer(before) && !has_finalizer(after) {
+        inner.unprotected.insert(uid(before).to_owned(), world.now());
     }
     if has_finalizer(before) && !has_finalizer(after) && !wants_balancer(before) {
         let left = inner.cloud.balancers.get(uid(before)).cloned();

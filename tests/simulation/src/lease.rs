@@ -9,7 +9,7 @@ const DEADLINE: Duration = Duration::from_secs(90);
 /// Pause between renewals of the holder.
 pub(crate) const RENEWAL: Duration = Duration::from_secs(60);
 /// Pause between looks of the others.
-pub(crate) const RETRY: Duration = Duration::from_secs(20);
+pub(crate) const RETRY: Duration = Duration::from_secs(60);
 
 /// The Lease.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ pub(crate) const POD_RANGE: &str = "10.244.0.0/16";
 /// Pauses that are longer than the defaults, so that a quiet hour costs little.
 pub(crate) const PERIODS: Periods = Periods {
     refresh: Duration::from_secs(600),
-    monitor: Duration::from_secs(30),
+    monitor: Duration::from_secs(60),
     drift: Duration::from_secs(1800),
     quiet_routes: Duration::from_secs(300),
     full_check: 6,

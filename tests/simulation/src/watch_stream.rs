@@ -36,6 +36,7 @@ fn bookmark(kind: Kind, version: u64, initial: bool) -> String {
     format!("{}\n", json!({ "type": "BOOKMARK", "object": object }))
 }
 
+/// What a watch from a version that is gone begins with, where the API server does not answer 410.
 fn expired() -> String {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 410,
         "reason": "Expired", "message": "too old resource version" });
