@@ -5,6 +5,8 @@ use std::time::Duration;
 use cloudwit_model::Retry;
 use tokio::time::Instant;
 
+use crate::ambient::jitter;
+
 /// The pauses of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
@@ -65,7 +67,7 @@ fn doubled(base: Duration, failures: u32) -> Duration {
 
 /// Up to a tenth longer, so that keys that failed together do not all come back at the same moment.
 fn with_jitter(pause: Duration) -> Duration {
-    pause.mul_f64(1.0 + rand::random_range(0.0..0.1))
+    pause.mul_f64(1.0 + jitter(0.0..0.1))
 }
 
 /// The next common moment: multiples of a power of two of milliseconds that is at most an eighth of the pause,

@@ -20,11 +20,11 @@ use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
-use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug, info, warn};
 
+use crate::ambient;
 use crate::cloud_node_lanes::Lanes;
 use crate::cloud_node_plan::{matters, plan_addresses, plan_identity, plan_labels, waits_in_vain};
 use crate::cloud_node_waiting::Waiting;
@@ -135,6 +135,7 @@ impl CloudNode {
         let _running = self.context.metrics.running(Controller::CloudNode);
         self.context.nodes.synced().await;
         tokio::select! {
+            biased;
             () = self.context.shutdown.cancelled() => self.queue.close(),
             () = self.initialise_all() => {}
             () = self.refresh_all_providers() => {}
@@ -156,6 +157,10 @@ impl CloudNode {
                 });
             }
             tokio::select! {
+                // What has ended first: it makes room.
+                biased;
+                Some((place, count)) = lookups.next() => lanes.done(place, count),
+                Some(()) = corrections.next() => {}
                 batch = self.queue.take_batch(limit, self.context.options.node.gather), if lanes.have_room(limit) => {
                     let Some(batch) = batch else { return };
                     let known = self.sort(batch, &mut lanes);
@@ -166,8 +171,6 @@ impl CloudNode {
                         }));
                     }
                 }
-                Some((place, count)) = lookups.next() => lanes.done(place, count),
-                Some(()) = corrections.next() => {}
             }
         }
     }
@@ -290,7 +293,7 @@ impl CloudNode {
 
     fn initialised(&self, node: &Node, dropped: &[Dropped]) {
         if let Some(created) = &node.metadata.creation_timestamp {
-            let seconds = Timestamp::now().duration_since(created.0).as_secs_f64();
+            let seconds = ambient::now().duration_since(created.0).as_secs_f64();
             self.context.metrics.taint_removal_delay.observe(seconds);
             self.context.metrics.initial_sync_delay.observe(seconds);
         }
@@ -491,7 +494,7 @@ impl CloudNode {
             let waiting = lock(&self.waiting).keys();
             waiting.into_iter().for_each(|key| self.queue.add(key));
         };
-        after_each_swap(&*self.context.cloud, try_all).await;
+        after_each_swap(&*self.context.cloud, self.context.options.swap_check_period, try_all).await;
     }
 }
 

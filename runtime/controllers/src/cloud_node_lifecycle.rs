@@ -20,10 +20,10 @@ use std::time::Duration;
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, NodeRef, Presence, ProviderIdentity, Retry};
 use futures::future::{join_all, ready};
 use futures::{StreamExt, stream};
-use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug, warn};
 
+use crate::ambient;
 use crate::cloud_node_deletion::{Deleter, Gone};
 use crate::cloud_node_lifecycle_known::Known;
 use crate::cloud_node_lifecycle_plan::{After, Before, Mark, after, before, is_announced, is_own, plan_taints};
@@ -112,6 +112,7 @@ impl Lifecycle {
             }
         };
         tokio::select! {
+            biased;
             () = context.shutdown.cancelled() => {}
             () = passes => {}
         }
@@ -482,7 +483,7 @@ impl Lifecycle {
 /// Time since the Node's creation.
 pub(crate) fn age(node: &Node) -> Option<Duration> {
     let created = node.metadata.creation_timestamp.as_ref()?.0;
-    Some(Duration::try_from(Timestamp::now().duration_since(created)).unwrap_or_default())
+    Some(Duration::try_from(ambient::now().duration_since(created)).unwrap_or_default())
 }
 
 /// What follows from an answer.

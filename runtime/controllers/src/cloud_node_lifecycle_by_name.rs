@@ -12,6 +12,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span, debug, warn};
 
+use crate::ambient;
 use crate::cloud_node_deletion::Gone;
 use crate::cloud_node_lifecycle::{Lifecycle, age};
 use crate::cloud_node_lifecycle_plan::may_go_by_name;
@@ -154,6 +155,6 @@ impl Lifecycle {
 /// The time of day this much later, to the second.
 fn later(by: Duration) -> String {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-    let at = Timestamp::now().checked_add(by).unwrap_or(Timestamp::MAX);
+    let at = ambient::now().checked_add(by).unwrap_or(Timestamp::MAX);
     format!("{at:.0}")
 }

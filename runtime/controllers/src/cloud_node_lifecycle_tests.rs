@@ -2,6 +2,7 @@
 //! `tests/suite`.
 
 use cloudwit_model::{Evidence, Instance};
+use k8s_openapi::jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 
 use super::*;

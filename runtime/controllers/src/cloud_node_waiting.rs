@@ -1,7 +1,7 @@
 //! Which Nodes wait for an answer of the cloud that is of use (first contact, or whether their machine still exists), since when, and
 //! when to say so in an Event (N7: upstream never does). Pure; the clock is passed in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub struct StillWaiting {
 /// The Nodes that wait.
 #[derive(Debug, Default)]
 pub struct Waiting {
-    nodes: HashMap<Key, Wait>,
+    nodes: BTreeMap<Key, Wait>,
 }
 
 impl Waiting {

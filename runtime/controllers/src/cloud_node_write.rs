@@ -16,6 +16,7 @@ use serde_json::json;
 use thiserror::Error;
 use tokio::time::sleep;
 
+use crate::ambient::jitter;
 use crate::apply::{Apply, Part, Target, WriteError};
 use crate::cloud_node_plan::{
     IdentityError, Release, plan_addresses, plan_identity, plan_labels, plan_release, waits_in_vain,
@@ -85,7 +86,7 @@ pub async fn initialise(
         };
         tracing::debug!(node = node.metadata.name, attempt, %conflict, "reading the Node again");
         attempt += 1;
-        sleep(PAUSE.mul_f64(rand::random_range(1.0..2.0))).await;
+        sleep(PAUSE.mul_f64(jitter(1.0..2.0))).await;
         let name = node.metadata.name.clone().unwrap_or_default();
         match apply.read::<Node>(Target::node(&name)).await? {
             Some(fresh) if fresh.metadata.uid == node.metadata.uid && has_taint(&fresh, UNINITIALIZED) => {

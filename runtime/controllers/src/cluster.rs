@@ -17,6 +17,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::ambient::jitter;
 use crate::apply::Apply;
 use crate::clients::Clients;
 use crate::dry_run::guarded;
@@ -218,7 +219,7 @@ impl Cluster {
         let mut start_after = Duration::ZERO;
         for controller in options.controllers.iter().copied() {
             if self.start(&mut tasks, controller, start_after, &shared) {
-                start_after += options.start_interval.mul_f64(rand::random_range(1.0..2.0));
+                start_after += options.start_interval.mul_f64(jitter(1.0..2.0));
             }
         }
         tasks.start(

@@ -11,7 +11,6 @@ use std::time::Duration;
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::{Client, Resource};
@@ -20,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
+use crate::ambient;
 use crate::apply::WriteError;
 use crate::event_budget::{Budget, ROUTINE_REFILL};
 use crate::event_folding::{Folded, Folding, NewEvent};
@@ -294,7 +294,7 @@ impl EventWriter {
     }
 
     async fn create(&self, event: &NewEvent, message: &str) -> Option<String> {
-        let now = Timestamp::now();
+        let now = ambient::now();
         let object = &event.object;
         let namespace = namespace_of(object);
         let name = format!(
@@ -341,7 +341,7 @@ impl EventWriter {
         let body = Patch::Merge(json!({
             "count": count,
             "message": message,
-            "lastTimestamp": Time(Timestamp::now()),
+            "lastTimestamp": Time(ambient::now()),
         }));
         let write = || async {
             let request = events_in(namespace_of(&event.object)).patch(name, &PatchParams::default(), &body);

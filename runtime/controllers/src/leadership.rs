@@ -16,7 +16,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{SetOnce, watch};
 use tokio::time::{sleep, timeout};
 
 /// Another replica leads, or nobody does.
@@ -40,7 +40,7 @@ struct Shared {
     until: AtomicU64,
     /// No new write is begun, since the process resigns.
     resigned: AtomicBool,
-    begun: watch::Sender<bool>,
+    begun: SetOnce<()>,
     writes: watch::Sender<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Leadership {
             clock,
             until: AtomicU64::new(0),
             resigned: AtomicBool::new(false),
-            begun: watch::Sender::new(false),
+            begun: SetOnce::new(),
             writes: watch::Sender::new(0),
         });
         (Term(shared.clone()), Self(shared))
@@ -79,7 +79,7 @@ impl Leadership {
 
     /// Whether this process has led and does not any more. What it still has to say to a cloud is outdated.
     pub fn is_over(&self) -> bool {
-        *self.0.begun.borrow() && self.0.rest().is_none()
+        self.0.begun.initialized() && self.0.rest().is_none()
     }
 
     /// For how long the deadline has passed without anybody having said that the term is over; none while all is well.
@@ -95,9 +95,7 @@ impl Leadership {
 
     /// Waits until this process leads for the first time.
     pub async fn begun(&self) {
-        let mut begun = self.0.begun.subscribe();
-        // The sender lives in `self`, so this cannot end early.
-        let _ = begun.wait_for(|begun| *begun).await;
+        self.0.begun.wait().await;
     }
 
     /// Carries out a write if this process leads, for as long as it does: at the end of the term the write is given up, whatever it
@@ -155,7 +153,8 @@ impl Term {
     pub fn renew(&self, until: Duration) {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.0.until.store(until, Ordering::SeqCst);
-        self.0.begun.send_replace(true);
+        // Every renewal but the first finds it set.
+        let _ = self.0.begun.set(());
     }
 
     /// The process does not lead any more, from now on.

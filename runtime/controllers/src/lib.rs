@@ -11,6 +11,7 @@
 //! Loops decide in pure `*_plan` files and write through [`apply`], the only writer. Nothing here knows wasm. Start
 //! with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
 
+pub mod ambient;
 pub mod apply;
 pub mod backoff;
 pub mod clients;

@@ -18,11 +18,11 @@ use cloudwit_model::{EventKind, Owners, Retry};
 use futures::StreamExt;
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::Patch;
 use tokio::time::Instant;
 use tracing::{Instrument as _, warn};
 
+use crate::ambient;
 use crate::apply::{Part, Target, WriteError};
 use crate::cluster::Context;
 use crate::events::Recorder;
@@ -417,7 +417,7 @@ impl NodeRoute {
 
     /// Brings the condition of every concerned Node up to date, many at a time. Failures are seen again at the next tick.
     async fn write_conditions(&self) {
-        let now = Time(Timestamp::now());
+        let now = Time(ambient::now());
         let created: BTreeMap<String, bool> = self.plan.routes_created(&self.retries.missing());
         let due = created.into_iter().filter_map(|(name, created)| {
             let node = self.context.nodes.get(&name).filter(|node| !waits(node))?;

@@ -8,6 +8,7 @@ use kube::api::Patch;
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::ambient::jitter;
 use crate::apply::{Apply, Part, Target, WriteError};
 use crate::node::Node;
 use crate::watch::Cache;
@@ -45,7 +46,7 @@ pub async fn write_taints(
             Err(WriteError::Conflict(_)) if attempt < ATTEMPTS => {}
             Err(error) => return Err(error),
         }
-        sleep(PAUSE.mul_f64(rand::random_range(1.0..2.0))).await;
+        sleep(PAUSE.mul_f64(jitter(1.0..2.0))).await;
         match apply.read::<Node>(Target::node(&name)).await? {
             Some(fresh) if fresh.metadata.uid == node.metadata.uid => read_again = Some(fresh),
             _ => return Ok(()),

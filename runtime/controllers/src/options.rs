@@ -230,6 +230,8 @@ pub struct Options {
     pub controllers: BTreeSet<Controller>,
     /// How long after a controller the next one starts; each time up to as much again is added, as upstream does.
     pub start_interval: Duration,
+    /// How often the provider's identity is compared, since a swap lets failed work be tried again at once.
+    pub swap_check_period: Duration,
     /// Decide everything and write nothing: what would be written is logged and counted.
     pub dry_run: bool,
 }
@@ -244,6 +246,8 @@ impl Default for Options {
             cluster_name: "kubernetes".into(),
             controllers: Controller::ALL.into(),
             start_interval: Duration::ZERO,
+            // The comparison costs a copy of a few strings.
+            swap_check_period: Duration::from_secs(1),
             dry_run: false,
         }
     }

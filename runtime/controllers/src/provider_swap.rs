@@ -7,14 +7,11 @@ use std::time::Duration;
 use cloudwit_model::Cloud;
 use tokio::time::sleep;
 
-/// How often to look. The question costs nothing but a copy of a few strings.
-const PERIOD: Duration = Duration::from_secs(1);
-
-/// Calls `then` after each swap of any provider, for ever.
-pub(crate) async fn after_each_swap(cloud: &dyn Cloud, mut then: impl FnMut()) {
+/// Calls `then` after each swap of any provider, for ever; the identity is compared once in each `period`.
+pub(crate) async fn after_each_swap(cloud: &dyn Cloud, period: Duration, mut then: impl FnMut()) {
     let mut known = cloud.identity().digest;
     loop {
-        sleep(PERIOD).await;
+        sleep(period).await;
         let now = cloud.identity().digest;
         if now != known {
             known = now;

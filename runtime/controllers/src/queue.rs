@@ -6,7 +6,7 @@
 //!
 //! [`Queue::take_batch`] hands out all keys that are ready, so one cloud call can serve them together.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,7 +51,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: HashMap<Key, Entry>,
+    entries: BTreeMap<Key, Entry>,
     ready: VecDeque<Key>,
     timers: BTreeSet<(Instant, Key)>,
     /// When work on a key last ended with nothing left to do.
@@ -237,7 +237,7 @@ impl Queue {
                     }
                 }
                 Err(Some(at)) => {
-                    tokio::select! { () = changed => {}, () = sleep_until(at) => {} }
+                    tokio::select! { biased; () = changed => {}, () = sleep_until(at) => {} }
                 }
                 Err(None) => changed.await,
             }

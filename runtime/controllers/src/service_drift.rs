@@ -20,6 +20,7 @@ use k8s_openapi::api::core::v1::Service;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info};
 
+use crate::ambient::jitter;
 use crate::queue::Outcome;
 use crate::service_lb::ServiceLb;
 use crate::service_metrics::DriftResult;
@@ -60,14 +61,14 @@ impl DriftSchedule {
             let at = *self
                 .due
                 .entry(key.clone())
-                .or_insert_with(|| now + self.period.mul_f64(rand::random_range(0.5..1.5)));
+                .or_insert_with(|| now + self.period.mul_f64(jitter(0.5..1.5)));
             if at <= now && first.as_ref().is_none_or(|(earlier, _)| at < *earlier) {
                 first = Some((at, key));
             }
         }
         let (_, key) = first?;
         self.due
-            .insert(key.clone(), now + self.period.mul_f64(rand::random_range(0.9..1.1)));
+            .insert(key.clone(), now + self.period.mul_f64(jitter(0.9..1.1)));
         Some(key)
     }
 }

@@ -1,5 +1,7 @@
 //! How often, and how soon, load balancers hear of Nodes that come and go.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -10,7 +10,7 @@
 //! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
 //! holding a worker. What may be done is decided in `service_lb_plan`; what was done is noted in the Service's [`Record`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -79,7 +79,8 @@ async fn run(controller: Arc<ServiceLb>) {
 
 /// A refused token is tried at long intervals; with a new one it shall not wait for the next.
 async fn retry_after_swaps(controller: Arc<ServiceLb>) {
-    after_each_swap(&*controller.context.cloud, || controller.queue.retry_failed_now()).await;
+    let period = controller.context.options.swap_check_period;
+    after_each_swap(&*controller.context.cloud, period, || controller.queue.retry_failed_now()).await;
 }
 
 async fn watch_nodes(controller: Arc<ServiceLb>) {
@@ -96,10 +97,10 @@ pub(crate) struct ServiceLb {
     pub(crate) queue: Queue,
     node_queue: Queue,
     node_pace: NodePace,
-    records: Mutex<HashMap<Key, Record>>,
+    records: Mutex<BTreeMap<Key, Record>>,
     targets: TargetCache,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
-    passes: Mutex<HashMap<Key, Arc<Stopwatch>>>,
+    passes: Mutex<BTreeMap<Key, Arc<Stopwatch>>>,
     /// When the cloud may be asked again whether load balancers are still there.
     pub(crate) drift_pause: DriftPause,
 }

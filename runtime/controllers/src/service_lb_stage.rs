@@ -1,7 +1,7 @@
 //! For the tests of the loop: a cloud in memory, an API server that only takes patches and Events, and a running controller
 //! between them. Time is tokio's paused clock.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use cloudwit_model::owners::PROVIDER;
 use cloudwit_model::{

@@ -28,6 +28,7 @@ pub(crate) async fn work_all(controller: Arc<ServiceLb>) {
             at_work.spawn(work(controller.clone(), place, taken));
         }
         tokio::select! {
+            biased;
             taken = controller.queue.take(), if open && lanes.have_room() => match taken {
                 Some(taken) => lanes.add(controller.place_of(taken.key(), providers), taken),
                 None => open = false,

@@ -9,24 +9,30 @@
 //! A write puts its answer into the cache at once ([`Cache::observe`]): the next look at the object then sees the
 //! write even where the watch lags, so stale updates never repeat work (kubernetes/kubernetes#75285).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Service;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
+use tokio::time::sleep;
 use tracing::{debug, warn};
 
+use crate::ambient::jitter;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::rights::with_advice;
 use crate::sync::{lock, read, write};
 use crate::watch_pace::{WatchPace, paced};
+
+/// Pause before a watch whose version the API server no longer has begins with a list.
+const EXPIRED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Name of an object in its cache: `name`, or `namespace/name`.
 pub type Key = Arc<str>;
@@ -127,9 +133,9 @@ struct Entry<K> {
 
 /// All objects of one kind, as last seen. Cheap to share; reading never waits for the network.
 pub struct Cache<K> {
-    objects: RwLock<HashMap<Key, Entry<K>>>,
+    objects: RwLock<BTreeMap<Key, Entry<K>>>,
     listeners: RwLock<Vec<Listener<K>>>,
-    synced: watch::Sender<bool>,
+    synced: SetOnce<()>,
 }
 
 impl<K: Watched> Default for Cache<K> {
@@ -137,7 +143,7 @@ impl<K: Watched> Default for Cache<K> {
         Self {
             objects: RwLock::default(),
             listeners: RwLock::default(),
-            synced: watch::Sender::new(false),
+            synced: SetOnce::new(),
         }
     }
 }
@@ -148,12 +154,12 @@ impl<K: Watched> Cache<K> {
         read(&self.objects).get(key).map(|entry| entry.object.clone())
     }
 
-    /// All objects, in no order.
+    /// All objects, by name.
     pub fn all(&self) -> Vec<Arc<K>> {
         read(&self.objects).values().map(|entry| entry.object.clone()).collect()
     }
 
-    /// The objects for which `wanted` holds, in no order. Holds the lock meanwhile.
+    /// The objects for which `wanted` holds, by name. Holds the lock meanwhile.
     pub fn matching(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         read(&self.objects)
             .values()
@@ -195,14 +201,12 @@ impl<K: Watched> Cache<K> {
 
     /// Waits until the first list is complete.
     pub async fn synced(&self) {
-        let mut synced = self.synced.subscribe();
-        // The sender lives in `self`, so this cannot end early.
-        let _ = synced.wait_for(|synced| *synced).await;
+        self.synced.wait().await;
     }
 
     /// Whether the first list is complete.
     pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+        self.synced.initialized()
     }
 
     /// Takes over the API server's answer to a write, unless the cache is newer or holds another object of that name.
@@ -257,6 +261,13 @@ impl<K: Watched> Cache<K> {
                         streaming = false;
                         break;
                     }
+                    // Some API servers and proxies say this as an answer and not as an event; kube then asks for the same version for ever.
+                    Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410 => {
+                        metrics.watch_errors(K::KIND).inc();
+                        warn!(kind = K::KIND, %status.message, "watch expired; listing again");
+                        sleep(EXPIRED_PAUSE.mul_f64(jitter(1.0..2.0))).await;
+                        break;
+                    }
                     Err(error) => {
                         metrics.watch_errors(K::KIND).inc();
                         let error = with_advice(&error.to_string());
@@ -292,7 +303,8 @@ impl<K: Watched> Cache<K> {
                     .collect();
                 gone.iter().for_each(|key| self.remove(key, None));
                 *seen = HashSet::new();
-                self.synced.send_replace(true);
+                // Every list but the first finds it set.
+                let _ = self.synced.set(());
             }
             watcher::Event::Apply(object) => {
                 self.put(object, false);

@@ -17,6 +17,7 @@ use kube::Client;
 use kube::client::Body;
 use tokio::time::{Instant, sleep};
 
+use crate::ambient::jitter;
 use crate::sync::lock;
 
 /// A watch that lasted this long was a good one. The API server ends watches after 5 to 10 minutes by itself.
@@ -74,7 +75,7 @@ pub fn paced(client: Client, pace: Arc<Mutex<WatchPace>>) -> Client {
             if !is_watch(&request) {
                 return client.send(request).await;
             }
-            let pause = lock(&pace).pause(Instant::now(), rand::random());
+            let pause = lock(&pace).pause(Instant::now(), jitter(0.0..1.0));
             if !pause.is_zero() {
                 tracing::debug!(?pause, "the last watch ended at once, waiting before the next");
                 sleep(pause).await;

@@ -125,3 +125,38 @@ fn the_deletion_of_a_predecessor_does_not_remove_its_successor() {
     story.take(Event::Delete(node("a", "old", 4)));
     assert!(story.cache.get("a").is_some());
 }
+
+/// An answer with this code to a watch, where most API servers send an event with it: kube asks for the same version for ever.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_answered_with_410_lists_again() {
+    let lists = Arc::<Mutex<u32>>::default();
+    let counted = lists.clone();
+    let server = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let (code, body) = if query.contains("sendInitialEvents") {
+            (400, status(400))
+        } else if query.contains("watch=true") {
+            (410, status(410))
+        } else {
+            let mut lists = lock(&counted);
+            *lists += 1;
+            let item = serde_json::json!({ "metadata": { "name": format!("n{lists}"), "uid": "u", "resourceVersion": "1" } });
+            let list = serde_json::json!({ "kind": "NodeList", "apiVersion": "v1", "metadata": { "resourceVersion": "1" }, "items": [item] });
+            (200, list)
+        };
+        let body = kube::client::Body::from(serde_json::to_vec(&body).unwrap());
+        let answer = http::Response::builder().status(code).body(body).unwrap();
+        async move { Ok::<_, kube::Error>(answer) }
+    });
+    let cache = Cache::<Node>::default();
+    let metrics = Metrics::new(&mut prometheus_client::registry::Registry::default());
+    let watching = cache.run(Api::all(Client::new(server, "default")), metrics);
+    let _ = tokio::time::timeout(Duration::from_secs(9), watching).await;
+    let lists = *lock(&lists);
+    assert!((3..=9).contains(&lists), "{lists}");
+    assert!(cache.get(&format!("n{lists}")).is_some());
+}
+
+fn status(code: u16) -> serde_json::Value {
+    serde_json::json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "message": "no", "reason": "no" })
+}

@@ -52,5 +52,6 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
         controllers: settings.controllers.iter().copied().collect(),
         start_interval: controllers.controller_start_interval.0,
         dry_run: controllers.dry_run,
+        swap_check_period: Options::default().swap_check_period,
     }
 }
