@@ -174,7 +174,7 @@ fn read_private(file: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-fn verified(entry: &[u8]) -> Option<&[u8]> {
+pub(crate) fn verified(entry: &[u8]) -> Option<&[u8]> {
     let (sum, code) = entry.strip_prefix(HEADER)?.split_at_checked(SHA256_OUTPUT_LEN)?;
     (digest(&SHA256, code).as_ref() == sum).then_some(code)
 }

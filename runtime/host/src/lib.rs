@@ -39,6 +39,9 @@ mod cpu;
 mod engine;
 mod error;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guest_log;
 mod host;
 mod instance;

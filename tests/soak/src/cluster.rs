@@ -93,10 +93,11 @@ impl Cluster {
             } else {
                 format!("hostile-{number}")
             };
-            // The time that the guest waits which behaves.
+            // The UUID is the time that the guest waits which behaves. Nodes that are not Ready are looked up all the time.
             let node = NodeBuilder::new(&name)
                 .label("cloudwit.dev/provider", HOSTILE)
-                .system_uuid("0");
+                .system_uuid("0")
+                .ready((number > 0).then_some(true));
             let made = node.create(&self.client).await?;
             self.wanted().hostile.insert(name, made.uid().unwrap_or_default());
         }

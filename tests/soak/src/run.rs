@@ -18,7 +18,7 @@ use crate::files::Files;
 use crate::findings::{Findings, Promise};
 use crate::replica::{Replica, Start};
 use crate::report::{Report, Went, growth};
-use crate::schedule::{Disturbance, Turn, length, schedule};
+use crate::schedule::{Disturbance, GUESTS, Turn, length, schedule};
 use crate::watch::{Samples, Watch};
 use crate::{Args, namespace};
 
@@ -90,7 +90,9 @@ async fn all(args: &Args) -> Result<bool> {
     watch.calm.store(true, Ordering::Relaxed);
 
     let possible = possible(&stage, &args.only);
-    let turns = schedule(Duration::from_secs(60 * u64::from(args.minutes)), args.seed, &possible);
+    let built = |name: &&str| args.guests.join(name).with_extension("wasm").is_file();
+    let guests: Vec<&str> = GUESTS.into_iter().filter(built).collect();
+    let turns = schedule(Duration::from_secs(60 * u64::from(args.minutes)), args.seed, &possible, &guests);
     say(&format!(
         "{} faults in {} s, seed {}",
         turns.len(),
