@@ -152,6 +152,14 @@ fn put(tree: &mut Json<'_>, key: &str, value: String) -> bool {
     }
 }
 
+/// The tree of single values alone, and how many had no place: for properties.
+#[cfg(test)]
+pub(crate) fn merged_values(values: Vec<Pair>) -> (Json<'static>, usize) {
+    let mut problems = Problems::default();
+    let tree = merged(None, values, &mut problems);
+    (tree, problems.iter().count())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,6 +67,10 @@ pub mod keys;
 pub mod log;
 pub mod map;
 pub mod names;
+#[cfg(test)]
+mod properties_formats;
+#[cfg(test)]
+mod properties_values;
 pub mod provider;
 pub mod register;
 pub mod sort;

@@ -6,6 +6,8 @@ use crate::json::Json;
 use crate::without_std::prelude::*;
 use crate::yaml_plain::{NO_KEY, OPEN, Read, Reader};
 
+const QUOTES: &str = "a text that begins so has to be in quotes";
+
 impl Reader<'_> {
     /// A text in quotes or without; and whether it was without.
     pub(crate) fn scalar(&mut self, in_flow: bool) -> Read<(String, bool)> {
@@ -15,7 +17,8 @@ impl Reader<'_> {
                 return Err("anchors and aliases (& and *) are not known; write the value out, or put it in quotes");
             }
             Some('!') => return Err("tags like !!str have no meaning here; leave them out"),
-            Some('%' | '@' | '`') => return Err("a text that begins so has to be in quotes"),
+            Some('%' | '@' | '`' | '|' | '>') => return Err(QUOTES),
+            Some(',' | ']' | '}') if !in_flow => return Err(QUOTES),
             Some('?') if matches!(self.rest().get(1..2), None | Some(" ")) => return Err(NO_KEY),
             _ => {}
         }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::bench_work::BenchWork;
-use crate::{bench, check, image, manifests, sandbox, test};
+use crate::{bench, check, fuzz, image, manifests, sandbox, soak, test};
 
 /// The commands of this repository.
 ///
@@ -57,6 +57,25 @@ enum Command {
     ///
     /// Examples: `cargo xtask bench --only node-wave --pairs 5`, `cargo xtask bench --full --only steady,growth`, `cargo xtask bench --only sizes,component --results /tmp/mine`.
     Bench(BenchArgs),
+
+    /// Disturb Cloudwit for an hour, and check its promises each second: 10,000 Nodes, 200 Services, two replicas, a hostile provider.
+    ///
+    /// The schedule has every fault once: a cloud that fails, throttles, hangs or lists nothing, slow DNS, an API server that is away, slow or drops
+    /// watches, leaders that are stopped or killed, certificates and secrets that are replaced, swaps of components, few descriptors, a full cache. It is
+    /// drawn from --seed and scales with --minutes. /livez, memory, descriptors and canaries are checked all the time, and in the end every Node,
+    /// load balancer and route. docs/reference/soak.md says more.
+    ///
+    /// Everything listens on loopback. Slow DNS and the full cache need a mount namespace, so root; without it they are left out, with a line that says so.
+    ///
+    /// Exit code 0: all promises held. 1: one was broken, or something could not be built or started; the last line says which.
+    ///
+    /// Example of a quick look: `cargo xtask soak --minutes 3 --nodes 300 --services 20 --debug`.
+    Soak(SoakArgs),
+
+    /// Fuzz the parsers and checks at the boundary with cargo-fuzz (tests/fuzz): all targets in turn, or one.
+    ///
+    /// Needs a nightly toolchain and cargo-fuzz; without them one line says so. The same bodies run on a small corpus and random input in `cargo xtask test`.
+    Fuzz(FuzzArgs),
 
     /// The quick checks before a commit: format, clippy, and each crate built alone, so that none lives on a neighbour's features.
     Check,
@@ -164,6 +183,50 @@ pub struct BenchArgs {
     pub services: u16,
 }
 
+/// Flags of `cargo xtask soak`.
+#[derive(Debug, clap::Args)]
+pub struct SoakArgs {
+    /// For how long faults come and go.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_080))]
+    pub minutes: u32,
+
+    /// How many Nodes there are.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(50..=50_000))]
+    pub nodes: u32,
+
+    /// How many Services want a load balancer.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(5..=5_000))]
+    pub services: u32,
+
+    /// Start of the schedule's random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Only these faults, separated by commas, such as `leader-stopped,cloud-hangs`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// Use debug builds, which are quicker to build and need more memory and CPU time.
+    #[arg(long)]
+    pub debug: bool,
+
+    /// Write the figures into docs/reference/soak.md.
+    #[arg(long)]
+    pub write: bool,
+}
+
+/// Flags of `cargo xtask fuzz`.
+#[derive(Debug, clap::Args)]
+pub struct FuzzArgs {
+    /// For how long each target runs.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub seconds: u32,
+
+    /// Only this target, as listed in tests/fuzz/README.md.
+    #[arg(value_name = "TARGET")]
+    pub target: Option<String>,
+}
+
 /// A cloud whose own controller can be run here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum BenchCloud {
@@ -181,6 +244,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Soak(args) => soak::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Check => check::run(),
         Command::Image => image::run(),
         Command::Manifests => manifests::run(),

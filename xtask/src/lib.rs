@@ -3,7 +3,7 @@
 //! | file | what it is about |
 //! | ---- | ---------------- |
 //! | [`cli`] | the command line |
-//! | [`check`], [`test`], [`sandbox`], [`bench`] | one file for each command |
+//! | [`check`], [`test`], [`sandbox`], [`bench`], [`soak`], [`fuzz`] | one file for each command |
 //! | [`bench_work`] | the pieces of work that the benchmark knows |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
@@ -34,6 +34,7 @@ pub mod cli;
 pub mod component_names;
 pub mod controlplane;
 pub mod debian;
+pub mod fuzz;
 pub mod go_module;
 pub mod go_tool;
 pub mod guests;
@@ -47,6 +48,7 @@ pub mod progress;
 pub mod python;
 pub mod sandbox;
 pub mod servers;
+pub mod soak;
 pub mod steps;
 pub mod test;
 pub mod tools;

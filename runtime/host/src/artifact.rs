@@ -78,7 +78,7 @@ impl Artifact {
 }
 
 /// Unpacks one Zstandard frame, of which at most `limit` bytes are ever in memory, whatever it promises.
-fn unpack(file: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, LoadError> {
+pub(crate) fn unpack(file: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, LoadError> {
     let invalid = |problem: String| LoadError::Packed {
         file: file.into(),
         problem,

@@ -186,7 +186,7 @@ fn read_private(file: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The code of an entry that is complete, unchanged and for this key.
-fn verified<'e>(entry: &'e [u8], key: &Key) -> Option<&'e [u8]> {
+pub(crate) fn verified<'e>(entry: &'e [u8], key: &Key) -> Option<&'e [u8]> {
     let rest = entry.strip_prefix(HEADER)?.strip_prefix(key)?;
     let (sum, code) = rest.split_at_checked(SHA256_OUTPUT_LEN)?;
     (sum_of(key, code).as_ref() == sum).then_some(code)

@@ -41,6 +41,9 @@ mod cpu;
 mod engine;
 mod error;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guest_log;
 mod guest_memory;
 mod host;

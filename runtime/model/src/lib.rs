@@ -31,6 +31,8 @@ pub mod load_balancer;
 pub mod node;
 pub mod outside;
 pub mod owners;
+#[cfg(test)]
+mod properties;
 pub mod provider_id;
 pub mod read_only;
 pub mod route;

@@ -93,6 +93,8 @@ pub enum FaultKind {
     Hang,
     /// 200 with a body that is no JSON.
     Garbage,
+    /// 200 with an empty page, whatever there is. For operations that list.
+    Empty,
     /// 403 with what the request had as `Authorization` in its body, as careless services have it.
     Echo,
 }

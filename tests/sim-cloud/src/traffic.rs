@@ -4,11 +4,13 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
 use crate::Shared;
 use crate::api::refusal;
@@ -123,6 +125,7 @@ pub(crate) async fn pass(
         Some(FaultKind::Cut) => return cut(),
         Some(FaultKind::Hang) => std::future::pending().await,
         Some(FaultKind::Garbage) => return "<html>not what you expected".into_response(),
+        Some(FaultKind::Empty) => return Json(json!({ "items": [], "next": null })).into_response(),
         Some(FaultKind::Echo) => {
             let sent = request.headers().get(header::AUTHORIZATION).cloned();
             return refusal(403, &format!("nobody may come with {sent:?}"));

@@ -118,13 +118,14 @@ fn every_test_that_a_page_names_exists() {
         .map(|file| fs::read_to_string(file).unwrap())
         .collect();
     for page in [
-        "reference/user-pain.md",
-        "reference/upstream-tests.md",
-        "explanation/compatibility.md",
+        "docs/reference/user-pain.md",
+        "docs/reference/upstream-tests.md",
+        "docs/explanation/compatibility.md",
+        "SECURITY.md",
     ] {
-        let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
+        let text = fs::read_to_string(root().join(page)).unwrap();
         let named = test_names(&text);
-        assert!(named.len() > 40, "{page} names {} tests only", named.len());
+        assert!(named.len() > 20, "{page} names {} tests only", named.len());
         let missing: Vec<_> = named
             .into_iter()
             .filter(|test| !sources.contains(&format!("fn {test}(")))

@@ -1,0 +1,233 @@
+//! Properties of the readers and writers of single values: networks, names, URLs, annotations, times, encodings; and of the SDK's own collections.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use proptest::prelude::*;
+
+use crate::annotations::{Annotation, Table};
+use crate::cidr::Cidr;
+use crate::http::Http;
+use crate::map::Map;
+use crate::types::{Pair, Service};
+use crate::url::{is_url, percent_encode};
+use crate::{base64, config, hex, names, sort, text, time};
+
+/// Enough to find what is there, and within a second.
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+fn address() -> impl Strategy<Value = std::net::IpAddr> {
+    prop_oneof![
+        any::<[u8; 4]>().prop_map(Into::into),
+        any::<[u8; 16]>().prop_map(Into::into)
+    ]
+}
+
+static ROWS: [Annotation; 4] = [
+    Annotation::new("text", "", "a text"),
+    Annotation::new("count", "", "a number"),
+    Annotation::new("networks", "", "networks"),
+    Annotation::new("tags", "", "pairs"),
+];
+
+/// A Service with this annotation.
+fn annotated(key: &str, value: &str) -> Service {
+    Service {
+        annotations: vec![Pair::new(["x/", key].concat(), value)],
+        ..Service::new("default", "web", "1")
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn cidr_agrees_with_ipnet(address in address(), length in 0u8..=130, other in address()) {
+        let text = format!("{address}/{length}");
+        match (Cidr::parse(&text), text.parse::<IpNet>()) {
+            (Ok(ours), Ok(theirs)) => {
+                prop_assert_eq!(ours.to_string(), theirs.trunc().to_string());
+                prop_assert_eq!(ours.contains(&other), theirs.contains(&other));
+                prop_assert!(ours.contains(&address) && ours.contains(&ours.network()));
+                prop_assert_eq!(Cidr::parse(&ours.to_string()), Ok(ours));
+            }
+            (Err(_), Err(_)) => {}
+            (ours, theirs) => prop_assert!(false, "{text}: {ours:?}, ipnet {theirs:?}"),
+        }
+    }
+
+    #[test]
+    fn cidr_takes_nothing_that_ipnet_refuses(text in "[0-9a-f:./ +-]{0,20}") {
+        if Cidr::parse(&text).is_ok() {
+            // Blanks around it and leading noughts of the length are ours to take.
+            let plain = text.trim().to_owned();
+            let (address, length) = plain.split_once('/').unwrap();
+            let plain = format!("{address}/{}", length.parse::<u8>().unwrap());
+            prop_assert!(plain.parse::<IpNet>().is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn label_value_is_always_one(text in any::<String>()) {
+        let value = names::label_value(&text);
+        prop_assert!(value.len() <= 63, "{value}");
+        let inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        prop_assert!(value.chars().all(inner));
+        let edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+        prop_assert!(edge(value.chars().next()) && edge(value.chars().last()), "{value}");
+        prop_assert_eq!(names::label_value(&value), value);
+    }
+
+    #[test]
+    fn balancer_name_has_at_most_32_characters(uid in any::<String>()) {
+        let name = names::default_load_balancer_name(&uid);
+        prop_assert!(name.starts_with('a') && name.chars().count() <= 32 && !name.contains('-'));
+    }
+
+    #[test]
+    fn query_of_a_request_is_read_back(pairs in prop::collection::vec((any::<String>(), any::<String>()), 1..4), path in "(/[a-z0-9]{1,5}){1,3}") {
+        let request = Http::new().base("https://api.example.com").get(&path);
+        let request = pairs.iter().fold(request, |request, (name, value)| request.query(name, value));
+        let read = url::Url::parse(&request.url).unwrap();
+        let read: Vec<(String, String)> = read.query_pairs().into_owned().collect();
+        prop_assert_eq!(read, pairs);
+        prop_assert_eq!(request.name(), format!("GET https://api.example.com{path}"));
+    }
+
+    #[test]
+    fn what_is_a_url_here_is_one_elsewhere(text in "https?://[a-zA-Z0-9@:./?#\\[\\]%_-]{0,20}") {
+        if is_url(&text)
+            && let Ok(read) = url::Url::parse(&text)
+        {
+            prop_assert!(read.query().is_none() && read.username().is_empty() && read.password().is_none(), "{text}");
+            let ours = crate::url::split_url(&text).unwrap();
+            let host = read.host_str().unwrap_or_default();
+            // Browsers' reader writes numbers as IPv4 addresses, and decodes percent signs in names.
+            let rewritten = host.parse::<std::net::Ipv4Addr>().is_ok() || ours.authority.contains('%');
+            prop_assert!(rewritten || ours.authority.to_ascii_lowercase().starts_with(host), "{text}: {host}");
+        }
+    }
+
+    #[test]
+    fn percent_encoding_is_read_back(text in any::<String>()) {
+        let encoded = percent_encode(&text);
+        let read: Vec<(String, String)> = url::form_urlencoded::parse(encoded.as_bytes()).into_owned().collect();
+        let expected = if text.is_empty() { vec![] } else { vec![(text.clone(), String::new())] };
+        prop_assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn annotations_give_a_value_or_a_mistake(value in any::<String>(), key in 0usize..4) {
+        let table = Table::new("x/", &ROWS);
+        let name = ["text", "count", "networks", "tags"][key];
+        let service = annotated(name, &value);
+        let mut reader = table.read(&service);
+        let blank = value.trim_ascii().is_empty();
+        let found = match key {
+            0 => reader.text(name).is_some(),
+            1 => reader.integer(name, 0..=100).is_some_and(|number| value.trim_ascii().parse() == Ok(number)),
+            2 => reader.cidrs(name).is_some(),
+            _ => reader.map(name).is_some(),
+        };
+        prop_assert_eq!(reader.finish().is_ok(), found || blank);
+    }
+
+    #[test]
+    fn unknown_annotations_are_told_once_each(keys in prop::collection::btree_set("[a-z]{1,6}", 0..5)) {
+        let table = Table::new("x/", &ROWS);
+        let annotations = keys.iter().map(|key| Pair::new(["x/", key].concat(), "")).collect();
+        let service = Service { annotations, ..Service::new("default", "web", "1") };
+        let unknown = keys.iter().filter(|key| !["text", "count", "networks", "tags"].contains(&key.as_str())).count();
+        prop_assert_eq!(table.unknown(&service).len(), unknown);
+    }
+
+    #[test]
+    fn any_config_text_ends_in_a_tree_or_a_problem(text in any::<String>()) {
+        let _ = config::parse_any(&text);
+        for begin in ["{", "[a]\n", "a: "] {
+            let _ = config::parse_any(&format!("{begin}{text}"));
+        }
+    }
+
+    #[test]
+    fn single_values_are_found_where_their_keys_lead(values in prop::collection::btree_map("[a-c](\\.[a-c]){0,3}", "[a-z]{0,5}", 0..6)) {
+        let pairs: Vec<Pair> = values.iter().map(|(key, value)| Pair::new(key, value)).collect();
+        let (tree, problems) = config::merged_values(pairs);
+        for (key, value) in &values {
+            let found = key.split('.').try_fold(&tree, |tree, part| tree.get(part)).and_then(|found| found.as_text());
+            // A key in the way of a deeper one loses or is replaced; both cannot be.
+            let in_the_way = values.keys().any(|other| other.starts_with(&format!("{key}.")) || key.starts_with(&format!("{other}.")));
+            prop_assert!(found == Some(value) || in_the_way, "{key} in {tree:?}");
+        }
+        let apart = values.keys().all(|key| !values.keys().any(|other| other.starts_with(&format!("{key}."))));
+        prop_assert!(!apart || problems == 0);
+    }
+
+    #[test]
+    fn base64_and_hex_are_read_back(bytes in any::<Vec<u8>>()) {
+        prop_assert_eq!(base64::decode(&base64::encode(&bytes)), Some(bytes.clone()));
+        prop_assert_eq!(hex::decode(&hex::encode(&bytes)), Some(bytes));
+    }
+
+    #[test]
+    fn base64_has_one_text_for_each_bytes(text in "[A-Za-z0-9+/=]{0,12}") {
+        if let Some(bytes) = base64::decode(&text) {
+            let again = base64::encode(&bytes);
+            prop_assert_eq!(again.trim_end_matches('='), text.trim_end_matches('='));
+        }
+    }
+
+    #[test]
+    fn times_agree_with_jiff(seconds in 0u64..253_402_300_799) {
+        let text = time::rfc3339(seconds);
+        prop_assert_eq!(&text, &jiff::Timestamp::from_second(seconds as i64).unwrap().to_string());
+        prop_assert_eq!(time::parse_rfc3339(&text), Some(seconds));
+    }
+
+    #[test]
+    fn time_that_is_read_is_the_one_jiff_reads(text in "[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,9})?(Z|[+-][0-2][0-9]:[0-5][0-9])") {
+        if let (Some(ours), Ok(theirs)) = (time::parse_rfc3339(&text), text.parse::<jiff::Timestamp>()) {
+            // Jiff takes second 60 as 59.
+            let leap = text.get(17..19) == Some("60");
+            prop_assert!(ours as i64 == theirs.as_second() || leap, "{text}: {ours}, {theirs}");
+        }
+    }
+
+    #[test]
+    fn search_in_texts_agrees_with_std(whole in "[ab]{0,12}", part in "[ab]{1,3}", with in "[abc]{0,3}") {
+        prop_assert_eq!(text::find(&whole, &part), whole.find(&part));
+        prop_assert_eq!(text::split_once(&whole, &part), whole.split_once(part.as_str()));
+        prop_assert_eq!(text::replaced(&whole, &part, &with), whole.replace(&part, &with));
+    }
+
+    #[test]
+    fn sorting_agrees_with_std(items in prop::collection::vec((0u8..5, any::<u8>()), 0..40)) {
+        let (mut ours, mut theirs) = (items.clone(), items);
+        sort::sort_by_key(&mut ours, |item| item.0);
+        theirs.sort_by_key(|item| item.0);
+        let keys = |items: &[(u8, u8)]| items.iter().map(|item| item.0).collect::<Vec<_>>();
+        prop_assert_eq!(keys(&ours), keys(&theirs));
+        sort::sort(&mut ours);
+        theirs.sort();
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn map_agrees_with_std(steps in prop::collection::vec((0u8..3, 0u8..8, any::<u8>()), 0..40)) {
+        let (mut ours, mut theirs) = (Map::new(), BTreeMap::new());
+        for (what, key, value) in steps {
+            match what {
+                0 => prop_assert_eq!(ours.insert(key, value), theirs.insert(key, value)),
+                1 => prop_assert_eq!(ours.remove(&key), theirs.remove(&key)),
+                _ => prop_assert_eq!(ours.get(&key), theirs.get(&key)),
+            }
+        }
+        prop_assert_eq!(ours.iter().collect::<Vec<_>>(), theirs.iter().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,89 @@
+//! What fuzz targets call that is private otherwise. Thin, so that what is checked is the code itself; the checks are in `tests/fuzz-bodies`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use jiff::Timestamp;
+
+use crate::destination::Destination;
+use crate::keys::Keyring;
+use crate::redact::Redactor;
+use crate::v0_1::generated::cloudwit::provider::types;
+use crate::answer::Screen;
+use crate::placeholders::{Filling, Placeholders, StandsFor};
+use crate::secret_encoding::Encoding;
+use crate::walk::Walk;
+use crate::{artifact, cache, egress_plan, retry_after, v0_1_answers};
+
+/// The text with what is this secret hidden.
+pub fn redact(secret: &[u8], text: &str) -> String {
+    Redactor::new([("fuzzed", secret)]).redact(text.to_owned())
+}
+
+/// The URL that a request would go to, and its destination.
+pub fn target(uri: &str) -> Option<(String, Destination)> {
+    let uri: Uri = uri.parse().ok()?;
+    let (url, destination) = egress_plan::target(&uri).ok()?;
+    Some((url.into(), destination))
+}
+
+/// The wait that an answer with this `Retry-After` and this `Date` asks for.
+pub fn wait(retry_after: &[u8], date: &[u8]) -> Option<Duration> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_bytes(retry_after).ok()?);
+    if let Ok(date) = HeaderValue::from_bytes(date) {
+        headers.insert(header::DATE, date);
+    }
+    retry_after::wait(StatusCode::TOO_MANY_REQUESTS, &headers, Timestamp::UNIX_EPOCH)
+}
+
+/// What is in a packed component, if it is at most so many bytes.
+pub fn unpack(packed: &[u8], limit: u64) -> Option<Vec<u8>> {
+    artifact::unpack(Path::new("fuzzed"), packed, limit).ok()
+}
+
+/// The code in an entry of the compile cache, if it is whole and of this component and engine.
+pub fn cached<'e>(entry: &'e [u8], key: &[u8; 32]) -> Option<&'e [u8]> {
+    cache::verified(entry, key)
+}
+
+/// The parts with a placeholder for the secret `token` between each two of them, filled in; none where nothing is to be filled.
+pub fn fill(parts: &[&[u8]], keyring: &Keyring, to: &Destination) -> Result<Option<Vec<u8>>, String> {
+    let issued = Placeholders::default();
+    let token = StandsFor::Secret("token".into(), Encoding::Plain);
+    let placeholder = issued.issue(token, keyring, &[]).map_err(|error| error.to_string())?;
+    let text = parts.join(placeholder.as_bytes());
+    let filled = Filling::new(&issued, keyring, to).fill(&text);
+    Ok(filled.map_err(|error| error.to_string())?.map(|filled| filled.to_vec()))
+}
+
+/// How many machines a look-up finds whose answer has these texts as provider ids, addresses and keys of labels; none when it is refused.
+pub fn lookup(texts: &[(String, String, String)]) -> Option<usize> {
+    let nodes: Vec<cloudwit_model::NodeRef> = texts.iter().map(|_| cloudwit_model::NodeRef::default()).collect();
+    let answer = |(id, address, label): &(String, String, String)| {
+        let address = types::Address {
+            kind: types::AddressKind::InternalIp,
+            value: address.clone(),
+        };
+        let label = types::Pair {
+            key: label.clone(),
+            value: label.clone(),
+        };
+        Ok(types::Presence::Running(types::Instance {
+            provider_id: id.clone(),
+            instance_type: None,
+            zone: None,
+            region: None,
+            labels: vec![label],
+            addresses: vec![address],
+        }))
+    };
+    let redactor = Redactor::new([]);
+    let mut walk = Walk::default();
+    let answers = texts.iter().map(answer).collect();
+    let found = v0_1_answers::lookup(Screen(&redactor), &mut walk, &nodes, answers);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let found = runtime.block_on(found).ok()?;
+    Some(found.len())
+}
