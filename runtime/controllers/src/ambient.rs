@@ -45,7 +45,10 @@ pub fn simulate(wall: Timestamp, seed: u64) -> Simulation {
 pub fn now() -> Timestamp {
     SIMULATED.with_borrow(|simulated| match simulated {
         // A simulation lasts days, not the ten thousand years after which this fails.
-        Some(simulated) => simulated.wall.checked_add(simulated.began.elapsed()).unwrap_or(Timestamp::MAX),
+        Some(simulated) => simulated
+            .wall
+            .checked_add(simulated.began.elapsed())
+            .unwrap_or(Timestamp::MAX),
         None => Timestamp::now(),
     })
 }

@@ -80,7 +80,10 @@ async fn run(controller: Arc<ServiceLb>) {
 /// A refused token is tried at long intervals; with a new one it shall not wait for the next.
 async fn retry_after_swaps(controller: Arc<ServiceLb>) {
     let period = controller.context.options.swap_check_period;
-    after_each_swap(&*controller.context.cloud, period, || controller.queue.retry_failed_now()).await;
+    after_each_swap(&*controller.context.cloud, period, || {
+        controller.queue.retry_failed_now()
+    })
+    .await;
 }
 
 async fn watch_nodes(controller: Arc<ServiceLb>) {

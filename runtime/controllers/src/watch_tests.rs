@@ -140,7 +140,8 @@ async fn a_watch_that_is_answered_with_410_lists_again() {
         } else {
             let mut lists = lock(&counted);
             *lists += 1;
-            let item = serde_json::json!({ "metadata": { "name": format!("n{lists}"), "uid": "u", "resourceVersion": "1" } });
+            let item =
+                serde_json::json!({ "metadata": { "name": format!("n{lists}"), "uid": "u", "resourceVersion": "1" } });
             let list = serde_json::json!({ "kind": "NodeList", "apiVersion": "v1", "metadata": { "resourceVersion": "1" }, "items": [item] });
             (200, list)
         };

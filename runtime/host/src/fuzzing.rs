@@ -6,13 +6,13 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 
+use crate::answer::Screen;
 use crate::destination::Destination;
 use crate::keys::Keyring;
-use crate::redact::Redactor;
-use crate::v0_1::generated::cloudwit::provider::types;
-use crate::answer::Screen;
 use crate::placeholders::{Filling, Placeholders, StandsFor};
+use crate::redact::Redactor;
 use crate::secret_encoding::Encoding;
+use crate::v0_1::generated::cloudwit::provider::types;
 use crate::walk::Walk;
 use crate::{artifact, cache, egress_plan, retry_after, v0_1_answers};
 

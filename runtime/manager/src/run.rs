@@ -30,7 +30,8 @@ use crate::trace_export::Traces;
 use crate::watchdog::Watchdog;
 use crate::work_runtime::{Started, WorkRuntime};
 use crate::{
-    admin, clock, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics, providers, swap,
+    admin, clock, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics,
+    providers, swap,
 };
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.

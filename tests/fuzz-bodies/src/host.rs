@@ -32,7 +32,10 @@ pub fn redactor(data: &[u8]) {
         let alone = format!("{before} {after}");
         for place in form.as_bytes().windows(8) {
             let piece = String::from_utf8_lossy(place);
-            assert!(!text.contains(&*piece) || alone.contains(&*piece), "{piece:?} of {form:?} is left in {text:?}");
+            assert!(
+                !text.contains(&*piece) || alone.contains(&*piece),
+                "{piece:?} of {form:?} is left in {text:?}"
+            );
         }
     }
 }
@@ -79,15 +82,25 @@ pub fn placeholders(data: &[u8]) {
 /// Where a request is taken to lead is where its URL leads for a reader by others.
 pub fn target(data: &[u8]) {
     let (text, _) = texts(data);
-    for uri in [text.clone(), format!("https://{text}"), format!("https://a.example.com{text}")] {
-        let Some((url, destination)) = fuzzing::target(&uri) else { continue };
+    for uri in [
+        text.clone(),
+        format!("https://{text}"),
+        format!("https://a.example.com{text}"),
+    ] {
+        let Some((url, destination)) = fuzzing::target(&uri) else {
+            continue;
+        };
         let read = url::Url::parse(&url).expect("what is sent is a URL");
         assert!(read.username().is_empty() && read.password().is_none(), "{url}");
         assert_eq!(read.port_or_known_default(), Some(destination.port), "{url}");
         let host = read.host_str().unwrap_or_default();
         assert_eq!(Host::parse(host), Some(destination.host.clone()), "{url}");
         // What is sent is read the same again, so a second reader sees no other host.
-        assert_eq!(fuzzing::target(&url).map(|(_, again)| again), Some(destination), "{url}");
+        assert_eq!(
+            fuzzing::target(&url).map(|(_, again)| again),
+            Some(destination),
+            "{url}"
+        );
     }
 }
 
@@ -117,12 +130,21 @@ pub fn grants(data: &[u8]) {
     if let Ok(grants) = serde_saphyr::from_str::<Grants>(&text) {
         let _ = grants.validate();
     }
-    for yaml in [format!("http:\n  - {{host: {text:?}}}\n"), format!("http:\n  - {{host: '*.{host}'}}\n")] {
-        let Ok(grants) = serde_saphyr::from_str::<Grants>(&yaml) else { continue };
+    for yaml in [
+        format!("http:\n  - {{host: {text:?}}}\n"),
+        format!("http:\n  - {{host: '*.{host}'}}\n"),
+    ] {
+        let Ok(grants) = serde_saphyr::from_str::<Grants>(&yaml) else {
+            continue;
+        };
         if grants.validate().is_ok() {
-            let pattern = cloudwit_host::destination::HostPattern::parse(&grants.http[0].host).expect("a valid host is a pattern");
+            let pattern = cloudwit_host::destination::HostPattern::parse(&grants.http[0].host)
+                .expect("a valid host is a pattern");
             assert!(pattern.covers(&pattern) && pattern.overlaps(&pattern), "{yaml}");
-            assert!(!pattern.matches(&Host::Name("localhost.invalid".into())) || yaml.contains("invalid"), "{yaml}");
+            assert!(
+                !pattern.matches(&Host::Name("localhost.invalid".into())) || yaml.contains("invalid"),
+                "{yaml}"
+            );
         }
     }
 }
@@ -157,8 +179,14 @@ pub fn cache_header(data: &[u8]) {
     // Nobody guesses a SHA-256; what random bytes would be taken for code is a hole.
     let key = [7; 32];
     assert_eq!(fuzzing::cached(data, &key), None);
-    assert_eq!(fuzzing::cached(&[b"cloudwit compiled code 2\n", data].concat(), &key), None);
-    assert_eq!(fuzzing::cached(&[b"cloudwit compiled code 2\n", key.as_slice(), data].concat(), &key), None);
+    assert_eq!(
+        fuzzing::cached(&[b"cloudwit compiled code 2\n", data].concat(), &key),
+        None
+    );
+    assert_eq!(
+        fuzzing::cached(&[b"cloudwit compiled code 2\n", key.as_slice(), data].concat(), &key),
+        None
+    );
 }
 
 /// An answer is converted or refused, whatever its texts are; each Node gets one result.
@@ -166,7 +194,9 @@ pub fn conversions(data: &[u8]) {
     let texts: Vec<(String, String, String)> = data
         .split(|byte| *byte == b'\n')
         .map(|line| {
-            let mut parts = line.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned());
+            let mut parts = line
+                .split(|byte| *byte == 0)
+                .map(|part| String::from_utf8_lossy(part).into_owned());
             let mut next = || parts.next().unwrap_or_default();
             (next(), next(), next())
         })

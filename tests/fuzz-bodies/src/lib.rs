@@ -9,7 +9,10 @@
 //! | [`manager`] | flags and headers of the manager |
 
 // Files of the manager, which is a program and has no library. Not all of each is called here.
-#[allow(dead_code, reason = "one file of several flags, of which the front proxy's are fuzzed")]
+#[allow(
+    dead_code,
+    reason = "one file of several flags, of which the front proxy's are fuzzed"
+)]
 #[path = "../../../runtime/manager/src/delegation_args.rs"]
 mod delegation_args;
 #[allow(dead_code, reason = "shown in help texts only")]

@@ -13,9 +13,18 @@ pub fn flag_values(data: &[u8]) {
         let shown = duration.to_string();
         let again: GoDuration = shown.parse().expect("what is shown can be read");
         // It is shown to the millisecond, or to the second from a minute on.
-        assert!(duration.0.abs_diff(again.0).as_secs() <= 1, "{text} is shown as {shown}");
+        assert!(
+            duration.0.abs_diff(again.0).as_secs() <= 1,
+            "{text} is shown as {shown}"
+        );
     }
-    assert_eq!(boolean(&text).is_ok(), ["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"].contains(&text.as_str()));
+    assert_eq!(
+        boolean(&text).is_ok(),
+        [
+            "1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"
+        ]
+        .contains(&text.as_str())
+    );
     let kept = entries(&[text, more]);
     assert!(kept.iter().all(|entry| !entry.is_empty() && entry.trim() == entry));
 }
@@ -40,7 +49,10 @@ pub fn proxy_headers(data: &[u8]) {
     let before = headers.clone();
     let user = proxy.take(&mut headers);
     assert!(user.is_none_or(|user| !user.name.is_empty()));
-    let is_proxys = |name: &HeaderName| name.as_str().starts_with("x-remote-extra-") || ["x-remote-user", "x-remote-group", "x-remote-uid"].contains(&name.as_str());
+    let is_proxys = |name: &HeaderName| {
+        name.as_str().starts_with("x-remote-extra-")
+            || ["x-remote-user", "x-remote-group", "x-remote-uid"].contains(&name.as_str())
+    };
     assert!(headers.keys().all(|name| !is_proxys(name)), "{headers:?}");
     let others = before.iter().filter(|(name, _)| !is_proxys(name)).count();
     assert_eq!(headers.len(), others, "{before:?}");

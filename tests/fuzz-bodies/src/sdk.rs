@@ -62,7 +62,10 @@ pub fn cidr(data: &[u8]) {
 pub fn names(data: &[u8]) {
     let (text, _) = texts(data);
     let label = sdk_names::label_value(&text);
-    assert!(label.len() <= 63 && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)), "{label}");
+    assert!(
+        label.len() <= 63 && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)),
+        "{label}"
+    );
     assert_eq!(sdk_names::label_value(&label), label);
     assert!(sdk_names::default_load_balancer_name(&text).chars().count() <= 32);
 }
