@@ -151,7 +151,7 @@ async fn a_watch_that_is_answered_with_410_lists_again() {
     });
     let cache = Cache::<Node>::default();
     let metrics = Metrics::new(&mut prometheus_client::registry::Registry::default());
-    let watching = cache.run(Api::all(Client::new(server, "default")), metrics);
+    let watching = cache.run(Client::new(server, "default"), Api::all, metrics);
     let _ = tokio::time::timeout(Duration::from_secs(9), watching).await;
     let lists = *lock(&lists);
     assert!((3..=9).contains(&lists), "{lists}");

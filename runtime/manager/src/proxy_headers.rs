@@ -111,7 +111,17 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::Args;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        authentication: AuthenticationArgs,
+    }
+
+    /// The headers that are read unless flags say otherwise.
+    fn by_default() -> ProxyHeaders {
+        ProxyHeaders::of(&Flags::parse_from(["cloudwit"]).authentication)
+    }
 
     #[test]
     fn a_proxy_says_name_groups_and_facts_and_none_of_it_is_left() {
@@ -121,9 +131,7 @@ mod tests {
         headers.append("x-remote-group", "b".parse().unwrap());
         headers.insert("x-remote-extra-example.com%2fproject", "p".parse().unwrap());
         headers.insert("accept", "text/plain".parse().unwrap());
-        let user = ProxyHeaders::of(&Args::parse_from(["cloudwit"]).authentication)
-            .take(&mut headers)
-            .unwrap();
+        let user = by_default().take(&mut headers).unwrap();
         assert_eq!(
             (user.name.as_str(), user.groups),
             ("ann", vec!["a".to_owned(), "b".into()])
@@ -137,7 +145,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x-remote-user", "".parse().unwrap());
         headers.insert("x-remote-group", "system:masters".parse().unwrap());
-        let user = ProxyHeaders::of(&Args::parse_from(["cloudwit"]).authentication).take(&mut headers);
+        let user = by_default().take(&mut headers);
         assert_eq!((user, headers.len()), (None, 0));
     }
 
@@ -171,7 +179,7 @@ mod tests {
                     headers.append(name, value);
                 }
             }
-            let allowed = ProxyHeaders::of(&Args::parse_from(["cloudwit"]).authentication);
+            let allowed = by_default();
             let user = allowed.take(&mut headers);
             for name in headers.keys() {
                 let name = name.as_str();

@@ -175,7 +175,7 @@ async fn a_hanging_secret_leaves_leadership_and_probes() {
         let time = spec.renew_time.with_context(|| process.log_end())?.0;
         Ok(time)
     };
-    eventually(SOON, "it leads", || renewed()).await;
+    eventually(SOON, "it leads", &renewed).await;
     let secret = stage.deployment.folder().join("token");
     let fifo = stage.folder.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
