@@ -288,7 +288,9 @@ pub(crate) fn add_machine(world: &Arc<World>) -> Option<String> {
     }
     let numbers: Vec<u64> = (1..=u64::try_from(MACHINES).unwrap_or(0) + 2).collect();
     let free: Vec<String> = numbers.iter().map(|number| format!("n{number}")).collect();
-    let free: Vec<String> = free.into_iter().filter(|name| inner.cloud.machine_named(name).is_none()).collect();
+    // A Node that has waited for its machine for long is looked up with long pauses, and does not say when the machine is back.
+    let unused = |name: &String| inner.cloud.machine_named(name).is_none() && inner.store.get(Kind::Nodes, name).is_none();
+    let free: Vec<String> = free.into_iter().filter(unused).collect();
     let name = inner.chance.pick(&free).cloned()?;
     let late = if inner.chance.percent(30) { inner.chance.seconds(5, 90) } else { Duration::ZERO };
     inner.cloud.add_machine(&name, world.now() + late);
