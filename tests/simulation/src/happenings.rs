@@ -39,6 +39,7 @@ pub(crate) enum Happening {
     FlipType,
     Annotate,
     TakeFinalizer,
+    ForceDelete,
     LoseBalancer,
     LoseRoute,
     StrayRoute,
@@ -219,6 +220,13 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
                     list.retain(|name| name != FINALIZER);
                 }
             });
+            Some(key)
+        }
+        Happening::ForceDelete => {
+            let key = pick(world, &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)))?;
+            unprotect(world, &key);
+            world.edit(Kind::Services, &key, |service| service["metadata"]["finalizers"] = json!([]));
+            world.delete(Kind::Services, &key);
             Some(key)
         }
         Happening::LoseBalancer => {
