@@ -15,6 +15,10 @@ use crate::{browser, check, controlplane, guests, image, peer, programs, sandbox
 /// The version that `--all` installs.
 const CARGO_COMPONENT: &str = "0.21.1";
 
+/// How many days `tests/simulation` simulates, and how many with `--all`.
+const SIMULATED_DAYS: &str = "CLOUDWIT_SIMULATION_DAYS";
+const MANY_DAYS: &str = "10000";
+
 /// The sandbox as a test.
 fn sandbox_args(cloud: SandboxCloud) -> SandboxArgs {
     SandboxArgs {
@@ -56,7 +60,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if let Some(why) = &no_browser {
         steps.leave_out(&format!("the look at the status page in a browser: {why}"));
     }
-    steps.run("tests", || run_tests(no_browser.as_deref()));
+    steps.run("tests", || run_tests(no_browser.as_deref(), args.all));
     for cloud in SandboxCloud::value_variants() {
         steps.run(&format!("sandbox {}", cloud.name()), || {
             sandbox::run(&sandbox_args(*cloud))?;
@@ -76,12 +80,13 @@ pub fn run(args: &TestArgs) -> Result<()> {
 
 /// All tests of all crates: units, documentation, and the suite on the real API server. In one go, since each other choice of
 /// packages makes cargo build their dependencies with other features once more.
-fn run_tests(no_browser: Option<&str>) -> Result<Found> {
+fn run_tests(no_browser: Option<&str>, all: bool) -> Result<Found> {
     let mut command = workspace::cargo();
     command
         .args(["test", "--workspace", "--no-fail-fast"])
         .env(guests::PREBUILT, built_guests())
         .env(programs::PREBUILT, workspace::target().join("debug"))
+        .envs(all.then_some((SIMULATED_DAYS, MANY_DAYS)))
         .envs(no_browser.map(|why| (browser::LEFT_OUT, why)));
     tests(&mut command)
 }

@@ -341,6 +341,10 @@ impl NodeRoute {
 
     /// Tries the failed changes again whose time has come, and no others.
     async fn retry(&mut self) -> Outcome {
+        // What is due stays due, since nothing is applied: without a pause this would never end.
+        if !self.context.apply.is_leading() {
+            return Outcome::Retry(Retry::After(self.period()));
+        }
         let nodes = self.context.nodes.clone();
         let still_wanted = |change: &RouteChange| still_wanted(change, |name| nodes.get(name));
         let changes = self.retries.due(Instant::now(), still_wanted);

@@ -4,7 +4,10 @@ use super::*;
 use cloudwit_model::router::{Member, Router, ServiceRules};
 use cloudwit_model::{NewRoute, NodeRef, Route};
 
-use crate::fake_cloud::{FakeCloud, context_on};
+use crate::apply::Apply;
+use crate::fake_cloud::{FakeCloud, context_on, nowhere};
+use crate::leadership::Leadership;
+use crate::options::Options;
 
 #[test]
 fn lists_become_rarer_while_nothing_is_to_be_done() {
@@ -237,4 +240,30 @@ async fn one_odd_listed_route_is_left_out_and_the_others_are_compared() {
         stage.explained("a")
     );
     assert_eq!(stage.context.metrics.route.ignored.get(), 1);
+
+/// Nothing is applied then, so what is due stays due: coming back at once, it would never end.
+#[tokio::test(start_paused = true)]
+async fn a_due_retry_waits_while_the_process_does_not_lead() {
+    let cloud = FakeCloud::new(Ok(cloudwit_model::Presence::Absent(cloudwit_model::Evidence::ById)));
+    let (mut context, _writer, _registry) = context_on(nowhere(), cloud, Options::default());
+    let (_term, leadership) = Leadership::elected(Arc::new(|| Duration::ZERO));
+    context.apply = Apply::new(nowhere(), context.metrics.clone(), leadership, false);
+    let queue = Queue::new(Backoff::SERVICE, context.metrics.queue("Routes"));
+    let mut routes = NodeRoute::new(context, queue.clone());
+    let route = Route {
+        id: "r".into(),
+        destination: "10.0.1.0/24".into(),
+        node: Some("n1".into()),
+        next_hops: Vec::new(),
+        blackhole: false,
+    };
+    let change = RouteChange {
+        network: "10.0.1.0/24".parse().unwrap(),
+        delete: vec![route],
+        create: None,
+    };
+    routes.retries.failed(change, Retry::Backoff, "no", Instant::now());
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(routes.retry().await, Outcome::Retry(Retry::After(routes.period())));
+    assert!(queue.is_empty(), "nothing is queued besides");
 }

@@ -36,13 +36,14 @@ const BOUNDS: [(u32, Promise); 6] = [
 const DRIFT: Duration = Duration::from_secs(55 * 60);
 
 /// Single events in a world without faults, and until when they have to be dealt with, in seconds.
-const PROBES: [(Happening, u64, &[Promise]); 13] = [
+const PROBES: [(Happening, u64, &[Promise]); 14] = [
     (Happening::AddService, 120, &[Promise::Balancers]),
     (Happening::ChangePorts, 60, &[Promise::Balancers]),
     (Happening::FlipType, 120, &[Promise::Balancers, Promise::NoBalancerLeft]),
     (Happening::DeleteService, 60, &[Promise::NoBalancerLeft]),
     (Happening::RecreateService, 180, &[Promise::Balancers, Promise::NoBalancerLeft]),
     (Happening::TakeFinalizer, 30, &[Promise::Balancers]),
+    (Happening::ForceDelete, 60, &[Promise::NoBalancerLeft]),
     (Happening::AddMachine, 240, &[Promise::Nodes, Promise::Routes, Promise::Balancers]),
     (Happening::DeleteMachine, 1000, &[Promise::Lifecycle, Promise::NoRouteLeft, Promise::Balancers]),
     (Happening::StopMachine, 120, &[Promise::Lifecycle]),
@@ -96,10 +97,11 @@ async fn live(world: &Arc<World>, sabotage: Option<Sabotage>) {
         perform(world, sabotage);
     }
     while world.now() < DAY {
-        quiet(world).await;
-        if sabotage.is_some() {
+        // What is broken on purpose is repaired in vain, so it is not quiet.
+        if sabotage.is_some_and(|Sabotage(promise)| promise != Promise::NoNeedlessCall) {
             settle(world).await;
         }
+        quiet(world).await;
         for _ in 0..3 {
             probe(world).await;
         }

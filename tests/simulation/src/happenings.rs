@@ -39,6 +39,7 @@ pub(crate) enum Happening {
     FlipType,
     Annotate,
     TakeFinalizer,
+    ForceDelete,
     LoseBalancer,
     LoseRoute,
     StrayRoute,
@@ -221,6 +222,13 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
             });
             Some(key)
         }
+        Happening::ForceDelete => {
+            let key = pick(world, &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)))?;
+            unprotect(world, &key);
+            world.edit(Kind::Services, &key, |service| service["metadata"]["finalizers"] = json!([]));
+            world.delete(Kind::Services, &key);
+            Some(key)
+        }
         Happening::LoseBalancer => {
             let mut inner = world.lock();
             let all: Vec<String> = inner.cloud.balancers.keys().cloned().collect();
@@ -288,7 +296,9 @@ pub(crate) fn add_machine(world: &Arc<World>) -> Option<String> {
     }
     let numbers: Vec<u64> = (1..=u64::try_from(MACHINES).unwrap_or(0) + 2).collect();
     let free: Vec<String> = numbers.iter().map(|number| format!("n{number}")).collect();
-    let free: Vec<String> = free.into_iter().filter(|name| inner.cloud.machine_named(name).is_none()).collect();
+    // A Node that has waited for its machine for long is looked up with long pauses, and does not say when the machine is back.
+    let unused = |name: &String| inner.cloud.machine_named(name).is_none() && inner.store.get(Kind::Nodes, name).is_none();
+    let free: Vec<String> = free.into_iter().filter(unused).collect();
     let name = inner.chance.pick(&free).cloned()?;
     let late = if inner.chance.percent(30) { inner.chance.seconds(5, 90) } else { Duration::ZERO };
     inner.cloud.add_machine(&name, world.now() + late);

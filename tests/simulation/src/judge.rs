@@ -22,6 +22,9 @@ pub(crate) const WINDOW: Duration = Duration::from_secs(600);
 /// So long a process may act on what a watch that is cut again and again has shown it.
 const STALE: Duration = Duration::from_secs(900);
 
+/// A Node without a provider id, for which the cloud has no machine by name, stays for so long.
+const NEVER_INITIALISED: Duration = Duration::from_secs(3600);
+
 /// Of clusters as small as these, the brake lets one Node go in a window.
 const ALLOWED: usize = 1;
 
@@ -64,10 +67,19 @@ fn judge_deletion(world: &World, inner: &mut Inner, process: u32, node: &Value) 
         return inner.broken(world, Promise::LivingNode, format!("{name} is deleted, whose machine {id} exists"));
     }
     let age = age(node);
+    if id.is_empty() {
+        if inner.cloud.machine_named(name).is_some() {
+            return inner.broken(world, Promise::LivingNode, format!("{name} is deleted, whose machine exists"));
+        }
+        if is_ready(node) || age < NEVER_INITIALISED {
+            inner.broken(world, Promise::Proof, format!("{name} is deleted, {age:?} old and without a provider id"));
+        }
+        return;
+    }
     let state = inner.processes.get(&process);
     let proof = state.and_then(|state| state.absences.get(id)).copied();
     let proven = proof.is_some_and(|(first, last, answers)| answers >= 2 && last >= first + CONFIRM_AFTER);
-    if is_ready(node) || age < GRACE || !proven || id.is_empty() {
+    if is_ready(node) || age < GRACE || !proven {
         let text = format!("{name} is deleted: Ready {:?}, age {age:?}, absences {proof:?}", condition(node, "Ready"));
         return inner.broken(world, Promise::Proof, text);
     }

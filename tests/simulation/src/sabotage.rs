@@ -76,7 +76,8 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         }
         Promise::FinalizerLast => {
             world.edit(Kind::Services, &service, |service| service["spec"]["type"] = json!("ClusterIP"));
-            patch(Kind::Services, &service, json!({ "metadata": { "finalizers": [] } }));
+            let body = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } });
+            write(world, leader, Verb::Strategic, Kind::Services, &service, body);
         }
         Promise::ForeignEntries => patch(Kind::Nodes, &node, json!({ "spec": { "taints": null } })),
         Promise::Initialised => {

@@ -7,7 +7,7 @@ use std::thread;
 use cloudwit_simulation::{Promise, Report, Sabotage, day};
 
 /// Days in a usual run; another number is in `CLOUDWIT_SIMULATION_DAYS`.
-const DAYS: u64 = 1000;
+const DAYS: u64 = 400;
 
 /// Each seed has a thread for itself while it runs.
 const THREADS: usize = 2;
