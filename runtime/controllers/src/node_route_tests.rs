@@ -240,6 +240,7 @@ async fn one_odd_listed_route_is_left_out_and_the_others_are_compared() {
         stage.explained("a")
     );
     assert_eq!(stage.context.metrics.route.ignored.get(), 1);
+}
 
 /// Nothing is applied then, so what is due stays due: coming back at once, it would never end.
 #[tokio::test(start_paused = true)]

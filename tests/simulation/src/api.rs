@@ -77,7 +77,11 @@ async fn serve(world: Arc<World>, process: u32, request: Request<Body>) -> Resul
         world.lock().calls.events += 1;
         return Ok(answer(StatusCode::CREATED, &json!({})));
     }
-    let area = if matches!(asked, Asked::Watch(_)) { Area::Watches } else { Area::Requests };
+    let area = if matches!(asked, Asked::Watch(_)) {
+        Area::Watches
+    } else {
+        Area::Requests
+    };
     let fault = world.draw(area);
     sleep(world.millis(1, 20)).await;
     match fault {
@@ -123,10 +127,18 @@ async fn read(request: Request<Body>) -> Result<Asked, BoxError> {
     let path: Vec<&str> = parts.uri.path().trim_start_matches("/api/v1/").split('/').collect();
     if path.contains(&"events") {
         let event: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
-        return Ok(Asked::Event(format!("{} {}", text(&event, "/reason"), text(&event, "/message"))));
+        return Ok(Asked::Event(format!(
+            "{} {}",
+            text(&event, "/reason"),
+            text(&event, "/message")
+        )));
     }
     let query = parts.uri.query().unwrap_or_default();
-    let value = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+    let value = |key: &str| {
+        query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
+    };
     let number = |key: &str| value(key).and_then(|text| text.parse().ok());
     let (kind, key, rest) = match path.as_slice() {
         ["nodes"] => (Kind::Nodes, None, None),
@@ -151,27 +163,58 @@ async fn read(request: Request<Body>) -> Result<Asked, BoxError> {
     let verb = match parts.method {
         Method::GET => Verb::Get,
         Method::DELETE => Verb::Delete,
-        _ if parts.headers.get("content-type").is_some_and(|kind| kind == "application/merge-patch+json") => Verb::Merge,
+        _ if parts
+            .headers
+            .get("content-type")
+            .is_some_and(|kind| kind == "application/merge-patch+json") =>
+        {
+            Verb::Merge
+        }
         _ => Verb::Strategic,
     };
     let bytes = body.collect_bytes().await?;
-    let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
+    let body = if bytes.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&bytes)?
+    };
     let status = rest == Some(&"status");
-    Ok(Asked::One(Operation { verb, kind, key, status, body }))
+    Ok(Asked::One(Operation {
+        verb,
+        kind,
+        key,
+        status,
+        body,
+    }))
 }
 
 /// Another writer changes something that is no business of the controllers.
 fn touch(world: &World, operation: &Operation) {
     world.edit(operation.kind, &operation.key, |object| {
-        let touched = object["metadata"]["labels"]["touched"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let touched = object["metadata"]["labels"]["touched"]
+            .as_str()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
         object["metadata"]["labels"]["touched"] = json!((touched + 1).to_string());
     });
 }
 
 /// Judges an operation of a process and lets it take effect.
 pub(crate) fn carry_out(world: &World, process: u32, operation: &Operation) -> Result<Value, Refusal> {
-    let Operation { verb, kind, key, status, body } = operation;
-    world.step(|| format!("p{process} {verb:?} {} {key}{} {body}", kind.name(), if *status { "/status" } else { "" }));
+    let Operation {
+        verb,
+        kind,
+        key,
+        status,
+        body,
+    } = operation;
+    world.step(|| {
+        format!(
+            "p{process} {verb:?} {} {key}{} {body}",
+            kind.name(),
+            if *status { "/status" } else { "" }
+        )
+    });
     let before = world.lock().store.get(*kind, key).cloned();
     let Some(before) = before else {
         world.lock().calls.requests += 1;
@@ -182,10 +225,18 @@ pub(crate) fn carry_out(world: &World, process: u32, operation: &Operation) -> R
         return Ok(before);
     }
     world.lock().calls.writes += 1;
-    let named = if *verb == Verb::Delete { &body["preconditions"] } else { &body["metadata"] };
+    let named = if *verb == Verb::Delete {
+        &body["preconditions"]
+    } else {
+        &body["metadata"]
+    };
     for field in ["uid", "resourceVersion"] {
         if named[field].is_string() && named[field] != before["metadata"][field] {
-            return Err((409, "Conflict", format!("the {field} in the precondition is another one")));
+            return Err((
+                409,
+                "Conflict",
+                format!("the {field} in the precondition is another one"),
+            ));
         }
     }
     let mut after = before.clone();
@@ -215,7 +266,8 @@ fn list(world: &World, kind: Kind) -> Answer {
     inner.calls.lists += 1;
     let items: Vec<&Value> = inner.store.all(kind).map(|(_, object)| object).collect();
     let metadata = json!({ "resourceVersion": inner.store.version().to_string() });
-    let list = json!({ "kind": format!("{}List", kind.name()), "apiVersion": "v1", "metadata": metadata, "items": items });
+    let list =
+        json!({ "kind": format!("{}List", kind.name()), "apiVersion": "v1", "metadata": metadata, "items": items });
     answer(StatusCode::OK, &list)
 }
 
@@ -232,7 +284,10 @@ fn watch(world: Arc<World>, request: WatchRequest) -> Answer {
 fn refused((code, reason, message): Refusal) -> Answer {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
         "reason": reason, "message": message });
-    answer(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)
+    answer(
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        &status,
+    )
 }
 
 fn answer(code: StatusCode, body: &Value) -> Answer {

@@ -44,7 +44,8 @@ pub(crate) struct Quiet {
 impl Calls {
     /// What there was too much of in so long a time without change; none when all is well.
     pub(crate) fn needless(&self, time: Duration, world: &Quiet, periods: &Periods) -> Option<String> {
-        let times = |period: Duration| u64::try_from(time.as_millis() / period.as_millis().max(1)).unwrap_or(u64::MAX) + 1;
+        let times =
+            |period: Duration| u64::try_from(time.as_millis() / period.as_millis().max(1)).unwrap_or(u64::MAX) + 1;
         // Drift checks come a tenth earlier or later.
         let checks = times(periods.drift.mul_f64(0.9)) * world.services;
         // A Node whose machine is not there is looked up with growing pauses, the longest of 1000 s, and people are told.
@@ -73,12 +74,31 @@ mod tests {
     #[test]
     fn one_write_is_too_many_and_documented_reads_are_not() {
         let minutes = |count: u64| Duration::from_secs(count * 60);
-        let periods =
-            Periods { refresh: minutes(10), monitor: minutes(1), drift: minutes(30), quiet_routes: minutes(5), full_check: 6 };
-        let mut calls = Calls { lookups: 7, gets: 6, ensures: 3, route_lists: 13, ..Calls::default() };
-        let world = Quiet { services: 2, ..Quiet::default() };
+        let periods = Periods {
+            refresh: minutes(10),
+            monitor: minutes(1),
+            drift: minutes(30),
+            quiet_routes: minutes(5),
+            full_check: 6,
+        };
+        let mut calls = Calls {
+            lookups: 7,
+            gets: 6,
+            ensures: 3,
+            route_lists: 13,
+            ..Calls::default()
+        };
+        let world = Quiet {
+            services: 2,
+            ..Quiet::default()
+        };
         assert_eq!(calls.needless(minutes(60), &world, &periods), None);
         calls.writes = 1;
-        assert!(calls.needless(minutes(60), &world, &periods).unwrap().contains("1 writes"));
+        assert!(
+            calls
+                .needless(minutes(60), &world, &periods)
+                .unwrap()
+                .contains("1 writes")
+        );
     }
 }

@@ -37,7 +37,12 @@ pub(crate) struct ProcessCloud {
 
 fn fault(kind: FaultKind) -> CloudError {
     let (provider, output) = ("sim".to_owned(), String::new());
-    CloudError::Fault(ProviderFault { provider, kind, message: "in the simulation".into(), output })
+    CloudError::Fault(ProviderFault {
+        provider,
+        kind,
+        message: "in the simulation".into(),
+        output,
+    })
 }
 
 impl ProcessCloud {
@@ -59,7 +64,11 @@ impl ProcessCloud {
             Some(Fault::Unavailable) => return Err(Failure::Unavailable("the cloud is down".into()).into()),
             Some(Fault::Throttled) => {
                 let after = Some(Duration::from_secs(20));
-                return Err(Failure::RateLimited { after, message: "slow down".into() }.into());
+                return Err(Failure::RateLimited {
+                    after,
+                    message: "slow down".into(),
+                }
+                .into());
             }
             Some(Fault::Denied) => return Err(Failure::Denied("wrong credentials".into()).into()),
             Some(Fault::LostBefore) => return Err(Failure::Unavailable("no answer".into()).into()),
@@ -109,19 +118,29 @@ fn fault_text(fault: Option<Fault>) -> String {
 fn presence(inner: &mut Inner, process: u32, node: &NodeRef, all: &[NodeRef], stale: bool, now: Duration) -> Presence {
     let found = match node.provider_id.as_deref() {
         Some(id) => inner.cloud.machines.get_key_value(id),
-        None => inner.cloud.machine_named(&node.name).filter(|(_, machine)| machine.listed_from <= now),
+        None => inner
+            .cloud
+            .machine_named(&node.name)
+            .filter(|(_, machine)| machine.listed_from <= now),
     };
     let Some((id, machine)) = found.map(|(id, machine)| (id.clone(), machine.clone())) else {
         let by_id = node.provider_id.as_ref();
         if inner.cloud.deceit == crate::cloud_state::Deceit::KeepsMachines
             && let Some(id) = by_id
         {
-            return Presence::Running(cloudwit_model::Instance { provider_id: id.clone(), ..Default::default() });
+            return Presence::Running(cloudwit_model::Instance {
+                provider_id: id.clone(),
+                ..Default::default()
+            });
         }
         if let Some(id) = by_id {
             note_absence(inner, process, id, now);
         }
-        return Presence::Absent(if by_id.is_some() { Evidence::ById } else { Evidence::ByName });
+        return Presence::Absent(if by_id.is_some() {
+            Evidence::ById
+        } else {
+            Evidence::ByName
+        });
     };
     if node.provider_id.is_some() && may_lie(inner, &id, all, stale, now) {
         note_absence(inner, process, &id, now);
@@ -130,7 +149,11 @@ fn presence(inner: &mut Inner, process: u32, node: &NodeRef, all: &[NodeRef], st
     let instance = inner.cloud.instance(&id, &machine);
     // An old answer to the question whether it was stopped.
     let recently = machine.started.is_some_and(|at| now < at + Duration::from_secs(120));
-    if machine.stopped || (stale && recently) { Presence::Stopped(instance) } else { Presence::Running(instance) }
+    if machine.stopped || (stale && recently) {
+        Presence::Stopped(instance)
+    } else {
+        Presence::Running(instance)
+    }
 }
 
 /// The process is given the answer that there is no machine with this id.
@@ -147,8 +170,14 @@ fn may_lie(inner: &mut Inner, id: &str, all: &[NodeRef], stale: bool, now: Durat
     if inner.conspiracy.until > now {
         // Only Nodes past the grace period count for the brake.
         let counts = |node: &&NodeRef| {
-            let old = inner.store.get(Kind::Nodes, &node.name).is_some_and(|node| object::age(node) > GRACE + LIE);
-            let among = node.provider_id.as_ref().is_some_and(|id| inner.conspiracy.machines.contains(id));
+            let old = inner
+                .store
+                .get(Kind::Nodes, &node.name)
+                .is_some_and(|node| object::age(node) > GRACE + LIE);
+            let among = node
+                .provider_id
+                .as_ref()
+                .is_some_and(|id| inner.conspiracy.machines.contains(id));
             old && among
         };
         let counted = || all.iter().filter(counts);
@@ -158,7 +187,10 @@ fn may_lie(inner: &mut Inner, id: &str, all: &[NodeRef], stale: bool, now: Durat
     let left_out = |name: &String| all.iter().all(|node| node.name != *name);
     let known = |since: &Duration| *since + KNOWN < now;
     let lifecycle = inner.ready_since.iter().any(|(name, since)| {
-        let initialised = inner.store.get(Kind::Nodes, name).is_some_and(|node| !object::provider_id(node).is_empty());
+        let initialised = inner
+            .store
+            .get(Kind::Nodes, name)
+            .is_some_and(|node| !object::provider_id(node).is_empty());
         known(since) && left_out(name) && initialised
     });
     if !stale || !lifecycle {
@@ -183,7 +215,11 @@ impl Cloud for ProcessCloud {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { instances: true, load_balancers: true, routes: true }
+        Abilities {
+            instances: true,
+            load_balancers: true,
+            routes: true,
+        }
     }
 
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
@@ -225,12 +261,25 @@ impl Cloud for ProcessCloud {
         token: Option<&'a str>,
     ) -> Answer<'a, Balancer> {
         Box::pin(async move {
-            let what = format!("ensure {} ({}) with {} nodes, token {token:?}", service.name, service.uid, targets.len());
+            let what = format!(
+                "ensure {} ({}) with {} nodes, token {token:?}",
+                service.name,
+                service.uid,
+                targets.len()
+            );
             self.change(Area::Balancers, &what, |inner, drawn, now| {
                 inner.calls.ensures += 1;
                 judge_balancer(&self.world, inner, service);
-                let building = if inner.chance.percent(40) { inner.chance.seconds(5, 40) } else { Duration::ZERO };
-                let steps = if drawn == Some(Fault::HalfDone) { inner.chance.number(1, 2) } else { 3 };
+                let building = if inner.chance.percent(40) {
+                    inner.chance.seconds(5, 40)
+                } else {
+                    Duration::ZERO
+                };
+                let steps = if drawn == Some(Fault::HalfDone) {
+                    inner.chance.number(1, 2)
+                } else {
+                    3
+                };
                 inner.cloud.ensure(service, targets, now + building, now, steps)
             })
             .await
@@ -247,7 +296,10 @@ impl Cloud for ProcessCloud {
             let what = format!("update {} ({}) with {} nodes", service.name, service.uid, targets.len());
             self.change(Area::Balancers, &what, |inner, drawn, _| {
                 inner.calls.changes += 1;
-                inner.cloud.update_targets(service, targets, drawn == Some(Fault::HalfDone)).map(|()| Vec::new())
+                inner
+                    .cloud
+                    .update_targets(service, targets, drawn == Some(Fault::HalfDone))
+                    .map(|()| Vec::new())
             })
             .await
         })
@@ -264,19 +316,31 @@ impl Cloud for ProcessCloud {
                 inner.calls.changes += 1;
                 if token.is_none() && inner.cloud.balancers.contains_key(&service.uid) && inner.chance.percent(30) {
                     let (after, token) = (Duration::from_secs(5), "deleting".to_owned());
-                    return Err(Failure::Pending { after, token, message: "draining".into() }.into());
+                    return Err(Failure::Pending {
+                        after,
+                        token,
+                        message: "draining".into(),
+                    }
+                    .into());
                 }
-                inner.cloud.delete_balancer(service, drawn == Some(Fault::HalfDone)).map(|()| Vec::new())
+                inner
+                    .cloud
+                    .delete_balancer(service, drawn == Some(Fault::HalfDone))
+                    .map(|()| Vec::new())
             })
             .await
         })
     }
 
     fn list_routes(&self) -> Answer<'_, Vec<Route>> {
-        Box::pin(self.call(Area::Routes, || "list routes".into(), |inner, drawn, _| {
-            inner.calls.route_lists += 1;
-            Ok(inner.cloud.list_routes(drawn == Some(Fault::Stale)))
-        }))
+        Box::pin(self.call(
+            Area::Routes,
+            || "list routes".into(),
+            |inner, drawn, _| {
+                inner.calls.route_lists += 1;
+                Ok(inner.cloud.list_routes(drawn == Some(Fault::Stale)))
+            },
+        ))
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {

@@ -88,7 +88,17 @@ impl CloudState {
         let id = format!("sim://{name}-{number}");
         let name = name.to_owned();
         self.ever.insert(id.clone(), name.clone());
-        self.machines.insert(id.clone(), Machine { name, stopped: false, started: None, number, moves: 0, listed_from });
+        self.machines.insert(
+            id.clone(),
+            Machine {
+                name,
+                stopped: false,
+                started: None,
+                number,
+                moves: 0,
+                listed_from,
+            },
+        );
         id
     }
 
@@ -99,7 +109,10 @@ impl CloudState {
     /// The addresses a Node of this machine has.
     pub(crate) fn addresses(machine: &Machine) -> Vec<Address> {
         vec![
-            Address::new(AddressKind::InternalIP, format!("10.1.{}.{}", machine.moves, machine.number % 250 + 1)),
+            Address::new(
+                AddressKind::InternalIP,
+                format!("10.1.{}.{}", machine.moves, machine.number % 250 + 1),
+            ),
             Address::new(AddressKind::Hostname, machine.name.clone()),
         ]
     }
@@ -122,14 +135,23 @@ impl CloudState {
     fn balancer(state: &BalancerState) -> Balancer {
         let address = state.address().parse().expect("it is written as an address above");
         let endpoint = Endpoint::Ip(address, IpMode::Vip);
-        Balancer { ingress: vec![Ingress { endpoint, ports: Vec::new() }], annotations: Vec::new() }
+        Balancer {
+            ingress: vec![Ingress {
+                endpoint,
+                ports: Vec::new(),
+            }],
+            annotations: Vec::new(),
+        }
     }
 
     pub(crate) fn get_balancer(&self, service: &Service, now: Duration) -> Option<Balancer> {
         if self.deceit == Deceit::MakesNoBalancer {
             return Some(Self::balancer(&BalancerState::default()));
         }
-        self.balancers.get(&service.uid).filter(|state| now >= state.ready_at).map(Self::balancer)
+        self.balancers
+            .get(&service.uid)
+            .filter(|state| now >= state.ready_at)
+            .map(Self::balancer)
     }
 
     /// Makes what is missing, in three steps, of which the first `steps` are made.
@@ -146,7 +168,12 @@ impl CloudState {
         }
         if !self.balancers.contains_key(&service.uid) {
             let (number, service_key) = (self.number(), format!("{}/{}", service.namespace, service.name));
-            let state = BalancerState { service: service_key, number, ready_at, ..BalancerState::default() };
+            let state = BalancerState {
+                service: service_key,
+                number,
+                ready_at,
+                ..BalancerState::default()
+            };
             self.balancers.insert(service.uid.clone(), state);
         }
         let half = || Err(Failure::Unavailable("the cloud failed in the middle".into()).into());
@@ -161,12 +188,22 @@ impl CloudState {
         state.targets = names(targets);
         if now < state.ready_at {
             let (after, token) = (Duration::from_secs(5), service.uid.clone());
-            return Err(Failure::Pending { after, token, message: "building".into() }.into());
+            return Err(Failure::Pending {
+                after,
+                token,
+                message: "building".into(),
+            }
+            .into());
         }
         Ok(Self::balancer(state))
     }
 
-    pub(crate) fn update_targets(&mut self, service: &Service, targets: &[Target], half: bool) -> Result<(), CloudError> {
+    pub(crate) fn update_targets(
+        &mut self,
+        service: &Service,
+        targets: &[Target],
+        half: bool,
+    ) -> Result<(), CloudError> {
         if self.deceit == Deceit::MakesNoBalancer {
             return Ok(());
         }
@@ -234,7 +271,10 @@ impl CloudState {
         }
         for route in create {
             let network = |text: &str| text.parse::<IpNet>().ok();
-            let other = self.routes.values().find(|other| network(&other.destination) == network(&route.destination));
+            let other = self
+                .routes
+                .values()
+                .find(|other| network(&other.destination) == network(&route.destination));
             let result = match other {
                 _ if fails() => failure(),
                 Some(other) if other.node.as_ref() == Some(&route.node.name) && !other.blackhole => Ok(()),
@@ -253,6 +293,12 @@ impl CloudState {
 }
 
 fn names(targets: &[Target]) -> BTreeSet<String> {
-    let label = |target: &Target| format!("{} {}", target.node.name, target.node.provider_id.as_deref().unwrap_or("-"));
+    let label = |target: &Target| {
+        format!(
+            "{} {}",
+            target.node.name,
+            target.node.provider_id.as_deref().unwrap_or("-")
+        )
+    };
     targets.iter().map(label).collect()
 }

@@ -41,14 +41,30 @@ const PROBES: [(Happening, u64, &[Promise]); 14] = [
     (Happening::ChangePorts, 60, &[Promise::Balancers]),
     (Happening::FlipType, 120, &[Promise::Balancers, Promise::NoBalancerLeft]),
     (Happening::DeleteService, 60, &[Promise::NoBalancerLeft]),
-    (Happening::RecreateService, 180, &[Promise::Balancers, Promise::NoBalancerLeft]),
+    (
+        Happening::RecreateService,
+        180,
+        &[Promise::Balancers, Promise::NoBalancerLeft],
+    ),
     (Happening::TakeFinalizer, 30, &[Promise::Balancers]),
     (Happening::ForceDelete, 60, &[Promise::NoBalancerLeft]),
-    (Happening::AddMachine, 240, &[Promise::Nodes, Promise::Routes, Promise::Balancers]),
-    (Happening::DeleteMachine, 1000, &[Promise::Lifecycle, Promise::NoRouteLeft, Promise::Balancers]),
+    (
+        Happening::AddMachine,
+        240,
+        &[Promise::Nodes, Promise::Routes, Promise::Balancers],
+    ),
+    (
+        Happening::DeleteMachine,
+        1000,
+        &[Promise::Lifecycle, Promise::NoRouteLeft, Promise::Balancers],
+    ),
     (Happening::StopMachine, 120, &[Promise::Lifecycle]),
     (Happening::StartMachine, 120, &[Promise::Lifecycle]),
-    (Happening::DeleteNode, 240, &[Promise::Nodes, Promise::Routes, Promise::Balancers]),
+    (
+        Happening::DeleteNode,
+        240,
+        &[Promise::Nodes, Promise::Routes, Promise::Balancers],
+    ),
     (Happening::LoseRoute, 420, &[Promise::Routes]),
     (Happening::Exclude, 30, &[Promise::Balancers]),
 ];
@@ -77,7 +93,11 @@ pub async fn day(seed: u64, sabotage: Option<Sabotage>, tracing: bool) -> Report
         () = live(&world, sabotage) => {}
     }
     let fingerprint = world.lock().chance.number(0, u64::MAX);
-    Report { violation: world.violation(), steps: world.steps(), fingerprint }
+    Report {
+        violation: world.violation(),
+        steps: world.steps(),
+        fingerprint,
+    }
 }
 
 async fn live(world: &Arc<World>, sabotage: Option<Sabotage>) {

@@ -21,7 +21,13 @@ pub(crate) enum Area {
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 5] = [Self::Requests, Self::Watches, Self::Machines, Self::Balancers, Self::Routes];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Requests,
+        Self::Watches,
+        Self::Machines,
+        Self::Balancers,
+        Self::Routes,
+    ];
 }
 
 /// What goes wrong with one request or call.
@@ -123,6 +129,10 @@ pub(crate) fn any(area: Area, chance: &mut Chance) -> Fault {
         Fault::DieBefore,
         Fault::DieAfter,
     ];
-    let of: &[Fault] = if matches!(area, Area::Requests | Area::Watches) { &request } else { &call };
+    let of: &[Fault] = if matches!(area, Area::Requests | Area::Watches) {
+        &request
+    } else {
+        &call
+    };
     chance.pick(of).copied().unwrap_or(slow)
 }

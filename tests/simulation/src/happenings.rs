@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::faults::{Area, Fault, Window, any};
 use crate::judge::GRACE;
 use crate::kubelet::sync_later;
-use crate::object::{ANNOUNCED, EXCLUDED, FINALIZER, age, has_finalizer, is_ready, provider_id, taints, text, uid, wants_balancer};
+use crate::object::{
+    ANNOUNCED, EXCLUDED, FINALIZER, age, has_finalizer, is_ready, provider_id, taints, text, uid, wants_balancer,
+};
 use crate::process::die;
 use crate::store::Kind;
 use crate::world::World;
@@ -109,13 +111,21 @@ fn seconds(world: &World, from: u64, to: u64) -> Duration {
 
 fn keys(world: &World, kind: Kind, wanted: impl Fn(&Value) -> bool) -> Vec<String> {
     let inner = world.lock();
-    inner.store.all(kind).filter(|(_, object)| wanted(object)).map(|(key, _)| key.clone()).collect()
+    inner
+        .store
+        .all(kind)
+        .filter(|(_, object)| wanted(object))
+        .map(|(key, _)| key.clone())
+        .collect()
 }
 
 fn machines(world: &World, stopped: Option<bool>) -> Vec<String> {
     let inner = world.lock();
     let machines = inner.cloud.machines.iter();
-    machines.filter(|(_, one)| stopped.is_none_or(|wanted| one.stopped == wanted)).map(|(id, _)| id.clone()).collect()
+    machines
+        .filter(|(_, one)| stopped.is_none_or(|wanted| one.stopped == wanted))
+        .map(|(id, _)| id.clone())
+        .collect()
 }
 
 /// It happens, if it can. Answers to what, which is empty when it could not.
@@ -162,7 +172,9 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
         }
         Happening::Exclude => {
             let name = pick(world, &keys(world, Kind::Nodes, |_| true))?;
-            world.edit(Kind::Nodes, &name, |node| toggle(&mut node["metadata"]["labels"], EXCLUDED));
+            world.edit(Kind::Nodes, &name, |node| {
+                toggle(&mut node["metadata"]["labels"], EXCLUDED)
+            });
             Some(name)
         }
         Happening::ForeignTaint => {
@@ -195,11 +207,18 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
         }
         Happening::ChangePorts => {
             let (key, port) = (pick(world, &services(world))?, world.lock().chance.number(81, 99));
-            world.edit(Kind::Services, &key, |service| service["spec"]["ports"][0]["port"] = json!(port));
+            world.edit(Kind::Services, &key, |service| {
+                service["spec"]["ports"][0]["port"] = json!(port)
+            });
             Some(format!("{key} to {port}"))
         }
         Happening::FlipType => {
-            let key = pick(world, &keys(world, Kind::Services, |one| text(one, "/spec/loadBalancerClass").is_empty()))?;
+            let key = pick(
+                world,
+                &keys(world, Kind::Services, |one| {
+                    text(one, "/spec/loadBalancerClass").is_empty()
+                }),
+            )?;
             unprotect(world, &key);
             world.edit(Kind::Services, &key, |service| {
                 let wanted = service["spec"]["type"] == "LoadBalancer";
@@ -209,11 +228,16 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
         }
         Happening::Annotate => {
             let (key, at) = (pick(world, &services(world))?, world.now().as_secs().to_string());
-            world.edit(Kind::Services, &key, |service| service["metadata"]["annotations"]["example.com/at"] = json!(at));
+            world.edit(Kind::Services, &key, |service| {
+                service["metadata"]["annotations"]["example.com/at"] = json!(at)
+            });
             Some(key)
         }
         Happening::TakeFinalizer => {
-            let key = pick(world, &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)))?;
+            let key = pick(
+                world,
+                &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)),
+            )?;
             unprotect(world, &key);
             world.edit(Kind::Services, &key, |service| {
                 if let Some(list) = service["metadata"]["finalizers"].as_array_mut() {
@@ -223,9 +247,14 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
             Some(key)
         }
         Happening::ForceDelete => {
-            let key = pick(world, &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)))?;
+            let key = pick(
+                world,
+                &keys(world, Kind::Services, |one| wants_balancer(one) && has_finalizer(one)),
+            )?;
             unprotect(world, &key);
-            world.edit(Kind::Services, &key, |service| service["metadata"]["finalizers"] = json!([]));
+            world.edit(Kind::Services, &key, |service| {
+                service["metadata"]["finalizers"] = json!([])
+            });
             world.delete(Kind::Services, &key);
             Some(key)
         }
@@ -279,7 +308,12 @@ fn act(world: &Arc<World>, happening: Happening) -> Option<String> {
         Happening::KillAny => {
             let alive: Vec<u32> = {
                 let inner = world.lock();
-                inner.processes.iter().filter(|(_, state)| !state.dead).map(|(id, _)| *id).collect()
+                inner
+                    .processes
+                    .iter()
+                    .filter(|(_, state)| !state.dead)
+                    .map(|(id, _)| *id)
+                    .collect()
             };
             let process = world.lock().chance.pick(&alive).copied()?;
             die(world, process);
@@ -297,10 +331,15 @@ pub(crate) fn add_machine(world: &Arc<World>) -> Option<String> {
     let numbers: Vec<u64> = (1..=u64::try_from(MACHINES).unwrap_or(0) + 2).collect();
     let free: Vec<String> = numbers.iter().map(|number| format!("n{number}")).collect();
     // A Node that has waited for its machine for long is looked up with long pauses, and does not say when the machine is back.
-    let unused = |name: &String| inner.cloud.machine_named(name).is_none() && inner.store.get(Kind::Nodes, name).is_none();
+    let unused =
+        |name: &String| inner.cloud.machine_named(name).is_none() && inner.store.get(Kind::Nodes, name).is_none();
     let free: Vec<String> = free.into_iter().filter(unused).collect();
     let name = inner.chance.pick(&free).cloned()?;
-    let late = if inner.chance.percent(30) { inner.chance.seconds(5, 90) } else { Duration::ZERO };
+    let late = if inner.chance.percent(30) {
+        inner.chance.seconds(5, 90)
+    } else {
+        Duration::ZERO
+    };
     inner.cloud.add_machine(&name, world.now() + late);
     let registers = inner.chance.seconds(10, 40);
     drop(inner);
@@ -346,7 +385,15 @@ fn stop(world: &Arc<World>, stopped: bool) -> Option<String> {
         }
         machine.name.clone()
     };
-    sync_later(world, &name, if stopped { Duration::from_secs(40) } else { seconds(world, 10, 30) });
+    sync_later(
+        world,
+        &name,
+        if stopped {
+            Duration::from_secs(40)
+        } else {
+            seconds(world, 10, 30)
+        },
+    );
     Some(name)
 }
 
@@ -360,7 +407,9 @@ fn partition(world: &Arc<World>, name: &str, time: Duration) {
 /// The cloud's list is empty for minutes, while several Nodes are not Ready whose machines run. All of them are older than the grace
 /// period: younger ones do not count for the brake.
 fn empty_list(world: &Arc<World>) -> Option<String> {
-    let names = keys(world, Kind::Nodes, |node| is_ready(node) && age(node) > GRACE * 2 && !taints(node).contains(ANNOUNCED));
+    let names = keys(world, Kind::Nodes, |node| {
+        is_ready(node) && age(node) > GRACE * 2 && !taints(node).contains(ANNOUNCED)
+    });
     if names.len() < 2 {
         return None;
     }
@@ -368,12 +417,19 @@ fn empty_list(world: &Arc<World>) -> Option<String> {
     let (now, mut inner) = (world.now(), world.lock());
     let ids: Vec<String> = names
         .iter()
-        .filter_map(|name| inner.store.get(Kind::Nodes, name).map(|node| provider_id(node).to_owned()))
+        .filter_map(|name| {
+            inner
+                .store
+                .get(Kind::Nodes, name)
+                .map(|node| provider_id(node).to_owned())
+        })
         .filter(|id| inner.cloud.machines.contains_key(id))
         .collect();
     // After this, none of them is lied about alone.
     for id in &ids {
-        inner.lies.insert(id.clone(), now.saturating_sub(Duration::from_secs(100)));
+        inner
+            .lies
+            .insert(id.clone(), now.saturating_sub(Duration::from_secs(100)));
     }
     inner.conspiracy.machines = ids;
     inner.conspiracy.until = now + time;
@@ -391,8 +447,10 @@ fn services(world: &World) -> Vec<String> {
 
 pub(crate) fn add_service(world: &World) -> Option<String> {
     let free: Vec<String> = (1..=SERVICES).map(|number| format!("default/s{number}")).collect();
-    let free: Vec<String> =
-        free.into_iter().filter(|key| world.lock().store.get(Kind::Services, key).is_none()).collect();
+    let free: Vec<String> = free
+        .into_iter()
+        .filter(|key| world.lock().store.get(Kind::Services, key).is_none())
+        .collect();
     let key = pick(world, &free)?;
     let foreign = world.lock().chance.percent(10);
     let guarded = world.lock().chance.percent(40);
@@ -417,16 +475,24 @@ fn service(key: &str, port: u64, foreign: bool, guarded: bool) -> Value {
 
 fn unprotect(world: &World, key: &str) {
     let (now, mut inner) = (world.now(), world.lock());
-    if let Some(uid) = inner.store.get(Kind::Services, key).map(|service| uid(service).to_owned()) {
+    if let Some(uid) = inner
+        .store
+        .get(Kind::Services, key)
+        .map(|service| uid(service).to_owned())
+    {
         inner.unprotected.insert(uid, now);
     }
 }
 
 /// The other controller, whose finalizer it is, lets Services go that die.
 pub(crate) fn release_foreign(world: &World) {
-    let dying = keys(world, Kind::Services, |one| crate::object::is_dying(one) && !has_finalizer(one));
+    let dying = keys(world, Kind::Services, |one| {
+        crate::object::is_dying(one) && !has_finalizer(one)
+    });
     for key in dying {
-        world.edit(Kind::Services, &key, |service| service["metadata"]["finalizers"] = json!([]));
+        world.edit(Kind::Services, &key, |service| {
+            service["metadata"]["finalizers"] = json!([])
+        });
     }
 }
 
@@ -442,7 +508,9 @@ fn toggle_taint(node: &mut Value, key: &str) {
     if !node["spec"]["taints"].is_array() {
         node["spec"]["taints"] = json!([]);
     }
-    let Some(list) = node["spec"]["taints"].as_array_mut() else { return };
+    let Some(list) = node["spec"]["taints"].as_array_mut() else {
+        return;
+    };
     let before = list.len();
     list.retain(|taint| taint["key"] != key);
     if list.len() == before {
@@ -458,10 +526,18 @@ fn trouble(world: &World) -> String {
     let window = if outage {
         let fault = Some(any(area, &mut inner.chance));
         let fault = fault.filter(|fault| !matches!(fault, Fault::DieBefore | Fault::DieAfter));
-        Window { until: now + inner.chance.seconds(10, 480), percent: 100, fault: fault.or(Some(Fault::Unavailable)) }
+        Window {
+            until: now + inner.chance.seconds(10, 480),
+            percent: 100,
+            fault: fault.or(Some(Fault::Unavailable)),
+        }
     } else {
         let percent = u32::try_from(inner.chance.number(5, 40)).unwrap_or(5);
-        Window { until: now + inner.chance.seconds(60, 900), percent, fault: None }
+        Window {
+            until: now + inner.chance.seconds(60, 900),
+            percent,
+            fault: None,
+        }
     };
     inner.faults.open(area, window);
     format!("{area:?} {window:?}")
@@ -489,7 +565,10 @@ pub(crate) fn operate(world: &Arc<World>) {
     let gone: Vec<String> = {
         let inner = world.lock();
         let is_gone = |id: &str| !id.is_empty() && !inner.cloud.machines.contains_key(id);
-        let nodes = inner.store.all(Kind::Nodes).filter(|(_, node)| is_gone(provider_id(node)));
+        let nodes = inner
+            .store
+            .all(Kind::Nodes)
+            .filter(|(_, node)| is_gone(provider_id(node)));
         nodes.map(|(name, _)| name.clone()).collect()
     };
     for name in gone.iter().skip(1) {

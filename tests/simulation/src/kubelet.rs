@@ -23,7 +23,9 @@ fn sync(world: &Arc<World>, name: &str) {
     let (machine, node, reachable) = {
         let inner = world.lock();
         let machine = inner.cloud.machine_named(name);
-        let machine = machine.filter(|(_, machine)| !machine.stopped).map(|(id, machine)| (id.clone(), machine.number));
+        let machine = machine
+            .filter(|(_, machine)| !machine.stopped)
+            .map(|(id, machine)| (id.clone(), machine.number));
         let reachable = inner.partitioned.get(name).is_none_or(|until| *until <= world.now());
         (machine, inner.store.get(Kind::Nodes, name).cloned(), reachable)
     };

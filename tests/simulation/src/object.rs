@@ -30,11 +30,17 @@ pub(crate) fn strings<'a>(object: &'a Value, path: &str) -> BTreeSet<&'a str> {
 }
 
 pub(crate) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
-    object.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    object
+        .pointer(path)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 pub(crate) fn taints(node: &Value) -> BTreeSet<&str> {
-    items(node, "/spec/taints").iter().map(|taint| text(taint, "/key")).collect()
+    items(node, "/spec/taints")
+        .iter()
+        .map(|taint| text(taint, "/key"))
+        .collect()
 }
 
 pub(crate) fn has_finalizer(service: &Value) -> bool {
@@ -47,7 +53,10 @@ pub(crate) fn is_dying(object: &Value) -> bool {
 
 pub(crate) fn condition<'a>(node: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = items(node, "/status/conditions");
-    conditions.iter().find(|condition| condition["type"] == kind).map(|condition| text(condition, "/status"))
+    conditions
+        .iter()
+        .find(|condition| condition["type"] == kind)
+        .map(|condition| text(condition, "/status"))
 }
 
 pub(crate) fn is_ready(node: &Value) -> bool {
@@ -56,18 +65,26 @@ pub(crate) fn is_ready(node: &Value) -> bool {
 
 /// Whether the Service is one that the controllers look after.
 pub(crate) fn wants_balancer(service: &Value) -> bool {
-    text(service, "/spec/type") == "LoadBalancer" && text(service, "/spec/loadBalancerClass").is_empty() && !is_dying(service)
+    text(service, "/spec/type") == "LoadBalancer"
+        && text(service, "/spec/loadBalancerClass").is_empty()
+        && !is_dying(service)
 }
 
 /// Whether the Node takes traffic of load balancers.
 pub(crate) fn is_target(node: &Value) -> bool {
     !is_dying(node)
-        && node.pointer("/metadata/labels").and_then(|labels| labels.get(EXCLUDED)).is_none()
+        && node
+            .pointer("/metadata/labels")
+            .and_then(|labels| labels.get(EXCLUDED))
+            .is_none()
         && !taints(node).contains(ANNOUNCED)
 }
 
 pub(crate) fn ports(service: &Value) -> BTreeSet<u64> {
-    items(service, "/spec/ports").iter().filter_map(|port| port["port"].as_u64()).collect()
+    items(service, "/spec/ports")
+        .iter()
+        .filter_map(|port| port["port"].as_u64())
+        .collect()
 }
 
 /// The address in the status.
@@ -78,5 +95,7 @@ pub(crate) fn address(service: &Value) -> &str {
 /// The time since it was created.
 pub(crate) fn age(object: &Value) -> Duration {
     let created = text(object, "/metadata/creationTimestamp").parse::<Timestamp>();
-    created.map_or(Duration::ZERO, |at| Duration::try_from(ambient::now().duration_since(at)).unwrap_or_default())
+    created.map_or(Duration::ZERO, |at| {
+        Duration::try_from(ambient::now().duration_since(at)).unwrap_or_default()
+    })
 }

@@ -84,21 +84,31 @@ mod tests {
     #[test]
     fn a_merge_patch_removes_with_null_and_replaces_lists() {
         let mut target = json!({ "a": { "b": 1, "c": [1, 2] }, "d": 4 });
-        merge(&mut target, &json!({ "a": { "c": [3], "e": { "f": null } }, "d": null }));
+        merge(
+            &mut target,
+            &json!({ "a": { "c": [3], "e": { "f": null } }, "d": null }),
+        );
         assert_eq!(target, json!({ "a": { "b": 1, "c": [3], "e": {} } }));
     }
 
     #[test]
     fn a_strategic_patch_keeps_entries_of_others() {
-        let mut target = json!({ "finalizers": ["x"], "conditions": [{ "type": "Ready", "status": "True" }], "l": [1] });
+        let mut target =
+            json!({ "finalizers": ["x"], "conditions": [{ "type": "Ready", "status": "True" }], "l": [1] });
         let patch = json!({
             "finalizers": ["y"], "$setElementOrder/finalizers": ["x", "y"],
             "conditions": [{ "type": "Net", "status": "False" }], "l": [2],
         });
         strategic(&mut target, &patch);
         let conditions = json!([{ "type": "Ready", "status": "True" }, { "type": "Net", "status": "False" }]);
-        assert_eq!(target, json!({ "finalizers": ["x", "y"], "conditions": conditions, "l": [2] }));
-        strategic(&mut target, &json!({ "$deleteFromPrimitiveList/finalizers": ["x"], "conditions": null }));
+        assert_eq!(
+            target,
+            json!({ "finalizers": ["x", "y"], "conditions": conditions, "l": [2] })
+        );
+        strategic(
+            &mut target,
+            &json!({ "$deleteFromPrimitiveList/finalizers": ["x"], "conditions": null }),
+        );
         assert_eq!(target, json!({ "finalizers": ["y"], "l": [2] }));
     }
 }

@@ -52,8 +52,14 @@ pub(crate) struct ProcessState {
 
 fn options() -> Options {
     Options {
-        node: NodeOptions { status_update_frequency: PERIODS.refresh, ..NodeOptions::default() },
-        lifecycle: LifecycleOptions { monitor_period: PERIODS.monitor, ..LifecycleOptions::default() },
+        node: NodeOptions {
+            status_update_frequency: PERIODS.refresh,
+            ..NodeOptions::default()
+        },
+        lifecycle: LifecycleOptions {
+            monitor_period: PERIODS.monitor,
+            ..LifecycleOptions::default()
+        },
         service: ServiceOptions {
             concurrent_syncs: 2,
             drift_period: Some(PERIODS.drift),
@@ -103,7 +109,10 @@ fn start(world: &Arc<World>) -> Arc<Notify> {
     let clock = world.clone();
     let (term, leadership) = Leadership::elected(Arc::new(move || clock.now()));
     let cluster = Cluster::new(client(world.clone(), id), &mut Registry::default()).led_by(leadership.clone());
-    let cloud = Arc::new(ProcessCloud { world: world.clone(), process: id });
+    let cloud = Arc::new(ProcessCloud {
+        world: world.clone(),
+        process: id,
+    });
     let watched = world.clone();
     let controllers = tokio::spawn(async move {
         let ended = cluster.run(cloud, options(), CancellationToken::new()).await;
@@ -120,7 +129,9 @@ fn start(world: &Arc<World>) -> Arc<Notify> {
 pub(crate) fn die(world: &World, process: u32) {
     world.step(|| format!("p{process} dies"));
     let mut inner = world.lock();
-    let Some(state) = inner.processes.get_mut(&process).filter(|state| !state.dead) else { return };
+    let Some(state) = inner.processes.get_mut(&process).filter(|state| !state.dead) else {
+        return;
+    };
     (state.dead, state.until) = (true, Duration::ZERO);
     state.tasks.iter().for_each(AbortHandle::abort);
     state.died.notify_one();
@@ -146,7 +157,11 @@ async fn elect(world: Arc<World>, id: u32, term: Term, leadership: Leadership, r
         if led && now >= until {
             return end(&world, id, &term).await;
         }
-        let taken = if lost { None } else { world.lock().lease.take(id, asked, now) };
+        let taken = if lost {
+            None
+        } else {
+            world.lock().lease.take(id, asked, now)
+        };
         match taken {
             Some(until) => {
                 term.renew(until);

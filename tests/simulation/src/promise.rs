@@ -64,5 +64,10 @@ impl fmt::Display for Violation {
 /// A time of the day as `hh:mm:ss.mmm`.
 pub(crate) fn clock(at: Duration) -> String {
     let (seconds, millis) = (at.as_secs(), at.subsec_millis());
-    format!("{:02}:{:02}:{:02}.{millis:03}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{:02}:{:02}:{:02}.{millis:03}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }

@@ -18,7 +18,17 @@ pub struct Sabotage(pub Promise);
 
 fn write(world: &World, process: u32, verb: Verb, kind: Kind, key: &str, body: Value) {
     let status = kind == Kind::Services;
-    let _ = carry_out(world, process, &Operation { verb, kind, key: key.to_owned(), status, body });
+    let _ = carry_out(
+        world,
+        process,
+        &Operation {
+            verb,
+            kind,
+            key: key.to_owned(),
+            status,
+            body,
+        },
+    );
 }
 
 /// Does it. All Nodes and Services are as they should be before.
@@ -28,7 +38,9 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         let first = |kind| inner.store.all(kind).next().map(|(key, _)| key.clone());
         (inner.lease.holder(), first(Kind::Nodes), first(Kind::Services))
     };
-    let (Some(leader), Some(node), Some(service)) = (leader, node, service) else { return };
+    let (Some(leader), Some(node), Some(service)) = (leader, node, service) else {
+        return;
+    };
     let patch = |kind, key: &str, body| write(world, leader, Verb::Merge, kind, key, body);
     let deceive = |deceit| world.lock().cloud.deceit = deceit;
     let lose_machine = |name: &str| {
@@ -45,10 +57,16 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         Promise::Brake => {
             let now = world.now();
             lose_machine(&node);
-            let id = world.lock().store.get(Kind::Nodes, &node).map(|node| provider_id(node).to_owned());
+            let id = world
+                .lock()
+                .store
+                .get(Kind::Nodes, &node)
+                .map(|node| provider_id(node).to_owned());
             world.edit(Kind::Nodes, &node, |node| node["status"]["conditions"] = json!([]));
             if let (Some(id), Some(state)) = (id, world.lock().processes.get_mut(&leader)) {
-                state.absences.insert(id, (now.saturating_sub(Duration::from_secs(200)), now, 5));
+                state
+                    .absences
+                    .insert(id, (now.saturating_sub(Duration::from_secs(200)), now, 5));
                 state.deletions.push(now);
             }
             write(world, leader, Verb::Delete, Kind::Nodes, &node, Value::Null);
@@ -61,8 +79,14 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         }
         Promise::FinalizerFirst => {
             deceive(Deceit::None);
-            world.edit(Kind::Services, &service, |service| service["metadata"]["finalizers"] = json!([]));
-            let uid = world.lock().store.get(Kind::Services, &service).map(|one| crate::object::uid(one).to_owned());
+            world.edit(Kind::Services, &service, |service| {
+                service["metadata"]["finalizers"] = json!([])
+            });
+            let uid = world
+                .lock()
+                .store
+                .get(Kind::Services, &service)
+                .map(|one| crate::object::uid(one).to_owned());
             let (namespace, name) = service.split_once('/').unwrap_or_default();
             let view = cloudwit_model::Service {
                 namespace: namespace.to_owned(),
@@ -75,7 +99,9 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
             crate::judge::judge_balancer(world, &mut inner, &view);
         }
         Promise::FinalizerLast => {
-            world.edit(Kind::Services, &service, |service| service["spec"]["type"] = json!("ClusterIP"));
+            world.edit(Kind::Services, &service, |service| {
+                service["spec"]["type"] = json!("ClusterIP")
+            });
             let body = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } });
             write(world, leader, Verb::Strategic, Kind::Services, &service, body);
         }
@@ -89,7 +115,11 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         }
         Promise::ProviderIdOnce => patch(Kind::Nodes, &node, json!({ "spec": { "providerID": "sim://other" } })),
         Promise::ShutdownTaint => {
-            let taints = world.lock().store.get(Kind::Nodes, &node).map(|node| node["spec"]["taints"].clone());
+            let taints = world
+                .lock()
+                .store
+                .get(Kind::Nodes, &node)
+                .map(|node| node["spec"]["taints"].clone());
             let mut taints = taints.filter(Value::is_array).unwrap_or_else(|| json!([]));
             if let Some(list) = taints.as_array_mut() {
                 list.push(json!({ "key": SHUTDOWN, "effect": "NoSchedule" }));
@@ -102,7 +132,11 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
         }
         Promise::NoBalancerLeft => {
             // Against the finalizer's promise too, which is watched on its own: here it is one that a Service never had.
-            world.lock().cloud.balancers.insert("uid-of-nobody".into(), crate::cloud_state::BalancerState::default());
+            world
+                .lock()
+                .cloud
+                .balancers
+                .insert("uid-of-nobody".into(), crate::cloud_state::BalancerState::default());
         }
         Promise::Routes => {
             world.lock().cloud.routes.clear();

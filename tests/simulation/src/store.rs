@@ -89,7 +89,9 @@ impl Store {
         if self.get(kind, key) == Some(&object) {
             return object;
         }
-        let finalizers = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+        let finalizers = object["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty());
         if object["metadata"]["deletionTimestamp"].is_string() && !finalizers {
             return self.put(kind, key, object, "DELETED");
         }
@@ -98,7 +100,9 @@ impl Store {
 
     /// Deletes, or lets it die where it has finalizers. False when there is none.
     pub(crate) fn delete(&mut self, kind: Kind, key: &str, now: Timestamp) -> bool {
-        let Some(mut object) = self.get(kind, key).cloned() else { return false };
+        let Some(mut object) = self.get(kind, key).cloned() else {
+            return false;
+        };
         if object["metadata"]["deletionTimestamp"].is_null() {
             object["metadata"]["deletionTimestamp"] = json!(seconds(now));
         }

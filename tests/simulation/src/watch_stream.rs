@@ -30,8 +30,13 @@ fn chunk(text: String) -> Chunk {
 }
 
 fn bookmark(kind: Kind, version: u64, initial: bool) -> String {
-    let annotations = if initial { json!({ "k8s.io/initial-events-end": "true" }) } else { json!({}) };
-    let metadata = json!({ "resourceVersion": version.to_string(), "annotations": annotations, "creationTimestamp": null });
+    let annotations = if initial {
+        json!({ "k8s.io/initial-events-end": "true" })
+    } else {
+        json!({})
+    };
+    let metadata =
+        json!({ "resourceVersion": version.to_string(), "annotations": annotations, "creationTimestamp": null });
     let object = json!({ "kind": kind.name(), "apiVersion": "v1", "metadata": metadata });
     format!("{}\n", json!({ "type": "BOOKMARK", "object": object }))
 }

@@ -194,7 +194,9 @@ impl World {
 
     /// Somebody who is not a controller changes an object. False when there is none.
     pub(crate) fn edit(&self, kind: Kind, key: &str, change: impl FnOnce(&mut Value)) -> bool {
-        let Some(mut object) = self.lock().store.get(kind, key).cloned() else { return false };
+        let Some(mut object) = self.lock().store.get(kind, key).cloned() else {
+            return false;
+        };
         change(&mut object);
         self.lock().store.replace(kind, key, object);
         if kind == Kind::Nodes {

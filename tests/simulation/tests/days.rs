@@ -17,7 +17,11 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn simulate(seed: u64, sabotage: Option<Sabotage>, tracing: bool) -> Report {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(day(seed, sabotage, tracing))
 }
 
@@ -26,7 +30,12 @@ fn simulate(seed: u64, sabotage: Option<Sabotage>, tracing: bool) -> Report {
 fn every_promise_is_kept_on_every_day() {
     if let Some(seed) = number("CLOUDWIT_SIMULATION_SEED") {
         let report = simulate(seed, None, true);
-        assert_eq!(report.violation, None, "seed {seed}: {}", report.violation.as_ref().unwrap());
+        assert_eq!(
+            report.violation,
+            None,
+            "seed {seed}: {}",
+            report.violation.as_ref().unwrap()
+        );
         return;
     }
     let (days, next) = (number("CLOUDWIT_SIMULATION_DAYS").unwrap_or(DAYS), AtomicU64::new(0));
@@ -45,12 +54,21 @@ fn every_promise_is_kept_on_every_day() {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
         for (seed, report) in threads.into_iter().flat_map(|thread| thread.join().unwrap()) {
             steps += report.steps;
-            failed.extend(report.violation.map(|violation| format!("CLOUDWIT_SIMULATION_SEED={seed}: {violation}")));
+            failed.extend(
+                report
+                    .violation
+                    .map(|violation| format!("CLOUDWIT_SIMULATION_SEED={seed}: {violation}")),
+            );
         }
     });
     failed.sort();
     println!("{days} days, {steps} steps");
-    assert!(failed.is_empty(), "{} of {days} days:\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} of {days} days:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }
 
 #[test]
@@ -82,7 +100,15 @@ fn each_promise_is_watched() {
         Promise::NoNeedlessCall,
         Promise::Alive,
     ];
-    let broken = |promise| simulate(7, Some(Sabotage(promise)), false).violation.map(|violation| violation.promise);
-    let missed: Vec<_> = all.iter().map(|promise| (*promise, broken(*promise))).filter(|(a, b)| Some(*a) != *b).collect();
+    let broken = |promise| {
+        simulate(7, Some(Sabotage(promise)), false)
+            .violation
+            .map(|violation| violation.promise)
+    };
+    let missed: Vec<_> = all
+        .iter()
+        .map(|promise| (*promise, broken(*promise)))
+        .filter(|(a, b)| Some(*a) != *b)
+        .collect();
     assert!(missed.is_empty(), "broken on purpose, and what was found: {missed:?}");
 }

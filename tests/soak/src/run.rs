@@ -92,7 +92,12 @@ async fn all(args: &Args) -> Result<bool> {
     let possible = possible(&stage, &args.only);
     let built = |name: &&str| args.guests.join(name).with_extension("wasm").is_file();
     let guests: Vec<&str> = GUESTS.into_iter().filter(built).collect();
-    let turns = schedule(Duration::from_secs(60 * u64::from(args.minutes)), args.seed, &possible, &guests);
+    let turns = schedule(
+        Duration::from_secs(60 * u64::from(args.minutes)),
+        args.seed,
+        &possible,
+        &guests,
+    );
     say(&format!(
         "{} faults in {} s, seed {}",
         turns.len(),
