@@ -176,6 +176,11 @@ async fn quiet(world: &Arc<World>) {
     // What the last repair wrote may still be told in Events.
     sleep(5 * MINUTE).await;
     world.step(|| "-- a quiet hour begins".into());
+    let waiting = |world: &World| {
+        let inner = world.lock();
+        inner.store.all(Kind::Nodes).filter(|(_, node)| taints(node).contains(UNINITIALIZED)).count() as u64
+    };
+    let uninitialised = waiting(world);
     world.lock().calls = Calls::default();
     for _ in 0..6 {
         sleep(QUIET / 6).await;
@@ -186,7 +191,7 @@ async fn quiet(world: &Arc<World>) {
         let nodes = || inner.store.all(Kind::Nodes).map(|(_, node)| node);
         let there = Quiet {
             services: inner.store.all(Kind::Services).count() as u64,
-            uninitialised: nodes().filter(|node| taints(node).contains(UNINITIALIZED)).count() as u64,
+            uninitialised,
             unready: nodes().any(|node| !is_ready(node)),
         };
         (inner.calls, there)
