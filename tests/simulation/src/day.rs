@@ -178,7 +178,11 @@ async fn quiet(world: &Arc<World>) {
     world.step(|| "-- a quiet hour begins".into());
     let waiting = |world: &World| {
         let inner = world.lock();
-        inner.store.all(Kind::Nodes).filter(|(_, node)| taints(node).contains(UNINITIALIZED)).count() as u64
+        inner
+            .store
+            .all(Kind::Nodes)
+            .filter(|(_, node)| taints(node).contains(UNINITIALIZED))
+            .count() as u64
     };
     let uninitialised = waiting(world);
     world.lock().calls = Calls::default();

@@ -36,7 +36,10 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
     let (leader, node, service) = {
         let inner = world.lock();
         let first = |kind| inner.store.all(kind).next().map(|(key, _)| key.clone());
-        let mut guarded = inner.store.all(Kind::Services).filter(|(_, service)| has_finalizer(service));
+        let mut guarded = inner
+            .store
+            .all(Kind::Services)
+            .filter(|(_, service)| has_finalizer(service));
         let guarded = guarded.next().map(|(key, _)| key.clone());
         (inner.lease.holder(), first(Kind::Nodes), guarded)
     };
