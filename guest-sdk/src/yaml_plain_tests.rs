@@ -129,3 +129,11 @@ fn what_is_not_known_is_said_with_its_place() {
         assert!(message.contains(place) && message.contains(what), "{yaml:?}: {message}");
     }
 }
+
+#[test]
+fn text_that_begins_like_structure_is_refused() {
+    for wrong in ["]", "}", ", a", "a: - b", "a: ]", "[|]", "[a, > b]"] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+        assert!(crate::yaml::parse(wrong).is_err(), "{wrong}: the large reader takes it");
+    }
+}

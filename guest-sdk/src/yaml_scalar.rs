@@ -19,6 +19,9 @@ impl Reader<'_> {
             Some('!') => return Err("tags like !!str have no meaning here; leave them out"),
             Some('%' | '@' | '`' | '|' | '>') => return Err(QUOTES),
             Some(',' | ']' | '}') if !in_flow => return Err(QUOTES),
+            Some('-') if !in_flow && matches!(self.rest().get(1..2), None | Some(" ")) => {
+                return Err("a list begins in a line of its own");
+            }
             Some('?') if matches!(self.rest().get(1..2), None | Some(" ")) => return Err(NO_KEY),
             _ => {}
         }

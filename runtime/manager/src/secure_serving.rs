@@ -204,7 +204,8 @@ fn listen(args: &SecureServingArgs) -> anyhow::Result<TcpListener> {
         } else {
             TcpSocket::new_v6()?
         };
-        socket.set_reuseaddr(args.permit_address_sharing)?;
+        // As Go does for every listener (`net/sockopt_linux.go`): else connections of the process before keep the address for a minute.
+        socket.set_reuseaddr(true)?;
         socket.set_reuseport(args.permit_port_sharing)?;
         socket.bind(address)?;
         socket.listen(1024)

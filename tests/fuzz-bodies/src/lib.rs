@@ -8,6 +8,9 @@
 //! | [`sdk`] | readers of the guest SDK |
 //! | [`manager`] | flags and headers of the manager |
 
+// Included files of the manager have unit tests of their own, which need more of it and run there.
+#![cfg(not(test))]
+
 // Files of the manager, which is a program and has no library. Not all of each is called here.
 #[allow(
     dead_code,

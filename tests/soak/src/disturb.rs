@@ -177,6 +177,12 @@ impl Stage {
         wait.await;
         self.cloud.set_faults([]);
         self.cluster.set_ready(&silent, Some(true)).await?;
+        // Those whose machines went meanwhile are silent for good.
+        let gone: Vec<String> = silent
+            .into_iter()
+            .filter(|name| !self.cluster.is_wanted(name))
+            .collect();
+        self.cluster.set_ready(&gone, None).await?;
         silenced
     }
 

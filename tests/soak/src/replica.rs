@@ -17,8 +17,8 @@ pub const GRACE: Duration = Duration::from_secs(20);
 /// Lease times, so that a leader that is stopped has a successor within a short fault.
 const LEASE: [&str; 4] = [
     "--leader-elect=true",
-    "--leader-elect-lease-duration=6s",
-    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-lease-duration=10s",
+    "--leader-elect-renew-deadline=7s",
     "--leader-elect-retry-period=1s",
 ];
 
@@ -64,6 +64,8 @@ pub struct Run {
     pub since: Instant,
     /// Stopped on purpose.
     pub paused: bool,
+    /// That it has ended was judged already.
+    pub reported: bool,
     /// How often it was started.
     pub starts: u32,
     /// Its logs, all that there were.
@@ -106,6 +108,7 @@ impl Replica {
                 process: None,
                 since: Instant::now(),
                 paused: false,
+                reported: false,
                 starts: 0,
                 tails: Vec::new(),
             }),
@@ -133,6 +136,7 @@ impl Replica {
         state.process = Some(Child::start(&self.program, &self.arguments, &log)?);
         state.since = Instant::now();
         state.paused = false;
+        state.reported = false;
         Ok(())
     }
 

@@ -35,6 +35,9 @@ const MEMORY_A_NODE: u64 = 24 << 10;
 /// A machine, a Node, a Service come and go so often.
 const CHURN: Duration = Duration::from_secs(15);
 
+/// Starts of a replica before the first fault after which it is given up.
+const STARTS: u32 = 3;
+
 /// Pause between two looks at whether all has converged.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -84,7 +87,10 @@ async fn all(args: &Args) -> Result<bool> {
 
     say(&format!("{} Nodes and {} Services are made", args.nodes, args.services));
     stage.cluster.populate(args.nodes, args.services).await?;
-    let settled = settle(&stage, SETTLE).await;
+    let settled = tokio::select! {
+        settled = settle(&stage, SETTLE) => settled,
+        number = cannot_start(&stage) => bail!("replica {number} ends again and again; the end of its log is above"),
+    };
     settled.map_err(|wrong| anyhow::anyhow!("not settled before the first fault: {}", wrong_text(&wrong)))?;
     say("all of it is initialised, balanced and routed; faults begin");
     watch.calm.store(true, Ordering::Relaxed);
@@ -182,6 +188,17 @@ async fn all(args: &Args) -> Result<bool> {
         report.write(page)?;
     }
     Ok(report.held())
+}
+
+/// Returns when a replica was started too often before anything was disturbed.
+async fn cannot_start(stage: &Stage) -> usize {
+    loop {
+        let failing = stage.replicas.iter().find(|replica| replica.state().starts > STARTS);
+        if let Some(replica) = failing {
+            return replica.number;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Starts everything; gives what has to be left out too.

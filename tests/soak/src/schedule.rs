@@ -10,7 +10,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 const FAULTY: f64 = 0.6;
 
 /// Shortest fault: longer than the lease of a stopped leader.
-const SHORTEST: Duration = Duration::from_secs(8);
+const SHORTEST: Duration = Duration::from_secs(14);
 
 /// Shortest calm: a few periods of all loops.
 const CALM: Duration = Duration::from_secs(5);

@@ -30,6 +30,9 @@ const RARELY: u64 = 5;
 /// Most descriptors that a replica may have open at any time. 512 connections of others are its own limit beside them.
 pub const DESCRIPTORS: u64 = 600;
 
+/// Shortest time from one start of a replica to the next, as kubelet's backoff.
+const RESTART: Duration = Duration::from_secs(5);
+
 /// What one look at a replica found.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
@@ -91,37 +94,38 @@ impl Watch {
         }
     }
 
-    /// Starts it again when it has ended.
+    /// Starts it again when it has ended, not more often than every few seconds.
     fn revive(&self, replica: &Replica) {
-        let ended = {
-            let mut state = replica.state();
-            let status = state
-                .process
-                .as_mut()
-                .and_then(|process| process.ended().ok().flatten());
-            status.map(|status| {
-                (
-                    status,
-                    state
-                        .process
-                        .as_ref()
-                        .map(|process| process.log_end())
-                        .unwrap_or_default(),
-                )
-            })
+        let mut state = replica.state();
+        let Some(status) = state
+            .process
+            .as_mut()
+            .and_then(|process| process.ended().ok().flatten())
+        else {
+            return;
         };
-        let Some((status, log)) = ended else { return };
-        let expected = self.may_end.load(std::sync::atomic::Ordering::Relaxed);
-        let lost = log.contains("leaderelection lost") || log.contains("API server");
-        if !(expected && (lost || status.code().is_none() || status.code() == Some(137))) {
-            self.findings.add(
-                Promise::Processes,
-                &format!("replica {} ended by itself ({status}): {log}", replica.number),
-            );
+        if !std::mem::replace(&mut state.reported, true) {
+            let log = state.process.as_ref().map(|process| process.log_end());
+            let log = last_lines(&log.unwrap_or_default());
+            let expected = self.may_end.load(std::sync::atomic::Ordering::Relaxed);
+            let lost = log.contains("leaderelection lost") || log.contains("the API server at");
+            // Killed: the shell that held it says 137.
+            if !(expected && (lost || status.code() == Some(137))) {
+                let number = replica.number;
+                self.findings.add(
+                    Promise::Processes,
+                    &format!("replica {number} ended by itself ({status}): {log}"),
+                );
+            }
         }
+        if state.since.elapsed() < RESTART {
+            return;
+        }
+        drop(state);
         if let Err(error) = replica.run() {
+            let number = replica.number;
             self.findings
-                .add(Promise::Processes, &format!("replica {}: {error:#}", replica.number));
+                .add(Promise::Processes, &format!("replica {number}: {error:#}"));
         }
     }
 
@@ -251,4 +255,10 @@ impl Watch {
             }
         }
     }
+}
+
+/// Why a process ended stands at the end of its log.
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(2)..].join(" / ")
 }
