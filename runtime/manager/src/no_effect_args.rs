@@ -38,6 +38,10 @@ pub struct NoEffectArgs {
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub contention_profiling: bool,
 
+    /// No effect: SO_REUSEADDR is always set, as Go does for every listener.
+    #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
+    pub permit_address_sharing: bool,
+
     /// No effect: log lines are written at once.
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     pub log_flush_frequency: GoDuration,

@@ -54,10 +54,6 @@ pub struct SecureServingArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub http2_max_streams_per_connection: u32,
 
-    /// Listen with SO_REUSEADDR, which allows to bind an address while others use a wildcard.
-    #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
-    pub permit_address_sharing: bool,
-
     /// Listen with SO_REUSEPORT, which allows several processes on one port.
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub permit_port_sharing: bool,
