@@ -31,7 +31,7 @@ pub fn work() -> std::io::Result<Runtime> {
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         runtime.worker_threads(1);
     }
-    runtime.enable_all().build()
+    runtime.thread_name("cloudwit-work").enable_all().build()
 }
 
 /// The way to the working runtime; clones lead to the same.

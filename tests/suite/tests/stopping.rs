@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +14,7 @@ use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::{ApiServer, eventually, guests, programs};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -154,52 +156,23 @@ async fn an_exec_plugin_runs_once_for_all_clients() {
 /// A FIFO without a writer stands for a mount that hangs: whoever reads it waits for ever.
 #[tokio::test]
 async fn a_hanging_secret_leaves_leadership_and_probes() {
-    let (stage, server) = (Stage::new().await, ApiServer::shared().await);
-    let (_cloud, cloud_url) = stage.deployment.start_cloud().unwrap();
-    let name = format!("hanging-{}", std::process::id());
-    let flags = [
-        "--leader-elect=true".to_owned(),
-        "--leader-elect-lease-duration=6s".to_owned(),
-        "--leader-elect-renew-deadline=4s".to_owned(),
-        "--leader-elect-retry-period=500ms".to_owned(),
-        format!("--leader-elect-resource-name={name}"),
-    ];
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let (process, url) = stage
-        .deployment
-        .start_cloudwit(server.kubeconfig(), &cloud_url, &flags)
-        .unwrap();
-    let leases = Api::<Lease>::namespaced(server.client(), "kube-system");
-    let renewed = async || -> Result<_> {
-        let spec = leases.get(&name).await?.spec.unwrap_or_default();
-        let time = spec.renew_time.with_context(|| process.log_end())?.0;
-        Ok(time)
-    };
-    eventually(SOON, "it leads", &renewed).await;
+    let stage = Stage::new().await;
+    let (leader, _cloud) = Leader::start(&stage, "hanging").await;
     let secret = stage.deployment.folder().join("token");
     let fifo = stage.folder.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     fs::rename(&fifo, &secret).unwrap();
     eventually(SOON, "the change is given up", || async {
-        let log = fs::read_to_string(process.log())?;
-        ensure!(log.contains("its file system hangs"), "{}", process.log_end());
+        let log = fs::read_to_string(leader.process.log())?;
+        ensure!(log.contains("its file system hangs"), "{}", leader.process.log_end());
         Ok(())
     })
     .await;
-    let before = renewed().await.unwrap();
-    eventually(SOON, "the Lease is renewed", || async {
-        ensure!(renewed().await? > before);
-        Ok(())
-    })
-    .await;
-    let livez = reqwest::get(format!("{url}/livez")).await.unwrap();
+    leader.renews_once_more().await;
+    let livez = reqwest::get(leader.page("livez")).await.unwrap();
     assert_eq!(livez.status(), 200);
-    let metrics = reqwest::get(format!("{url}/metrics"))
-        .await
-        .unwrap()
-        .text()
-        .await
-        .unwrap();
+    let metrics = reqwest::get(leader.page("metrics")).await.unwrap();
+    let metrics = metrics.text().await.unwrap();
     assert!(
         metrics.contains("cloudwit_working_thread_stalls_total 0\n"),
         "{metrics}"
@@ -207,9 +180,142 @@ async fn a_hanging_secret_leaves_leadership_and_probes() {
     // The good content comes back by itself.
     let new = stage.file("new", TOKEN);
     fs::rename(new, &secret).unwrap();
-    ends_cleanly(process).await;
-    let holder = leases.get(&name).await.unwrap().spec.unwrap().holder_identity;
-    assert!(holder.is_none_or(|holder| holder.is_empty()), "released");
+    ends_cleanly(leader.process).await;
+    assert!(is_released(&leader.leases, &leader.name).await);
+}
+
+/// The working thread is stopped from outside for longer than the Lease lasts, as something that blocks it would.
+#[tokio::test]
+async fn a_stopped_working_thread_leaves_leadership_and_probes() {
+    let stage = Stage::new().await;
+    let (mut leader, _cloud) = Leader::start(&stage, "stopped").await;
+    let mut tracer = match stop_thread(working_thread(leader.process.pid())) {
+        Ok(tracer) => tracer,
+        Err(why) => return eprintln!("left out, since no thread can be stopped here: {why:#}"),
+    };
+    for _ in 0..2 * 6 {
+        leader.renews_once_more().await;
+    }
+    let livez = reqwest::get(leader.page("livez")).await.unwrap();
+    assert_eq!(livez.status(), 200);
+    eventually(SOON, "the pause is counted", || async {
+        let metrics = reqwest::get(leader.page("metrics")).await?.text().await?;
+        ensure!(
+            metrics.contains("cloudwit_working_thread_stalls_total 1\n"),
+            "{metrics}"
+        );
+        Ok(())
+    })
+    .await;
+    leader.process.signal("TERM").unwrap();
+    eventually(SOON, "the Lease is released", || async {
+        ensure!(is_released(&leader.leases, &leader.name).await);
+        Ok(())
+    })
+    .await;
+    // A traced thread keeps its process from ending.
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    let code = eventually(SOON, "it ends", || {
+        let ended = leader.process.ended();
+        async move { ended?.context("it runs") }
+    })
+    .await;
+    assert_eq!(code.code(), Some(0), "{}", leader.process.log_end());
+}
+
+/// A process that leads with a Lease of six seconds.
+struct Leader {
+    process: Child,
+    url: String,
+    leases: Api<Lease>,
+    name: String,
+}
+
+impl Leader {
+    /// Starts it with a simulated cloud and waits until it leads.
+    async fn start(stage: &Stage, name: &str) -> (Self, Child) {
+        let server = ApiServer::shared().await;
+        let (cloud, cloud_url) = stage.deployment.start_cloud().unwrap();
+        let name = format!("{name}-{}", std::process::id());
+        let named = format!("--leader-elect-resource-name={name}");
+        let flags = [
+            "--leader-elect=true",
+            "--leader-elect-lease-duration=6s",
+            "--leader-elect-renew-deadline=4s",
+            "--leader-elect-retry-period=500ms",
+            &named,
+        ];
+        let started = stage.deployment.start_cloudwit(server.kubeconfig(), &cloud_url, &flags);
+        let (process, url) = started.unwrap();
+        let leases = Api::namespaced(server.client(), "kube-system");
+        let leader = Self {
+            process,
+            url,
+            leases,
+            name,
+        };
+        eventually(SOON, "it leads", || leader.renewed()).await;
+        (leader, cloud)
+    }
+
+    fn page(&self, name: &str) -> String {
+        format!("{}/{name}", self.url)
+    }
+
+    /// When the Lease was renewed last.
+    async fn renewed(&self) -> Result<Timestamp> {
+        let spec = self.leases.get(&self.name).await?.spec.unwrap_or_default();
+        Ok(spec.renew_time.with_context(|| self.process.log_end())?.0)
+    }
+
+    async fn renews_once_more(&self) {
+        let before = self.renewed().await.unwrap();
+        eventually(SOON, "the Lease is renewed", || async {
+            ensure!(self.renewed().await? > before);
+            Ok(())
+        })
+        .await;
+    }
+}
+
+async fn is_released(leases: &Api<Lease>, name: &str) -> bool {
+    let holder = leases.get(name).await.unwrap().spec.unwrap().holder_identity;
+    holder.is_none_or(|holder| holder.is_empty())
+}
+
+/// The oldest thread of the working runtime: the one that blocking work does not run on.
+fn working_thread(process: u32) -> u32 {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let tasks = tasks.map(|task| task.unwrap().path());
+    let working =
+        tasks.filter(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "cloudwit-work"));
+    let ids = working.filter_map(|task| task.file_name()?.to_str()?.parse().ok());
+    ids.min().unwrap()
+}
+
+/// Stops one thread of another process until the answer is killed. Only a debugger can.
+fn stop_thread(thread: u32) -> Result<std::process::Child> {
+    const TRACER: &str = "\
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
+for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+    if libc.ptrace(request, int(sys.argv[1]), None, None):
+        sys.exit(os.strerror(ctypes.get_errno()))
+print('stopped', flush=True)
+sys.stdin.read()
+";
+    let mut tracer = Command::new("python3")
+        .args(["-c", TRACER, &thread.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut said = String::new();
+    BufReader::new(tracer.stdout.take().context("no output")?).read_line(&mut said)?;
+    ensure!(said.trim() == "stopped", "the tracer ended: {}", tracer.wait()?);
+    Ok(tracer)
 }
 
 /// A process whose parent this is.
