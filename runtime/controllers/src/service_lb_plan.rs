@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Service;
 use crate::service_classes::Classes;
 use crate::service_helpers::{has_cleanup_finalizer, service_type};
 use crate::service_needs_update::needs_update;
-use crate::service_record::Record;
+use crate::service_record::{Operation, Record};
 use crate::service_targets::DatedSet;
 
 /// The next thing to do for one Service.
@@ -107,11 +107,12 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &DatedSet) -> Ste
     let Some(ensured) = record.ensured() else {
         return Step::Ensure;
     };
-    if needs_update(&ensured.service, service, record.classes()).is_some() {
+    let unfinished = record.unfinished();
+    if unfinished == Some(Operation::Ensure) || needs_update(&ensured.service, service, record.classes()).is_some() {
         Step::Ensure
     } else if record.unwritten().differs_from(service) {
         Step::PatchStatus
-    } else if !ensured.elsewhere && ensured.targets.is_behind(targets) {
+    } else if unfinished.is_some() || (!ensured.elsewhere && ensured.targets.is_behind(targets)) {
         Step::UpdateTargets
     } else if record.is_look_due() && record.is_settled() {
         Step::CheckDrift

@@ -1,5 +1,7 @@
 //! Rows of upstream's `controllers/service/controller_test.go` that are decisions, and those upstream does not have.
 
+use cloudwit_model::Failure;
+
 use super::*;
 use crate::service_record::Operation;
 use crate::service_record::build::{Build, balancer, ensured, in_pass, nodes, of_type};
@@ -169,6 +171,28 @@ fn a_service_that_was_ensured_needs_nothing_until_something_changes() {
         Step::Delete,
         "given to another controller by type change and back"
     );
+}
+
+/// A failed call may have changed the load balancer, so that what the Service asked for before is not what there is.
+#[test]
+fn failed_call_is_repeated_also_when_the_wish_is_as_before() {
+    let service = balancer().finalizer();
+    let step = |record: &Record| next_step(record, Some(&service.0), &in_pass(&["a"]));
+    let half_done = || Failure::Unavailable("the cloud failed in the middle".into()).into();
+    let mut record = ensured(&service);
+    record.start(Operation::UpdateTargets);
+    record.fail(&half_done());
+    assert_eq!(step(&record), Step::UpdateTargets);
+    record.note_updated(nodes(&["a"]), Vec::new());
+    assert_eq!(step(&record), Step::Nothing);
+    record.start(Operation::Ensure);
+    record.fail(&half_done());
+    record.start(Operation::UpdateTargets);
+    record.note_updated(nodes(&["a"]), Vec::new());
+    assert_eq!(step(&record), Step::Ensure, "giving nodes does not make up for it");
+    record.note_ensured(nodes(&["a"]), Vec::new(), Vec::new());
+    record.note_written();
+    assert_eq!(step(&record), Step::Nothing);
 }
 
 #[test]

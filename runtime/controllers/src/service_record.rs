@@ -94,6 +94,8 @@ pub struct Record {
     classes: Classes,
     ensured: Option<Ensured>,
     pending: Option<Pending>,
+    /// A call that was started and has not succeeded: it may be half done.
+    unfinished: Option<Operation>,
     unwritten: Unwritten,
     touched: bool,
     deleted: bool,
@@ -121,6 +123,7 @@ impl Record {
             classes: classes.clone(),
             ensured: None,
             pending: None,
+            unfinished: None,
             unwritten: Unwritten::default(),
             touched: false,
             deleted: false,
@@ -183,6 +186,11 @@ impl Record {
         self.ensured.as_ref().is_some_and(|ensured| !ensured.elsewhere)
             || self.pending.is_some()
             || !ingress(&self.service).is_empty()
+    }
+
+    /// A call that was started and has not succeeded. It may be half done, so it is repeated also where what it was to change is as before again.
+    pub fn unfinished(&self) -> Option<Operation> {
+        self.unfinished
     }
 
     /// Whether the load balancer is finished, so that a look at it makes sense.
@@ -266,6 +274,10 @@ impl Record {
     pub fn start(&mut self, operation: Operation) -> Option<String> {
         if operation != Operation::Delete {
             (self.touched, self.deleted) = (true, false);
+            // An ensure gives the nodes too.
+            if self.unfinished != Some(Operation::Ensure) {
+                self.unfinished = Some(operation);
+            }
         }
         let pending = self.pending.as_ref().filter(|pending| {
             let same = operation == Operation::Delete
@@ -317,6 +329,7 @@ impl Record {
         changes: Vec<AnnotationChange>,
     ) {
         let (service, targets) = self.finish(targets);
+        self.unfinished = None;
         self.unwritten.ingress = Some(ingress);
         self.unwritten.add_annotations(changes);
         self.ensured = Some(Ensured {
@@ -329,6 +342,7 @@ impl Record {
     /// The provider leaves this Service to somebody else.
     pub fn note_elsewhere(&mut self, targets: DatedSet) {
         let (service, targets) = self.finish(targets);
+        self.unfinished = None;
         self.ensured = Some(Ensured {
             service,
             targets,
@@ -339,6 +353,7 @@ impl Record {
     /// The nodes were updated.
     pub fn note_updated(&mut self, targets: DatedSet, changes: Vec<AnnotationChange>) {
         let (_, targets) = self.finish(targets);
+        self.unfinished.take_if(|operation| *operation == Operation::UpdateTargets);
         self.unwritten.add_annotations(changes);
         if let Some(ensured) = &mut self.ensured {
             ensured.targets = targets;
@@ -347,12 +362,12 @@ impl Record {
 
     /// The load balancer has to be ensured again: it is gone, or may have changed.
     pub fn forget_ensured(&mut self) {
-        (self.ensured, self.pending) = (None, None);
+        (self.ensured, self.pending, self.unfinished) = (None, None, None);
     }
 
     /// The load balancer is gone; the status has to follow.
     pub fn note_deleted(&mut self, changes: Vec<AnnotationChange>) {
-        (self.ensured, self.pending) = (None, None);
+        (self.ensured, self.pending, self.unfinished) = (None, None, None);
         (self.touched, self.deleted) = (false, true);
         self.failure = None;
         self.unwritten = Unwritten {

@@ -96,6 +96,10 @@ async fn serve(world: Arc<World>, process: u32, request: Request<Body>) -> Resul
         Some(Fault::DieBefore) => return kill(&world, process).await,
         _ => {}
     }
+    // Its request dies with the process, also where both are at the same instant.
+    if world.lock().processes[&process].dead {
+        return pending().await;
+    }
     let done = match asked {
         Asked::Watch(request) => return Ok(watch(world, request)),
         Asked::Event(_) => answer(StatusCode::CREATED, &json!({})),

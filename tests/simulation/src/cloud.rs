@@ -80,6 +80,10 @@ impl ProcessCloud {
             Some(Fault::DieBefore) => return kill(world, self.process).await,
             _ => {}
         }
+        // A call dies with its process, also where both are at the same instant.
+        if world.lock().processes[&self.process].dead {
+            return pending().await;
+        }
         world.step(|| format!("p{} calls {}{}", self.process, what(), fault_text(fault_drawn)));
         let result = effect(&mut world.lock(), fault_drawn, world.now());
         match fault_drawn {
