@@ -31,10 +31,11 @@ impl Sim {
 
     async fn with(options: SimCloudOptions, token: &str, granted: bool) -> Self {
         let cloud = SimCloud::start(options).await.unwrap();
-        let deny_all = |grants: &mut Grants| *grants = Grants::default();
-        let loaded = load_sim(&cloud, token, |grants| {
+        let loaded = load_sim(&cloud, token, |grants: &mut Grants| {
             if !granted {
-                deny_all(grants)
+                // The secret is there, and bound to where the requests do not go.
+                grants.http[0].host = "elsewhere.example".into();
+                grants.secrets[0].hosts = vec![format!("elsewhere.example:{}", cloud.address().port())];
             }
         })
         .await;
