@@ -353,7 +353,8 @@ impl Record {
     /// The nodes were updated.
     pub fn note_updated(&mut self, targets: DatedSet, changes: Vec<AnnotationChange>) {
         let (_, targets) = self.finish(targets);
-        self.unfinished.take_if(|operation| *operation == Operation::UpdateTargets);
+        self.unfinished
+            .take_if(|operation| *operation == Operation::UpdateTargets);
         self.unwritten.add_annotations(changes);
         if let Some(ensured) = &mut self.ensured {
             ensured.targets = targets;
