@@ -21,6 +21,10 @@ const MAX_DEPTH: usize = 50;
 /// Line, column and what is wrong there, without the value: it may be a password.
 pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains('\u{feff}') {
+        let message = "this is no usable YAML: there is a byte order mark inside of it";
+        return Err(Problem::new(WHOLE, message.to_owned()));
+    }
     let mut reader = Reader {
         lines: text.lines().collect(),
         line: 0,

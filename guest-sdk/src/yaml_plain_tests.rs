@@ -131,6 +131,12 @@ fn what_is_not_known_is_said_with_its_place() {
 }
 
 #[test]
+fn byte_order_mark_counts_at_the_beginning_only() {
+    assert!(parse("\u{feff}a: b").is_ok());
+    assert!(wrong("\n\u{feff}a: b").contains("byte order mark"));
+}
+
+#[test]
 fn text_that_begins_like_structure_is_refused() {
     for wrong in ["]", "}", ", a", "a: - b", "a: ]", "[|]", "[a, > b]"] {
         assert!(parse(wrong).is_err(), "{wrong}");
