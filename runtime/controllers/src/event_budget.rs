@@ -19,15 +19,22 @@ pub const ROUTINE_REFILL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Budget {
     tokens: f64,
+    burst: f64,
     refill: Duration,
     at: Instant,
 }
 
 impl Budget {
-    /// With the whole burst left; `refill` is the time for one more.
+    /// With the whole burst of Events left; `refill` is the time for one more.
     pub fn new(refill: Duration, now: Instant) -> Self {
+        Self::with_burst(BURST, refill, now)
+    }
+
+    /// The same for something else than Events, with another burst.
+    pub fn with_burst(burst: f64, refill: Duration, now: Instant) -> Self {
         Self {
-            tokens: BURST,
+            tokens: burst,
+            burst,
             refill,
             at: now,
         }
@@ -40,13 +47,13 @@ impl Budget {
 
     /// Whether the whole burst is left again, whatever was taken.
     pub fn is_as_new(&self, now: Instant) -> bool {
-        now - self.at >= self.refill.mul_f64(BURST)
+        now - self.at >= self.refill.mul_f64(self.burst)
     }
 
-    /// Takes one Event's worth; false when nothing is left.
+    /// Takes one; false when nothing is left.
     pub fn take(&mut self, now: Instant) -> bool {
         let refilled = (now - self.at).as_secs_f64() / self.refill.as_secs_f64();
-        self.tokens = (self.tokens + refilled).min(BURST);
+        self.tokens = (self.tokens + refilled).min(self.burst);
         self.at = now;
         if self.tokens < 1.0 {
             return false;

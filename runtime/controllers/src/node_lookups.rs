@@ -22,6 +22,7 @@ use futures::{Stream, StreamExt, stream};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span, debug};
 
+use crate::event_budget::Budget;
 use crate::metrics::{Metrics, Purpose};
 use crate::sync::lock;
 
@@ -94,8 +95,7 @@ struct LookupFaults {
     /// The provider that faulted; another one may do better.
     provider: String,
     nodes: HashMap<String, FaultyNode>,
-    tokens: f64,
-    at: Instant,
+    splits: Budget,
 }
 
 impl LookupFaults {
@@ -103,8 +103,7 @@ impl LookupFaults {
         Self {
             provider: String::new(),
             nodes: HashMap::new(),
-            tokens: BURST,
-            at: now,
+            splits: Budget::with_burst(BURST, REFILL, now),
         }
     }
 
@@ -112,7 +111,7 @@ impl LookupFaults {
         if self.provider != provider {
             provider.clone_into(&mut self.provider);
             self.nodes.clear();
-            self.tokens = BURST;
+            self.splits = Budget::with_burst(BURST, REFILL, now);
         }
         let mut question = Question::default();
         for (at, node) in refs.iter().enumerate() {
@@ -127,14 +126,7 @@ impl LookupFaults {
 
     /// Whether a call that faulted may be made again in parts.
     fn may_split(&mut self, now: Instant) -> bool {
-        let refilled = (now - self.at).as_secs_f64() / REFILL.as_secs_f64();
-        self.tokens = (self.tokens + refilled).min(BURST);
-        self.at = now;
-        if self.tokens < 1.0 {
-            return false;
-        }
-        self.tokens -= 1.0;
-        true
+        self.splits.take(now)
     }
 
     /// The call about this Node alone has faulted.
