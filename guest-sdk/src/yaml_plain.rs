@@ -75,7 +75,13 @@ impl Reader<'_> {
         let value = self.node(0, 0)?;
         match self.settle()? {
             None => Ok(value),
-            Some(0) if self.rest() == "..." => Ok(value),
+            Some(0) if self.rest() == "..." => {
+                self.next_line();
+                match self.settle()? {
+                    None => Ok(value),
+                    Some(_) => Err("one document is enough; take out what follows ..."),
+                }
+            }
             Some(0) if self.at_mark() => Err("one document is enough; take out what follows ---"),
             Some(_) => Err("this belongs to nothing above it; is it indented right?"),
         }

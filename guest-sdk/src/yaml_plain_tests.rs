@@ -137,6 +137,12 @@ fn byte_order_mark_counts_at_the_beginning_only() {
 }
 
 #[test]
+fn nothing_follows_the_end_of_the_document() {
+    assert_eq!(parse("a: 1\n...\n# b\n"), parse("a: 1"));
+    assert!(wrong("...\na: ").contains("take out what follows ..."));
+}
+
+#[test]
 fn text_that_begins_like_structure_is_refused() {
     for wrong in ["]", "}", ", a", "a: - b", "a: ]", "[|]", "[a, > b]"] {
         assert!(parse(wrong).is_err(), "{wrong}");
