@@ -125,11 +125,14 @@ pub fn subject(variable: impl Fn(&str) -> Option<String>, lease_namespace: &str,
     }
 }
 
-/// Runs work that touches files on a thread for it: a mount can hang.
+/// Runs work that touches files on a thread for it: a mount can hang. Work that the end of the runtime cancelled is never over: who waits for it ends too.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 

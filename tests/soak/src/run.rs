@@ -41,6 +41,9 @@ const STARTS: u32 = 3;
 /// Pause between two looks at whether all has converged.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// So often it is said what has not converged yet.
+const TOLD: Duration = Duration::from_secs(30);
+
 /// Most sentences about what has not converged.
 const SHOWN: usize = 5;
 
@@ -88,7 +91,7 @@ async fn all(args: &Args) -> Result<bool> {
     say(&format!("{} Nodes and {} Services are made", args.nodes, args.services));
     stage.cluster.populate(args.nodes, args.services).await?;
     let settled = tokio::select! {
-        settled = settle(&stage, SETTLE) => settled,
+        settled = settle(&stage, SETTLE, &say) => settled,
         number = cannot_start(&stage) => bail!("replica {number} ends again and again; the end of its log is above"),
     };
     settled.map_err(|wrong| anyhow::anyhow!("not settled before the first fault: {}", wrong_text(&wrong)))?;
@@ -127,7 +130,7 @@ async fn all(args: &Args) -> Result<bool> {
     drop(churn.await);
     findings.turn("end");
     let ended = Instant::now();
-    let converged = settle(&stage, CONVERGE).await;
+    let converged = settle(&stage, CONVERGE, &say).await;
     let converged = match converged {
         Ok(()) => Some(ended.elapsed()),
         Err(wrong) => {
@@ -326,9 +329,10 @@ async fn churn(cluster: Cluster) {
 /// What is wrong, by promise.
 type Wrong = Vec<(Promise, Vec<String>)>;
 
-/// Waits until nothing is wrong any more.
-async fn settle(stage: &Stage, limit: Duration) -> Result<(), Wrong> {
+/// Waits until nothing is wrong any more; says now and then what is.
+async fn settle(stage: &Stage, limit: Duration, say: &impl Fn(&str)) -> Result<(), Wrong> {
     let end = Instant::now() + limit;
+    let mut told = Instant::now();
     loop {
         let failed = |error: anyhow::Error| vec![format!("{error:#}")];
         let wrong: Wrong = vec![
@@ -344,6 +348,10 @@ async fn settle(stage: &Stage, limit: Duration) -> Result<(), Wrong> {
         }
         if Instant::now() > end {
             return Err(wrong);
+        }
+        if told.elapsed() > TOLD {
+            told = Instant::now();
+            say(&format!("not yet: {}", wrong_text(&wrong)));
         }
         tokio::time::sleep(LOOK).await;
     }
