@@ -18,22 +18,23 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::ambient::jitter;
-use crate::apply::Apply;
-use crate::clients::Clients;
-use crate::dry_run::guarded;
-use crate::events::{EventWriter, Events};
-use crate::explain::Explain;
+use crate::cloud::lookups::NodeLookups;
+use crate::cloud::seen_machines::SeenMachines;
+use crate::context::Context;
+use crate::kube::cache::{Cache, Watched};
+use crate::kube::clients::Clients;
+use crate::kube::events::{EventWriter, Events};
+use crate::kube::node::Node;
+use crate::kube::service::service_type;
+use crate::kube::service::view::lenient_service_view;
+use crate::kube::writer::Apply;
 use crate::leadership::Leadership;
-use crate::leading_cloud::LeadingCloud;
+use crate::leadership::dry_run::guarded;
+use crate::leadership::fenced_cloud::LeadingCloud;
 use crate::metrics::Metrics;
-use crate::node::Node;
-use crate::node_lookups::NodeLookups;
 use crate::options::{Controller, Options};
-use crate::seen_machines::SeenMachines;
-use crate::service_helpers::service_type;
-use crate::service_view::lenient_service_view;
-use crate::standing::Standing;
-use crate::watch::{Cache, Watched};
+use crate::report::explain::Explain;
+use crate::report::standing::Standing;
 
 /// Why the controllers ended.
 #[derive(Debug, Error)]
@@ -52,35 +53,6 @@ pub enum ControllersError {
         /// The panic's message.
         message: String,
     },
-}
-
-/// What a loop has at hand; clones share it.
-#[derive(Clone)]
-pub struct Context {
-    /// The cloud, which refuses to be changed when the process does not lead.
-    pub cloud: Arc<dyn Cloud>,
-    /// Asks it about many Nodes at once.
-    pub lookups: Arc<NodeLookups>,
-    /// The machines that were seen behind Nodes without a provider id.
-    pub machines: Arc<SeenMachines>,
-    /// All Nodes.
-    pub nodes: Arc<Cache<Node>>,
-    /// All Services.
-    pub services: Arc<Cache<Service>>,
-    /// The writer.
-    pub apply: Apply,
-    /// For `kubectl describe`.
-    pub events: Events,
-    /// For `cloudwit explain`.
-    pub explain: Explain,
-    /// For the status page.
-    pub standing: Standing,
-    /// Counters.
-    pub metrics: Arc<Metrics>,
-    /// Settings.
-    pub options: Arc<Options>,
-    /// Fires when the loops shall stop.
-    pub shutdown: CancellationToken,
 }
 
 /// What all controllers have in common.
@@ -157,8 +129,8 @@ impl Cluster {
     }
 
     /// Answers whether the loops are alive.
-    pub fn health(&self) -> crate::health::Health {
-        crate::health::Health {
+    pub fn health(&self) -> crate::report::health::Health {
+        crate::report::health::Health {
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             metrics: self.metrics.clone(),
@@ -253,7 +225,10 @@ impl Cluster {
             options.dry_run,
         );
         let context = Context {
-            cloud: guarded(Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())), &apply),
+            cloud: guarded(
+                Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())),
+                apply.dry_run(),
+            ),
             lookups: shared.lookups.clone(),
             machines: shared.machines.clone(),
             nodes: self.nodes.clone(),
@@ -271,10 +246,10 @@ impl Cluster {
             tokio::time::sleep(after).await;
             info!(controller = controller.name(), "starting");
             match controller {
-                Controller::CloudNode => crate::cloud_node::prepare(context).await,
-                Controller::CloudNodeLifecycle => crate::cloud_node_lifecycle::prepare(context).await,
-                Controller::ServiceLb => crate::service_lb::prepare(context).await,
-                Controller::NodeRoute => crate::node_route::prepare(context).await,
+                Controller::CloudNode => crate::node::prepare(context).await,
+                Controller::CloudNodeLifecycle => crate::lifecycle::prepare(context).await,
+                Controller::ServiceLb => crate::service::prepare(context).await,
+                Controller::NodeRoute => crate::route::prepare(context).await,
             }
         });
         true
@@ -294,7 +269,7 @@ fn not_started_because(controller: Controller, cloud: &dyn Cloud, options: &Opti
             "the provider {} does not export the interface it needs",
             cloud.identity().name
         )),
-        Controller::NodeRoute => crate::node_route::not_started_because(&options.route),
+        Controller::NodeRoute => crate::route::not_started_because(&options.route),
         _ => None,
     }
 }
@@ -358,7 +333,7 @@ impl ClusterView for View {
         self.nodes
             .all()
             .iter()
-            .map(|node| crate::node_view::cluster_node(node))
+            .map(|node| crate::kube::node::view::cluster_node(node))
             .collect()
     }
 

@@ -1,16 +1,16 @@
 //! Sentences about a Node or Service that can be read off the object alone, for when no process answers. Pure. All of them continue
 //! `Node NAME ` or `Service NAMESPACE/NAME `.
 //!
-//! What the controllers remember (tries, pauses, the provider's last words) is not in here; see [`explain`](crate::explain) for that.
+//! What the controllers remember (tries, pauses, the provider's last words) is not in here; see [`report::explain`](crate::report::explain) for that.
 
 use k8s_openapi::api::core::v1::{NodeCondition, Service};
 use kube::api::ObjectMeta;
 
-use crate::node::Node;
-use crate::node_view::{ABSENT, SHUTDOWN, UNINITIALIZED, has_taint, provider_id};
-use crate::service_classes::Classes;
-use crate::service_helpers::{has_cleanup_finalizer, ingress, service_type};
-use crate::service_lb_plan::{dying, wants_balancer};
+use crate::kube::node::Node;
+use crate::kube::node::view::{ABSENT, SHUTDOWN, UNINITIALIZED, has_taint, provider_id};
+use crate::kube::service::{has_cleanup_finalizer, ingress, service_type};
+use crate::options::classes::Classes;
+use crate::service::plan::{dying, wants_balancer};
 
 /// What a Node tells by itself.
 pub fn node(node: &Node) -> Vec<String> {
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::service_record::build::{balancer as lb, of_type};
+    use crate::service::state::testing::{balancer as lb, of_type};
 
     fn of(value: serde_json::Value) -> Vec<String> {
         node(&serde_json::from_value(value).unwrap())
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_service_tells_how_far_it_is() {
-        let say = |build: &crate::service_record::build::Build| service(&build.0).join(" ");
+        let say = |build: &crate::service::state::testing::Build| service(&build.0).join(" ");
         assert_eq!(
             say(&lb()),
             "has no address yet, and no controller has begun to work on it."

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cloudwit_controllers::Explanation;
-use cloudwit_controllers::explain::Statement;
+use cloudwit_controllers::report::explain::Statement;
 use serde::Serialize;
 
 /// Who an answer comes from.

@@ -1,9 +1,9 @@
 //! What `cloudwit explain` says when no process answers: what the object itself tells, and its Events, from the API server alone.
 
 use anyhow::Context;
-use cloudwit_controllers::explain::span;
 use cloudwit_controllers::explain_object;
-use cloudwit_controllers::node::Node;
+use cloudwit_controllers::kube::node::Node;
+use cloudwit_controllers::report::explain::span;
 use k8s_openapi::api::core::v1::{Event, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ListParams;

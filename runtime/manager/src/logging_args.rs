@@ -35,7 +35,7 @@ impl LoggingArgs {
         let mut mistakes = Vec::new();
         for pattern in crate::go_values::entries(&self.vmodule) {
             mistakes.push(format!(
-                "--vmodule={pattern}: there are no such files here; set RUST_LOG, for example RUST_LOG=info,cloudwit_controllers::service_lb=debug"
+                "--vmodule={pattern}: there are no such files here; set RUST_LOG, for example RUST_LOG=info,cloudwit_controllers::service=debug"
             ));
         }
         for (flag, on) in [

@@ -585,7 +585,7 @@ fn span(seconds: u64) -> String {
     if seconds >= 2 * DAY {
         format!("{} d", seconds / DAY)
     } else {
-        cloudwit_controllers::explain::span(std::time::Duration::from_secs(seconds))
+        cloudwit_controllers::report::explain::span(std::time::Duration::from_secs(seconds))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_controllers::standing::{Deletions, Object, Progress, Unfinished, Work};
+use cloudwit_controllers::report::standing::{Deletions, Object, Progress, Unfinished, Work};
 use cloudwit_controllers::{Controller, Explain, Health, Leadership, NodeDeletion, Standing};
 use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
 use cloudwit_model::Abilities;
@@ -248,7 +248,7 @@ fn api_hosts(provider: &SwappableProvider, now: Now) -> Vec<ApiHost> {
 }
 
 fn deletion(deletions: Deletions, now: Now) -> Deletion {
-    let candidate = |candidate: cloudwit_controllers::standing::Candidate| CandidateFacts {
+    let candidate = |candidate: cloudwit_controllers::report::standing::Candidate| CandidateFacts {
         node: candidate.node,
         provider_id: candidate.provider_id,
         since: now.ago(candidate.since),

@@ -44,7 +44,7 @@ pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
 pub use instance::{Evidence, Instance, Presence};
-pub use load_balancer::{AnnotationChange, Balancer, Target};
+pub use load_balancer::{AnnotationChange, Balancer, Target, short_list};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use owners::Owners;

@@ -28,3 +28,16 @@ pub struct Balancer {
     /// Annotation changes for its Service.
     pub annotations: Vec<AnnotationChange>,
 }
+
+/// How many node names an Event or a log line shows (`controllers/service/controller.go:maxNodeNamesToLog`).
+pub const MAX_NODE_NAMES: usize = 20;
+
+/// The first [`MAX_NODE_NAMES`] names of targets as upstream's Events print them: `a b c <7 more>`.
+pub fn short_list(targets: &[Target]) -> String {
+    let names = targets.iter().map(|target| target.node.name.as_str());
+    let names: Vec<&str> = names.take(MAX_NODE_NAMES).collect();
+    match targets.len() - names.len() {
+        0 => names.join(" "),
+        more => format!("{} <{more} more>", names.join(" ")),
+    }
+}

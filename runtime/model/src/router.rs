@@ -378,5 +378,4 @@ impl Cloud for Router {
 }
 
 #[cfg(test)]
-#[path = "router_tests.rs"]
 mod tests;

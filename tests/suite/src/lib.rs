@@ -13,6 +13,7 @@
 pub mod arrows;
 pub mod collector;
 pub mod documents;
+pub mod folders;
 pub mod hosting;
 pub mod purity;
 

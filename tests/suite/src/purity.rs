@@ -1,4 +1,4 @@
-//! What the deciding files of the controllers (`*_plan.rs`) may import: the model, Kubernetes' types, and files that are as
+//! What the deciding files of the controllers (`*/plan.rs`) may import: the model, Kubernetes' types, and files that are as
 //! pure as they are. No clock, no cluster, no task: a decision is a function of what it is given.
 
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ const CLOCKS: [&str; 4] = ["Instant::now", "SystemTime::now", "Timestamp::now", 
 
 /// What is impure in a file, and in the files of the same crate that it imports: one sentence each.
 ///
-/// `read` gives the text of a module of the crate, or nothing if there is no such file.
+/// `read` gives the text of a module of the crate (`a::b`), or nothing if there is no such file.
 pub fn impurities(module: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     visit(module, read, &mut seen, &mut found);
@@ -42,15 +42,15 @@ pub fn impurities(module: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<St
 }
 
 fn visit(module: &str, read: &dyn Fn(&str) -> Option<String>, seen: &mut BTreeSet<String>, found: &mut Vec<String>) {
-    if !seen.insert(module.to_owned()) {
-        return;
-    }
-    let Some(text) = read(module) else {
+    let Some((module, text)) = nearest(module, read) else {
         found.push(format!(
             "crate::{module} is no file; import from the file that defines it"
         ));
         return;
     };
+    if !seen.insert(module.clone()) {
+        return;
+    }
     let code = code_of(&text);
     for clock in CLOCKS.iter().filter(|clock| code.contains(**clock)) {
         found.push(format!("{module}.rs reads the clock: {clock}"));
@@ -62,7 +62,7 @@ fn visit(module: &str, read: &dyn Fn(&str) -> Option<String>, seen: &mut BTreeSe
     for path in imports {
         let mut segments = path.split("::");
         match (segments.next().unwrap_or_default(), segments.next()) {
-            ("crate", Some(sibling)) => visit(sibling, read, seen, found),
+            ("crate", Some(_)) => visit(&path["crate::".len()..], read, seen, found),
             ("self" | "super", _) => {}
             ("std", Some(_))
                 if EFFECTS_OF_STD
@@ -77,8 +77,19 @@ fn visit(module: &str, read: &dyn Fn(&str) -> Option<String>, seen: &mut BTreeSe
     }
 }
 
+/// The file that a path leads to: the longest beginning of it that is one.
+fn nearest(path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<(String, String)> {
+    let mut module = path;
+    loop {
+        if let Some(text) = read(module) {
+            return Some((module.to_owned(), text));
+        }
+        module = module.rsplit_once("::")?.0;
+    }
+}
+
 /// The text without comments and without its tests, which may use what they need.
-fn code_of(text: &str) -> String {
+pub fn code_of(text: &str) -> String {
     let before_tests = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = before_tests
         .lines()

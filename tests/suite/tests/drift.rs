@@ -1,6 +1,6 @@
 //! Load balancers that are deleted or changed outside: on a real API server, with the real process and the simulated cloud.
 //!
-//! When looks come, and in which order, is proven with a moved clock in `runtime/controllers/src/service_drift*.rs`.
+//! When looks come, and in which order, is proven with a moved clock in `runtime/controllers/src/service/tests/drift.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::{Duration, Instant};

@@ -1,12 +1,13 @@
 //! The repository keeps to the arrows of `ARCHITECTURE.md`. The checks themselves are tested where they are, in `src`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use cloudwit_suite::arrows::{Crate, violations};
+use cloudwit_suite::folders::undrawn;
 use cloudwit_suite::purity::impurities;
 use cloudwit_suite::{files_below, root};
 
@@ -61,27 +62,63 @@ fn an_arrow_added_to_the_real_workspace_is_found() {
     );
 }
 
+/// The files of the controllers without their tests: the module's path, and the text.
+fn controllers() -> BTreeMap<String, String> {
+    let folder = root().join("runtime/controllers/src");
+    let files = files_below(&folder, ".rs").into_iter().filter_map(|file| {
+        let path = file.strip_prefix(&folder).unwrap().with_extension("");
+        let path = path.to_string_lossy().replace('/', "::");
+        let is_test = path
+            .split("::")
+            .any(|part| part.ends_with("tests") || part == "testing");
+        let module = path.strip_suffix("::mod").unwrap_or(&path).to_owned();
+        (!is_test).then(|| (module, fs::read_to_string(&file).unwrap()))
+    });
+    files.collect()
+}
+
 #[test]
 fn decisions_are_pure() {
-    let folder = root().join("runtime/controllers/src");
-    let read = |module: &str| fs::read_to_string(folder.join(format!("{module}.rs"))).ok();
-    let (mut plans, mut found) = (BTreeSet::new(), BTreeSet::new());
-    for file in files_below(&folder, "_plan.rs") {
-        let plan = file.file_stem().unwrap().to_string_lossy().into_owned();
-        found.extend(
-            impurities(&plan, &read)
-                .into_iter()
-                .map(|sentence| format!("{plan}: {sentence}")),
-        );
-        plans.insert(plan);
-    }
-    for controller in ["cloud_node", "cloud_node_lifecycle", "service_lb", "node_route"] {
-        assert!(
-            plans.contains(&format!("{controller}_plan")),
-            "{controller} decides without a plan file: {plans:?}"
-        );
+    let files = controllers();
+    let read = |module: &str| files.get(module).cloned();
+    let mut found = BTreeSet::new();
+    for controller in ["node", "lifecycle", "service", "route"] {
+        let plan = format!("{controller}::plan");
+        assert!(files.contains_key(&plan), "{controller} decides without a plan file");
+        let sentences = impurities(&plan, &read).into_iter();
+        found.extend(sentences.map(|sentence| format!("{plan}: {sentence}")));
     }
     assert!(found.is_empty(), "plans decide and do nothing else:\n{}", lines(&found));
+}
+
+#[test]
+fn folders_of_the_controllers_import_what_is_below_them() {
+    let mut found = BTreeSet::new();
+    for (module, text) in controllers().iter().filter(|(module, _)| *module != "lib") {
+        let folder = module.split("::").next().unwrap_or_default();
+        found.extend(
+            undrawn(folder, text)
+                .into_iter()
+                .map(|arrow| format!("{module}: {arrow}")),
+        );
+    }
+    assert!(
+        found.is_empty(),
+        "arrows that are not in ARCHITECTURE.md:\n{}",
+        lines(&found)
+    );
+}
+
+#[test]
+fn folders_of_the_controllers_are_small() {
+    let mut sizes = BTreeMap::<String, usize>::new();
+    for module in controllers().keys() {
+        assert!(module.split("::").count() <= 3, "{module} is too deep");
+        let folder = module.rsplit_once("::").map_or("src", |(folder, _)| folder);
+        *sizes.entry(folder.to_owned()).or_default() += 1;
+    }
+    sizes.retain(|_, files| *files > 12);
+    assert!(sizes.is_empty(), "folders with more than twelve files: {sizes:?}");
 }
 
 #[test]

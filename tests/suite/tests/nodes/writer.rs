@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use cloudwit_controllers::Leadership;
-use cloudwit_controllers::apply::{Apply, Part, Target, Unchanged, WriteError};
+use cloudwit_controllers::kube::node::Node;
+use cloudwit_controllers::kube::writer::{Apply, Part, Target, Unchanged, WriteError};
 use cloudwit_controllers::metrics::Metrics;
-use cloudwit_controllers::node::Node;
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Retry, Subject};
 use cloudwit_test_support::{ApiServer, NodeBuilder, eventually};
 use k8s_openapi::api::core::v1::Event;

@@ -9,15 +9,15 @@ use crate::stage::{Ready, Stage};
 
 /// Where the lines of work on objects come from.
 const WORK: [&str; 9] = [
-    "cloud_node",
-    "cloud_node_deletion",
-    "cloud_node_lifecycle",
-    "cloud_node_write",
-    "node_route",
-    "node_route_apply",
-    "service_drift",
-    "service_lb",
-    "service_lb_steps",
+    "lifecycle",
+    "lifecycle::deletion",
+    "node",
+    "node::write",
+    "route",
+    "route::apply",
+    "service",
+    "service::drift",
+    "service::steps",
 ];
 
 /// A line, and the names that its spans and itself carry.

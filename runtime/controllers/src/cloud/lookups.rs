@@ -1,0 +1,300 @@
+//! Asking the cloud about many Nodes in one call, and finding the one on which the call fails.
+//!
+//! ```text
+//!   Nodes --> those that faulted before: each in a call of its own, at growing pauses
+//!         \-> all others: one call --answer--> a part
+//!                             \--fault--> four calls for a quarter each --> ... --> the Node that it is about
+//! ```
+//!
+//! A provider that traps, hangs or answers nonsense as soon as one Node is in the list would otherwise cost all of them their answer. Quarters
+//! take as many calls as halves and half the rounds, which run one after the other. What is found is remembered, so that it is not looked for
+//! again each time, and the further calls have a budget: a provider that always faults is not called over and over.
+//! Only faults are narrowed down: a failure is the provider's answer to the whole question. [`LookupFaults`] decides and is pure.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::{Cloud, CloudError, Failure, FaultKind, NodeRef, Presence};
+use futures::stream::FuturesUnordered;
+use futures::{Stream, StreamExt, stream};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span, debug};
+
+use crate::kube::events::budget::Budget;
+use crate::metrics::{Metrics, Purpose};
+use crate::sync::lock;
+
+/// A faulting call is made again in so many parts.
+const PARTS: usize = 4;
+/// So many faulting calls may be made again in parts, one after the other: enough to find a dozen Nodes among a thousand.
+const BURST: f64 = 64.0;
+/// After the burst one more every so often: a provider that faults on everything costs 24 further calls a minute.
+const REFILL: Duration = Duration::from_secs(10);
+/// For so long a question is narrowed down at most: six calls in a row that each take the 60 s that a call may take by default. What is left
+/// is a fault of all Nodes that are left.
+const LONGEST_SEARCH: Duration = Duration::from_secs(360);
+/// Pause after a Node was found to be the one; doubles with each further fault.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// More are not remembered: then it is not one Node that is odd, but the provider.
+const REMEMBERED: usize = 256;
+/// A Node that was not asked about for so long is forgotten: it is gone, or nobody wants to know.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+
+/// One answer for each Node.
+pub(crate) type Answers = Result<Vec<Result<Presence, Failure>>, CloudError>;
+
+/// The answer about some of the Nodes that were asked about.
+pub(crate) struct LookupPart {
+    /// Their places in the question.
+    pub(crate) at: Vec<usize>,
+    /// As of [`Cloud::lookup`].
+    pub(crate) answer: Answers,
+}
+
+impl LookupPart {
+    /// Whether the call failed because of this Node alone.
+    pub(crate) fn is_one_fault(&self) -> bool {
+        self.at.len() == 1 && self.answer.as_ref().is_err_and(is_about_items)
+    }
+}
+
+/// Whether a call may have failed because of a single item in it.
+fn is_about_items(error: &CloudError) -> bool {
+    let kinds = [
+        FaultKind::Trap,
+        FaultKind::Deadline,
+        FaultKind::Memory,
+        FaultKind::BadAnswer,
+    ];
+    matches!(error, CloudError::Fault(fault) if kinds.contains(&fault.kind))
+}
+
+/// A Node on which calls fault.
+#[derive(Debug, Clone)]
+struct FaultyNode {
+    faults: u32,
+    not_before: Instant,
+    error: CloudError,
+}
+
+/// How Nodes are asked about: together, alone, or not now.
+#[derive(Debug, Default)]
+struct Question {
+    together: Vec<usize>,
+    alone: Vec<usize>,
+    early: Vec<(usize, CloudError)>,
+}
+
+/// The Nodes on which calls fault, by name, and the budget of further calls.
+#[derive(Debug)]
+struct LookupFaults {
+    /// The provider that faulted; another one may do better.
+    provider: String,
+    nodes: HashMap<String, FaultyNode>,
+    splits: Budget,
+}
+
+impl LookupFaults {
+    fn new(now: Instant) -> Self {
+        Self {
+            provider: String::new(),
+            nodes: HashMap::new(),
+            splits: Budget::with_burst(BURST, REFILL, now),
+        }
+    }
+
+    fn question(&mut self, provider: &str, refs: &[NodeRef], now: Instant) -> Question {
+        if self.provider != provider {
+            provider.clone_into(&mut self.provider);
+            self.nodes.clear();
+            self.splits = Budget::with_burst(BURST, REFILL, now);
+        }
+        let mut question = Question::default();
+        for (at, node) in refs.iter().enumerate() {
+            match self.nodes.get(&node.name) {
+                None => question.together.push(at),
+                Some(faulty) if faulty.not_before > now => question.early.push((at, faulty.error.clone())),
+                Some(_) => question.alone.push(at),
+            }
+        }
+        question
+    }
+
+    /// Whether a call that faulted may be made again in parts.
+    fn may_split(&mut self, now: Instant) -> bool {
+        self.splits.take(now)
+    }
+
+    /// The call about this Node alone has faulted.
+    fn faulted(&mut self, name: &str, error: &CloudError, now: Instant) {
+        let faults = self.nodes.get(name).map_or(1, |faulty| faulty.faults.saturating_add(1));
+        if faults == 1 && self.nodes.len() >= REMEMBERED {
+            self.nodes.retain(|_, faulty| now < faulty.not_before + FORGOTTEN);
+            if self.nodes.len() >= REMEMBERED {
+                return;
+            }
+        }
+        let pause = FIRST_PAUSE
+            .saturating_mul(2u32.saturating_pow(faults - 1))
+            .min(LONGEST_PAUSE);
+        let faulty = FaultyNode {
+            faults,
+            not_before: now + pause,
+            error: error.clone(),
+        };
+        self.nodes.insert(name.to_owned(), faulty);
+    }
+
+    /// The call about this Node alone has not faulted.
+    fn answered(&mut self, name: &str) {
+        self.nodes.remove(name);
+    }
+}
+
+/// The Nodes that a call is about.
+struct Asked {
+    at: Vec<usize>,
+    refs: Vec<NodeRef>,
+    /// Whether it is a part of a call that faulted.
+    further: bool,
+}
+
+/// A call under way.
+type Call<'a> = Pin<Box<dyn Future<Output = (Asked, Answers)> + Send + 'a>>;
+
+/// A question that is being answered.
+struct Search<'a> {
+    lookups: &'a NodeLookups,
+    purpose: Purpose,
+    span: Span,
+    began: Instant,
+    calls: FuturesUnordered<Call<'a>>,
+    /// Parts of calls that faulted, under way.
+    further: usize,
+    /// What faulted and is to be cut, the latest last: one Node is found before the search for the next begins.
+    faulted: Vec<(Asked, CloudError)>,
+}
+
+impl<'a> Search<'a> {
+    fn ask(&mut self, asked: Asked) {
+        let (lookups, purpose) = (self.lookups, self.purpose);
+        self.further += usize::from(asked.further);
+        let call = async move {
+            let answer = lookups.cloud.lookup(&asked.refs).await;
+            lookups
+                .metrics
+                .looked_up(purpose, asked.refs.len(), answer.as_ref().map(|_| ()));
+            (asked, answer)
+        };
+        self.calls.push(Box::pin(call.instrument(self.span.clone())));
+    }
+
+    async fn next(&mut self) -> Option<LookupPart> {
+        loop {
+            if self.further == 0
+                && let Some((asked, error)) = self.faulted.pop()
+            {
+                if !self.split(&asked, &error) {
+                    let at = asked.at;
+                    return Some(LookupPart { at, answer: Err(error) });
+                }
+                continue;
+            }
+            let (asked, answer) = self.calls.next().await?;
+            self.further -= usize::from(asked.further);
+            match (answer, asked.refs.as_slice()) {
+                (Err(error), [one]) if is_about_items(&error) => {
+                    lock(&self.lookups.faults).faulted(&one.name, &error, Instant::now());
+                    let at = asked.at;
+                    return Some(LookupPart { at, answer: Err(error) });
+                }
+                (Err(error), _) if is_about_items(&error) => self.faulted.push((asked, error)),
+                (answer, refs) => {
+                    if let [one] = refs {
+                        lock(&self.lookups.faults).answered(&one.name);
+                    }
+                    return Some(LookupPart { at: asked.at, answer });
+                }
+            }
+        }
+    }
+
+    /// Asks about parts of these Nodes; false when it was enough.
+    fn split(&mut self, asked: &Asked, fault: &CloudError) -> bool {
+        let now = Instant::now();
+        if now - self.began >= LONGEST_SEARCH || !lock(&self.lookups.faults).may_split(now) {
+            return false;
+        }
+        debug!(nodes = asked.refs.len(), %fault, "a look-up faulted, asking about fewer Nodes at a time");
+        let size = asked.refs.len().div_ceil(PARTS);
+        for (at, refs) in asked.at.chunks(size).zip(asked.refs.chunks(size)) {
+            self.ask(Asked {
+                at: at.to_vec(),
+                refs: refs.to_vec(),
+                further: true,
+            });
+        }
+        true
+    }
+}
+
+/// Asks a cloud about Nodes. All controllers share it: what one has found, the others know.
+pub struct NodeLookups {
+    cloud: Arc<dyn Cloud>,
+    metrics: Arc<Metrics>,
+    faults: Mutex<LookupFaults>,
+}
+
+impl NodeLookups {
+    /// Asks this cloud.
+    pub fn new(cloud: Arc<dyn Cloud>, metrics: Arc<Metrics>) -> Arc<Self> {
+        let faults = Mutex::new(LookupFaults::new(Instant::now()));
+        Arc::new(Self { cloud, metrics, faults })
+    }
+
+    /// Asks about these Nodes, of which no two have one name. Each is in exactly one of the parts, which come as the answers do.
+    pub(crate) fn about(
+        &self,
+        purpose: Purpose,
+        refs: Vec<NodeRef>,
+        span: Span,
+    ) -> impl Stream<Item = LookupPart> + Send {
+        let provider = self.cloud.identity().digest;
+        let question = lock(&self.faults).question(&provider, &refs, Instant::now());
+        let mut refs: Vec<Option<NodeRef>> = refs.into_iter().map(Some).collect();
+        let mut search = Search {
+            lookups: self,
+            purpose,
+            span,
+            began: Instant::now(),
+            calls: FuturesUnordered::new(),
+            further: 0,
+            faulted: Vec::new(),
+        };
+        let together = Some(question.together).filter(|together| !together.is_empty());
+        for at in together
+            .into_iter()
+            .chain(question.alone.into_iter().map(|at| vec![at]))
+        {
+            let refs = at.iter().filter_map(|at| refs[*at].take()).collect();
+            let further = false;
+            search.ask(Asked { at, refs, further });
+        }
+        let early = question.early.into_iter().map(|(at, error)| LookupPart {
+            at: vec![at],
+            answer: Err(error),
+        });
+        let asked = stream::unfold(search, |mut search| async move {
+            let part = search.next().await?;
+            Some((part, search))
+        });
+        stream::iter(early).chain(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! What is read from and written to the Kubernetes API: caches, the types of objects, the only writer, Events.
+
+pub mod cache;
+pub mod clients;
+pub mod events;
+pub mod node;
+pub mod rights;
+pub mod service;
+pub mod watch_pace;
+pub mod writer;

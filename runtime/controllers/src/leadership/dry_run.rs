@@ -1,0 +1,170 @@
+//! What a dry run says instead of doing it.
+//!
+//! ```text
+//!   loops --> ReadOnly cloud --PlannedWrite--\
+//!   loops --> apply ---------------patches----+--> Said: is it news? --> one line in the log
+//! ```
+//!
+//! The loops run as ever: the cloud they get cannot be changed ([`ReadOnly`]), the writer and the Events' writer only tell. A
+//! decision that a loop comes to again and again is said once, and again when it has changed.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex};
+
+use cloudwit_model::{Cloud, NewRoute, PlannedWrite, ReadOnly, Route, Service, Target, short_list};
+use tracing::info;
+
+use crate::sync::lock;
+
+/// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
+const SAID: usize = 50_000;
+
+/// What a dry run has said.
+#[derive(Debug, Default)]
+pub struct Said(Mutex<HashMap<String, u64>>);
+
+impl Said {
+    /// Whether it comes to this decision about this object for the first time, or after another one.
+    ///
+    /// What is remembered is bounded: when it is full it is forgotten, and said once more.
+    pub fn is_news(&self, about: &str, decision: impl Hash) -> bool {
+        let mut hasher = DefaultHasher::new();
+        decision.hash(&mut hasher);
+        let mut said = lock(&self.0);
+        if said.len() >= SAID {
+            said.clear();
+        }
+        said.insert(about.to_owned(), hasher.finish()) != Some(hasher.finish())
+    }
+
+    /// Whether anything was said about this.
+    #[cfg(test)]
+    pub(crate) fn has_said_about(&self, about: &str) -> bool {
+        lock(&self.0).contains_key(about)
+    }
+
+    fn tell(&self, write: PlannedWrite<'_>) {
+        match write {
+            PlannedWrite::EnsureBalancer { service, targets } => self.tell_ensure(service, targets),
+            PlannedWrite::UpdateTargets { service, targets } => self.tell_targets(service, targets),
+            PlannedWrite::DeleteBalancer { service } => {
+                let service = name(service);
+                if self.is_news(&format!("balancer {service}"), "delete") {
+                    info!(service, "dry run: this load balancer would be deleted");
+                }
+            }
+            PlannedWrite::ApplyRoutes { create, delete } => {
+                delete.iter().for_each(|route| self.tell_deletion(route));
+                create.iter().for_each(|route| self.tell_creation(route));
+            }
+        }
+    }
+
+    fn tell_ensure(&self, service: &Service, targets: &[Target]) {
+        // The status is what others write; it does not change what would be asked for.
+        let asked = Service {
+            ingress: Vec::new(),
+            ..service.clone()
+        };
+        let service = name(service);
+        if self.is_news(&format!("balancer {service}"), format!("{asked:?} {:?}", ids(targets))) {
+            let ports: Vec<String> = asked
+                .ports
+                .iter()
+                .map(|port| format!("{}/{:?}", port.port, port.protocol))
+                .collect();
+            info!(
+                service,
+                ports = ports.join(" "),
+                nodes = targets.len(),
+                names = short_list(targets),
+                "dry run: this load balancer would be ensured"
+            );
+        }
+    }
+
+    fn tell_targets(&self, service: &Service, targets: &[Target]) {
+        let service = name(service);
+        if self.is_news(&format!("balancer {service}"), format!("{:?}", ids(targets))) {
+            info!(
+                service,
+                nodes = targets.len(),
+                names = short_list(targets),
+                "dry run: this load balancer would get these nodes"
+            );
+        }
+    }
+
+    fn tell_creation(&self, route: &NewRoute) {
+        let NewRoute { destination, node, .. } = route;
+        if self.is_news(
+            &format!("route to {destination}"),
+            format!("{} {:?}", node.name, node.provider_id),
+        ) {
+            info!(destination, node = node.name, "dry run: this route would be created");
+        }
+    }
+
+    fn tell_deletion(&self, route: &Route) {
+        let Route { id, destination, .. } = route;
+        if self.is_news(&format!("route {id} to {destination}"), "delete") {
+            let node = route.node.as_deref().unwrap_or("(none)");
+            info!(id, destination, node, "dry run: this route would be deleted");
+        }
+    }
+}
+
+/// The cloud that the loops may have: in a dry run one that cannot be changed.
+pub fn guarded(cloud: Arc<dyn Cloud>, dry_run: Option<Arc<Said>>) -> Arc<dyn Cloud> {
+    match dry_run {
+        Some(said) => Arc::new(ReadOnly::new(cloud, move |write| said.tell(write))),
+        None => cloud,
+    }
+}
+
+fn name(service: &Service) -> String {
+    format!("{}/{}", service.namespace, service.name)
+}
+
+/// What makes a set of targets another one: a Node's readiness does not.
+fn ids(targets: &[Target]) -> Vec<(&str, Option<&str>)> {
+    targets
+        .iter()
+        .map(|target| (target.node.name.as_str(), target.node.provider_id.as_deref()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_decision_is_said_once_and_a_new_one_again() {
+        let said = Said::default();
+        assert!(said.is_news("Node a patch", "x"));
+        assert!(!said.is_news("Node a patch", "x"));
+        assert!(said.is_news("Node b patch", "x"));
+        assert!(said.is_news("Node a patch", "y"));
+        assert!(said.is_news("Node a patch", "x"), "it came back to it");
+        for number in 0..2 * SAID {
+            said.is_news(&number.to_string(), 0);
+        }
+        assert!(lock(&said.0).len() <= SAID, "what is remembered is bounded");
+    }
+
+    #[test]
+    fn a_long_list_of_nodes_is_cut() {
+        let targets: Vec<Target> = (0..22)
+            .map(|number| Target {
+                node: cloudwit_model::NodeRef {
+                    name: format!("n{number}"),
+                    ..Default::default()
+                },
+                ready: true,
+            })
+            .collect();
+        assert!(short_list(&targets).ends_with("n18 n19 <2 more>"));
+        assert_eq!(short_list(&targets[..2]), "n0 n1");
+    }
+}

@@ -1,0 +1,160 @@
+//! Nodes that never got a provider id and whose machine is gone: a check by name, rarely, and what follows. When such a Node may go is
+//! decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name). Part of `lifecycle`.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, EventKind, Evidence, Failure, NodeRef, Presence, ProviderIdentity};
+use futures::StreamExt;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span, debug, warn};
+
+use crate::ambient;
+use crate::kube::node::Node;
+use crate::kube::node::view::node_ref;
+use crate::lifecycle::brake::Proof;
+use crate::lifecycle::brake_by_name::NameVerdict;
+use crate::lifecycle::deletion::Gone;
+use crate::lifecycle::plan::may_go_by_name;
+use crate::lifecycle::{Lifecycle, age};
+use crate::metrics::Purpose;
+use crate::options::{Controller, NodeDeletion};
+use crate::queue::span;
+
+impl Lifecycle {
+    /// Looks for the machines of Nodes that never got a provider id, when it is time, and deletes the Nodes whose grace is over. `nodes` are
+    /// the provider's, `own` is how many of them have an id of it, `several` whether there are other providers.
+    pub(crate) async fn check_by_name(
+        &mut self,
+        nodes: &[Arc<Node>],
+        own: usize,
+        provider: &ProviderIdentity,
+        several: bool,
+    ) {
+        let options = &self.context.options.lifecycle;
+        let Some(interval) = self
+            .by_name
+            .interval()
+            .filter(|_| options.node_deletion == NodeDeletion::Delete)
+        else {
+            return;
+        };
+        let grace = options.registration_grace;
+        let old = |node: &Node| age(node).is_some_and(|age| age >= grace);
+        let mut asked: Vec<Arc<Node>> = nodes
+            .iter()
+            .filter(|node| may_go_by_name(node, provider, several) && old(node))
+            .cloned()
+            .collect();
+        let uids: HashSet<&str> = asked.iter().filter_map(|node| node.metadata.uid.as_deref()).collect();
+        self.by_name.keep_only(&uids);
+        let now = Instant::now();
+        if asked.is_empty() || now < self.next_by_name || now < self.next_lookup {
+            return;
+        }
+        self.next_by_name = now + interval;
+        asked.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let span = span::on_many(Controller::CloudNodeLifecycle, asked.len());
+        let total = own + asked.len();
+        let work = async {
+            let (gone, complete) = self.ask_by_name(&asked, provider).await;
+            if complete {
+                self.deleter(provider).delete_all_by_name(gone, total).await;
+            }
+            complete
+        };
+        let complete = work.instrument(span.clone()).await;
+        span::ended(&span, complete);
+    }
+
+    /// The Nodes whose grace is over, and whether there was an answer about all. What is missing deletes nothing.
+    async fn ask_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<Gone>, bool) {
+        let mut gone = Vec::new();
+        for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
+            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
+            let lookups = self.context.lookups.clone();
+            let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
+            let mut failed: Option<CloudError> = None;
+            while let Some(part) = parts.next().await {
+                self.goes_on();
+                let one_fault = part.is_one_fault();
+                let asked = part.at.iter().map(|at| &page[*at]);
+                match part.answer {
+                    Ok(answers) => {
+                        self.cloud_answered();
+                        let judged = asked.zip(answers).filter_map(|(node, answer)| {
+                            let proof = self.judge_by_name(node, answer)?;
+                            Some(Gone {
+                                node: node.clone(),
+                                proof,
+                                evidence: Evidence::ByName,
+                            })
+                        });
+                        gone.extend(judged);
+                    }
+                    Err(error) => {
+                        asked.for_each(|node| self.by_name.restart(node.metadata.uid.as_deref().unwrap_or_default()));
+                        if !one_fault {
+                            failed = Some(error);
+                        }
+                    }
+                }
+            }
+            if let Some(error) = failed {
+                // The Nodes are those of the controller of first contact, which says on them what fails.
+                self.lookup_failed(&[], &error, provider);
+                return (Vec::new(), false);
+            }
+        }
+        (gone, true)
+    }
+
+    fn judge_by_name(&mut self, node: &Node, answer: Result<Presence, Failure>) -> Option<Proof> {
+        let (name, uid) = (node.metadata.name.as_deref()?, node.metadata.uid.as_deref()?);
+        match answer {
+            Ok(Presence::Absent(_)) => {}
+            Ok(Presence::Running(machine) | Presence::Stopped(machine)) => {
+                self.context.machines.see(uid, &machine.provider_id);
+                self.by_name.restart(uid);
+                return None;
+            }
+            Err(failure) => {
+                debug!(node = name, %failure, "could not look for a machine of its name; the grace starts over");
+                self.by_name.restart(uid);
+                return None;
+            }
+        }
+        if self.context.machines.may_be_several(uid) {
+            self.by_name.restart(uid);
+            return None;
+        }
+        match self.by_name.absent(uid, age(node)?, Instant::now()) {
+            NameVerdict::Certain(proof) => Some(proof),
+            NameVerdict::First(after) => {
+                warn!(
+                    node = name,
+                    "the cloud has no machine of its name, and it never got a provider id"
+                );
+                let message = format!(
+                    "The cloud has no machine of the name of this Node, which never got a provider id; if every check says so, the Node \
+                     will be deleted in {} s ({} at the earliest)",
+                    after.as_secs(),
+                    later(after),
+                );
+                self.recorder.node(node, EventKind::Warning, "MachineNotFound", message);
+                None
+            }
+            NameVerdict::Young | NameVerdict::Again => None,
+        }
+    }
+}
+
+/// The time of day this much later, to the second.
+fn later(by: Duration) -> String {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    let at = ambient::now().checked_add(by).unwrap_or(Timestamp::MAX);
+    format!("{at:.0}")
+}

@@ -1,0 +1,98 @@
+//! What the pass over the Nodes that are not Ready has learned, as `lifecycle` leaves it for those who ask: `explain`, the status
+//! page and the metrics.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::kube::cache::Key;
+use crate::kube::node::Node;
+use crate::kube::node::view::provider_id;
+use crate::lifecycle::brake::{Brake, Seen};
+use crate::options::LifecycleOptions;
+use crate::report::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
+use crate::report::waiting::Waiting;
+
+/// What the last pass has learned, for those who ask.
+#[derive(Default)]
+pub struct Known {
+    /// Nodes that seem to be gone, by uid, as of `at`.
+    pub seen: HashMap<String, Seen>,
+    /// The same for Nodes that are looked for by name.
+    pub by_name: HashMap<String, Seen>,
+    /// When the pass ended.
+    pub at: Option<Instant>,
+    /// When the cloud last answered about all that it was asked about.
+    pub answered: Option<Instant>,
+    /// The brake, while it is engaged.
+    pub brake: Option<Brake>,
+    /// Since when the brake has been engaged.
+    pub braked: Option<Instant>,
+    /// Nodes deleted within the window.
+    pub deleted: usize,
+    /// The last look-up's failure, until one succeeds, and when the next one is.
+    pub failed: Option<(Instant, String)>,
+    /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
+    pub unanswered: Waiting,
+}
+
+impl Known {
+    /// How far it is, in numbers.
+    pub fn progress(&self, now: Instant) -> Progress {
+        let trouble = |(next, why): &(Instant, String)| Trouble {
+            what: format!("The cloud could not be asked about Nodes that are not Ready: {why}"),
+            next: next.saturating_duration_since(now),
+        };
+        Progress {
+            later: self.seen.len() + self.unanswered.keys().len(),
+            oldest: self.seen.values().map(|seen| seen.since).max(),
+            last_done: self.answered.map(|at| now - at),
+            trouble: self.failed.as_ref().map(trouble),
+            ..Progress::default()
+        }
+    }
+
+    /// The Nodes of which nobody knows whether they are still there.
+    pub fn unanswered_nodes(&self, now: Instant) -> Vec<Unfinished> {
+        let unfinished = |key: Key| Unfinished {
+            since: self.unanswered.about(&key, now).map(|waiting| waiting.waited),
+            failed: true,
+            object: Object::Node(key.to_string()),
+        };
+        self.unanswered.keys().into_iter().map(unfinished).collect()
+    }
+
+    /// The Nodes that may be deleted, and what holds them; `nodes` are those of the provider.
+    pub fn deletions(
+        &self,
+        provider: &str,
+        nodes: &[Arc<Node>],
+        options: &LifecycleOptions,
+        now: Instant,
+    ) -> Deletions {
+        let elapsed = self.at.map_or(Duration::ZERO, |at| now - at);
+        let candidate = |node: &Arc<Node>| {
+            let seen = self.seen.get(node.metadata.uid.as_deref()?)?;
+            Some(Candidate {
+                node: node.metadata.name.clone()?,
+                provider_id: provider_id(node).map(|id| id.to_string()).unwrap_or_default(),
+                since: seen.since + elapsed,
+                answers: seen.answers,
+                held: seen.held && self.brake.is_some(),
+            })
+        };
+        let mut candidates: Vec<Candidate> = nodes.iter().filter_map(candidate).collect();
+        candidates.sort_by(|a, b| a.node.cmp(&b.node));
+        Deletions {
+            provider: provider.to_owned(),
+            policy: options.node_deletion,
+            deleted: self.deleted,
+            window: options.window,
+            allowed: options.share.of(nodes.len() + self.deleted),
+            brake: self.brake.zip(self.braked.map(|at| now - at)),
+            candidates,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What `cloudwit explain` says about one Node or Service: what it waits for, since when, why the last try failed, when the
+//! next one is.
+//!
+//! ```text
+//!   loops --register what they know--> Explain --asked--> explain_node, explain_service (pure sentences) --> admin page
+//! ```
+//!
+//! A loop hands in a function that looks at its own state when somebody asks; nothing is collected in advance, so an
+//! answer costs nothing until it is wanted and can never be older than the question.
+
+use std::fmt;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Service;
+use serde::Serialize;
+
+use crate::kube::cache::Cache;
+use crate::kube::node::Node;
+use crate::options::Controller;
+use crate::queue::{KeyPlace, KeyState};
+use crate::sync::{read, write};
+
+type AboutNode = Box<dyn Fn(&Node) -> Option<String> + Send + Sync>;
+type AboutService = Box<dyn Fn(&str, Option<&Service>) -> Option<String> + Send + Sync>;
+
+/// What one controller says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Statement {
+    /// Which; empty when it is read off the object alone.
+    pub controller: &'static str,
+    /// Whole sentences.
+    pub text: String,
+}
+
+/// The answer about one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// `Node NAME` or `Service NAMESPACE/NAME`.
+    pub object: String,
+    /// One statement for each controller that has something to say.
+    pub statements: Vec<Statement>,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.statements.is_empty() {
+            return writeln!(
+                f,
+                "{}: no controller of this process has anything to do with it.",
+                self.object
+            );
+        }
+        for Statement { controller, text } in &self.statements {
+            write!(f, "{} {text}", self.object)?;
+            match *controller {
+                "" => writeln!(f)?,
+                name => writeln!(f, " [{name}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Sources {
+    nodes: Vec<(Controller, AboutNode)>,
+    services: Vec<(Controller, AboutService)>,
+}
+
+/// Answers questions about objects; clones share it.
+#[derive(Clone)]
+pub struct Explain {
+    nodes: Arc<Cache<Node>>,
+    services: Arc<Cache<Service>>,
+    sources: Arc<RwLock<Sources>>,
+}
+
+impl fmt::Debug for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explain").finish_non_exhaustive()
+    }
+}
+
+impl Explain {
+    /// Over these caches; nobody has anything to say yet.
+    pub fn new(nodes: Arc<Cache<Node>>, services: Arc<Cache<Service>>) -> Self {
+        Self {
+            nodes,
+            services,
+            sources: Arc::default(),
+        }
+    }
+
+    /// Asks `say` whenever somebody wants to know about a Node. The text continues `Node NAME `.
+    pub fn about_nodes(&self, who: Controller, say: impl Fn(&Node) -> Option<String> + Send + Sync + 'static) {
+        write(&self.sources).nodes.push((who, Box::new(say)));
+    }
+
+    /// The same for a Service, by its key; none is given for one that is gone.
+    pub fn about_services(
+        &self,
+        who: Controller,
+        say: impl Fn(&str, Option<&Service>) -> Option<String> + Send + Sync + 'static,
+    ) {
+        write(&self.sources).services.push((who, Box::new(say)));
+    }
+
+    /// Whether this process has something to say: it knows the cluster, and a controller works. Not so while it starts, and not in a
+    /// replica that does not lead.
+    pub fn is_ready(&self) -> bool {
+        let sources = read(&self.sources);
+        let works = !sources.nodes.is_empty() || !sources.services.is_empty();
+        works && self.nodes.is_synced() && self.services.is_synced()
+    }
+
+    /// All about a Node; None when the cache has none of that name.
+    pub fn node(&self, name: &str) -> Option<Explanation> {
+        let node = self.nodes.get(name)?;
+        let sources = read(&self.sources);
+        let said = sources
+            .nodes
+            .iter()
+            .filter_map(|(who, say)| Some(statement(*who, say(&node)?)));
+        Some(Explanation {
+            object: format!("Node {name}"),
+            statements: said.collect(),
+        })
+    }
+
+    /// All about a Service; None when the cache has none of that name and no controller still has work for it.
+    pub fn service(&self, namespace: &str, name: &str) -> Option<Explanation> {
+        let key = format!("{namespace}/{name}");
+        let service = self.services.get(&key);
+        let sources = read(&self.sources);
+        let said = sources
+            .services
+            .iter()
+            .filter_map(|(who, say)| Some(statement(*who, say(&key, service.as_deref())?)));
+        let statements: Vec<Statement> = said.collect();
+        (service.is_some() || !statements.is_empty()).then(|| Explanation {
+            object: format!("Service {key}"),
+            statements,
+        })
+    }
+}
+
+fn statement(who: Controller, text: String) -> Statement {
+    Statement {
+        controller: who.name(),
+        text,
+    }
+}
+
+/// A time span as people say it: `42 s`, `3 m 10 s`, `2 h 5 m`.
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes, rest) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, 0) => format!("{minutes} m"),
+        (0, minutes, seconds) => format!("{minutes} m {seconds} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} m"),
+    }
+}
+
+/// How often something was tried in vain, in brackets; nothing for never.
+pub fn times(tries: u32) -> String {
+    match tries {
+        0 => String::new(),
+        1 => " (1 try)".into(),
+        tries => format!(" ({tries} tries)"),
+    }
+}
+
+/// When work on a key goes on.
+pub fn next_try(state: Option<KeyState>) -> String {
+    match state.map(|state| state.place) {
+        Some(KeyPlace::Waiting(pause)) => format!("Next try in {}.", span(pause)),
+        Some(KeyPlace::Running) => "It is being worked on right now.".into(),
+        Some(KeyPlace::Ready) => "It is worked on as soon as a worker is free.".into(),
+        None => "It is tried again when it changes.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spans_are_short() {
+        let said = [0, 59, 60, 190, 3600, 7500].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(said, ["0 s", "59 s", "1 m", "3 m 10 s", "1 h", "2 h 5 m"]);
+    }
+
+    #[test]
+    fn every_controller_that_knows_something_speaks_and_unknown_objects_are_unknown() {
+        let (nodes, services) = (Arc::<Cache<Node>>::default(), Arc::<Cache<Service>>::default());
+        nodes.fill(vec![crate::testing::node("a", "True", &[])]);
+        let explain = Explain::new(nodes, services.clone());
+        assert_eq!(explain.node("b"), None);
+        let silent = explain.node("a").unwrap().to_string();
+        assert_eq!(
+            silent,
+            "Node a: no controller of this process has anything to do with it.\n"
+        );
+        services.fill(Vec::new());
+        assert!(!explain.is_ready(), "no controller works yet");
+        explain.about_nodes(Controller::CloudNode, |_| Some("is initialised.".into()));
+        assert!(explain.is_ready());
+        explain.about_nodes(Controller::CloudNodeLifecycle, |_| None);
+        assert_eq!(
+            explain.node("a").unwrap().to_string(),
+            "Node a is initialised. [cloud-node-controller]\n"
+        );
+        assert_eq!(explain.service("default", "web"), None);
+        explain.about_services(Controller::ServiceLb, |key, service| {
+            service
+                .is_none()
+                .then(|| format!("is gone ({key})."))
+                .filter(|_| key == "default/web")
+        });
+        let gone = explain.service("default", "web").unwrap().to_string();
+        assert_eq!(
+            gone,
+            "Service default/web is gone (default/web). [service-lb-controller]\n"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether the controllers are alive: what `/healthz` and `/readyz` ask. Reads what the loops keep anyway; nothing is asked of the cloud.
+//!
+//! A loop that ends or panics ends the process, so what is left to see is a loop that hangs: work on one key, or one step of a pass, that
+//! lasts far longer than every call in it may.
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::kube::cache::Cache;
+use crate::kube::node::Node;
+use crate::metrics::Metrics;
+use crate::options::Controller;
+
+/// Calls to a provider and to the API server have limits far below this, so work that lasts longer does not end any more.
+const STUCK_SECONDS: f64 = 900.0;
+
+/// Looks at the loops; clones share them.
+#[derive(Clone)]
+pub struct Health {
+    pub(crate) nodes: Arc<Cache<Node>>,
+    pub(crate) services: Arc<Cache<Service>>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").finish_non_exhaustive()
+    }
+}
+
+impl Health {
+    /// The kinds whose first list is not complete.
+    pub fn waiting_for(&self) -> Vec<&'static str> {
+        [
+            ("Nodes", self.nodes.is_synced()),
+            ("Services", self.services.is_synced()),
+        ]
+        .into_iter()
+        .filter_map(|(kind, synced)| (!synced).then_some(kind))
+        .collect()
+    }
+
+    /// The controllers that run, each with the seconds since when it hangs, if it does.
+    pub fn controllers(&self) -> Vec<(Controller, Option<f64>)> {
+        let mut longest = self.metrics.longest_work();
+        longest.extend(
+            self.metrics
+                .lifecycle_passes
+                .longest_step()
+                .map(|seconds| (PASSES, seconds)),
+        );
+        let hangs = |controller: Controller| {
+            let own = longest.iter().filter(|(queue, _)| queues(controller).contains(queue));
+            own.map(|(_, seconds)| *seconds)
+                .filter(|seconds| *seconds > STUCK_SECONDS)
+                .reduce(f64::max)
+        };
+        Controller::ALL
+            .into_iter()
+            .filter(|controller| self.metrics.is_running(*controller))
+            .map(|controller| (controller, hangs(controller)))
+            .collect()
+    }
+
+    /// Whether Nodes that seem to be gone are kept because there are too many of them.
+    pub fn brake_engaged(&self) -> bool {
+        self.metrics.brake_engaged.get() != 0
+    }
+}
+
+/// The lifecycle controller has no queue: it works in passes.
+const PASSES: &str = "passes";
+
+/// The queues a controller works on, by their names in metrics.
+fn queues(controller: Controller) -> &'static [&'static str] {
+    match controller {
+        Controller::CloudNode => &["Nodes"],
+        Controller::CloudNodeLifecycle => &[PASSES],
+        Controller::ServiceLb => &["service", "node"],
+        Controller::NodeRoute => &["Routes"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use crate::queue::{Backoff, Queue};
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_does_not_end_is_seen_and_only_of_controllers_that_run() {
+        let metrics = Metrics::new(&mut Registry::default());
+        let queue = Queue::new(Backoff::DEFAULT, metrics.queue("Nodes"));
+        let health = Health {
+            nodes: Arc::default(),
+            services: Arc::default(),
+            metrics: metrics.clone(),
+        };
+        assert_eq!(health.waiting_for(), ["Nodes", "Services"]);
+        health.nodes.fill(Vec::new());
+        assert_eq!(health.waiting_for(), ["Services"]);
+        assert!(health.controllers().is_empty());
+
+        let running = metrics.running(Controller::CloudNode);
+        queue.add("a");
+        let _working = queue.take().await;
+        assert_eq!(health.controllers(), [(Controller::CloudNode, None)]);
+        tokio::time::advance(Duration::from_secs(901)).await;
+        let (controller, hangs) = health.controllers()[0];
+        assert_eq!(controller, Controller::CloudNode);
+        assert!(hangs.is_some_and(|seconds| seconds > 900.0), "{hangs:?}");
+        drop(running);
+        assert!(health.controllers().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_goes_on_is_well_and_one_that_stands_still_is_not() {
+        let metrics = Metrics::new(&mut Registry::default());
+        let health = Health {
+            nodes: Arc::default(),
+            services: Arc::default(),
+            metrics: metrics.clone(),
+        };
+        let _running = metrics.running(Controller::CloudNodeLifecycle);
+        let hangs = || health.controllers()[0].1;
+        let (slow, stuck) = (metrics.lifecycle_passes.begin(), metrics.lifecycle_passes.begin());
+        tokio::time::advance(Duration::from_secs(600)).await;
+        slow.goes_on();
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert_eq!(hangs(), Some(1200.0), "that of one provider stands still");
+        drop(stuck);
+        assert_eq!(hangs(), None, "the other one took a step");
+        drop(slow);
+        tokio::time::advance(Duration::from_secs(10_000)).await;
+        assert_eq!(hangs(), None, "between passes it may wait for as long as it likes");
+    }
+}

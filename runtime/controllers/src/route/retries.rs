@@ -1,0 +1,228 @@
+//! Route changes that failed and wait for their next try, each with its own pace.
+//!
+//! Pure but for the clock that is handed in. A full pass leaves them alone until their time has come, and the loop tries them alone
+//! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_model::Retry;
+use ipnet::IpNet;
+use tokio::time::Instant;
+
+use crate::route::plan::RouteChange;
+
+/// Pause after the first failure; doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// Pause after the first conflict: somebody else was faster, the next try usually sees it.
+const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
+
+/// More of a reason is not remembered: each Node may have one.
+const REASON_BYTES: usize = 300;
+
+/// A change that failed and is tried again.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What is left to do.
+    pub change: RouteChange,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When it is tried again.
+    pub due: Instant,
+    /// Why it failed the last time, cut to [`REASON_BYTES`].
+    pub reason: Arc<str>,
+}
+
+/// The failed changes by destination.
+#[derive(Debug, Default)]
+pub struct RouteRetries(BTreeMap<IpNet, Attempt>);
+
+impl RouteRetries {
+    /// What of a new plan is to be tried now: all but changes that failed just so and whose time has not come. Failures that
+    /// the plan does not know any more are forgotten.
+    pub fn admit(&mut self, planned: &[RouteChange], now: Instant) -> Vec<RouteChange> {
+        let known: BTreeSet<&IpNet> = planned.iter().map(|change| &change.network).collect();
+        self.0.retain(|network, _| known.contains(network));
+        let waits = |change: &&RouteChange| {
+            self.0
+                .get(&change.network)
+                .is_some_and(|attempt| attempt.due > now && attempt.change == **change)
+        };
+        planned.iter().filter(|change| !waits(change)).cloned().collect()
+    }
+
+    /// The changes whose time has come. One that is not wanted any more is dropped; the next pass sees what is.
+    pub fn due(&mut self, now: Instant, still_wanted: impl Fn(&RouteChange) -> bool) -> Vec<RouteChange> {
+        self.0
+            .retain(|_, attempt| attempt.due > now || still_wanted(&attempt.change));
+        self.0
+            .values()
+            .filter(|attempt| attempt.due <= now)
+            .map(|attempt| attempt.change.clone())
+            .collect()
+    }
+
+    /// The change has failed for this reason, or what of it is left has.
+    pub fn failed(&mut self, change: RouteChange, retry: Retry, reason: &str, now: Instant) {
+        let failures = self.0.get(&change.network).map_or(0, |attempt| attempt.failures);
+        // A pause that the cloud asked for is no failure.
+        let failures = if matches!(retry, Retry::After(_)) {
+            failures
+        } else {
+            failures + 1
+        };
+        let due = now + retry_pause(retry, failures);
+        let reason = reason[..reason.floor_char_boundary(REASON_BYTES)].into();
+        let attempt = Attempt {
+            change,
+            failures,
+            due,
+            reason,
+        };
+        self.0.insert(attempt.change.network, attempt);
+    }
+
+    /// The change at this destination is made.
+    pub fn succeeded(&mut self, network: &IpNet) {
+        self.0.remove(network);
+    }
+
+    /// All that wait.
+    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.0.values()
+    }
+
+    /// When the next one is due.
+    pub fn next(&self) -> Option<Instant> {
+        self.0.values().map(|attempt| attempt.due).min()
+    }
+
+    /// Destinations whose route is still to be created.
+    pub fn missing(&self) -> BTreeSet<IpNet> {
+        self.0
+            .iter()
+            .filter(|(_, attempt)| attempt.change.create.is_some())
+            .map(|(network, _)| *network)
+            .collect()
+    }
+}
+
+/// How long to wait after this many failures in a row (at least 1).
+pub fn retry_pause(retry: Retry, failures: u32) -> Duration {
+    match retry {
+        Retry::After(pause) => pause,
+        Retry::Soon if failures <= 1 => CONFLICT_PAUSE,
+        // A conflict that stays is a failure like any other.
+        Retry::Soon => doubled(failures - 1),
+        Retry::Slowly | Retry::Never => LONGEST_PAUSE,
+        Retry::Backoff => doubled(failures),
+    }
+}
+
+fn doubled(failures: u32) -> Duration {
+    let factor = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
+    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cloudwit_model::{NewRoute, NodeRef};
+
+    fn change(destination: &str) -> RouteChange {
+        let node = NodeRef {
+            name: "n1".into(),
+            ..NodeRef::default()
+        };
+        let create = NewRoute {
+            name_hint: "u1".into(),
+            destination: destination.into(),
+            node,
+        };
+        RouteChange {
+            network: destination.parse().unwrap(),
+            delete: Vec::new(),
+            create: Some(create),
+        }
+    }
+
+    #[test]
+    fn pauses_double_from_five_seconds_to_five_minutes() {
+        let pauses: Vec<u64> = (1..9)
+            .map(|failures| retry_pause(Retry::Backoff, failures).as_secs())
+            .collect();
+        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(
+            retry_pause(Retry::After(Duration::from_secs(42)), 9),
+            Duration::from_secs(42)
+        );
+        let conflicts: Vec<u64> = (1..9)
+            .map(|failures| retry_pause(Retry::Soon, failures).as_secs())
+            .collect();
+        assert_eq!(conflicts, [1, 5, 10, 20, 40, 80, 160, 300], "a conflict that stays");
+        assert_eq!(retry_pause(Retry::Slowly, 1), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn a_failed_change_waits_for_its_time_and_then_comes_alone() {
+        let (a, b) = (change("10.0.0.0/24"), change("10.0.1.0/24"));
+        let now = Instant::now();
+        let mut retries = RouteRetries::default();
+        assert_eq!(retries.admit(&[a.clone(), b.clone()], now), [a.clone(), b.clone()]);
+        retries.failed(a.clone(), Retry::Backoff, "no", now);
+        assert_eq!(retries.missing(), [a.network].into());
+        assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
+        assert_eq!(
+            retries.admit(&[a.clone(), b.clone()], now),
+            std::slice::from_ref(&b),
+            "a full pass leaves it alone"
+        );
+        assert_eq!(retries.due(now, |_| true), []);
+        let later = now + FIRST_PAUSE;
+        assert_eq!(retries.due(later, |_| true), std::slice::from_ref(&a));
+        retries.failed(a.clone(), Retry::Backoff, "no", later);
+        assert_eq!(retries.next(), Some(later + FIRST_PAUSE * 2));
+        retries.succeeded(&a.network);
+        assert_eq!((retries.next(), retries.missing()), (None, BTreeSet::new()));
+    }
+
+    #[test]
+    fn a_change_that_became_another_is_tried_at_once() {
+        let old = change("10.0.0.0/24");
+        let mut new = old.clone();
+        new.create.as_mut().unwrap().node.name = "n2".into();
+        let now = Instant::now();
+        let mut retries = RouteRetries::default();
+        retries.failed(old, Retry::Slowly, "no", now);
+        assert_eq!(retries.admit(std::slice::from_ref(&new), now), [new]);
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_forgotten() {
+        let now = Instant::now();
+        let mut retries = RouteRetries::default();
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
+        assert_eq!(retries.admit(&[], now), []);
+        assert_eq!(retries.next(), None, "the plan does not know it");
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
+        assert_eq!(retries.due(now + LONGEST_PAUSE, |_| false), []);
+        assert_eq!(retries.next(), None, "its Node is gone");
+    }
+
+    #[test]
+    fn a_pause_that_the_cloud_asks_for_does_not_count_as_a_failure() {
+        let now = Instant::now();
+        let mut retries = RouteRetries::default();
+        for _ in 0..5 {
+            retries.failed(change("10.0.0.0/24"), Retry::After(Duration::from_secs(7)), "no", now);
+        }
+        assert_eq!(retries.next(), Some(now + Duration::from_secs(7)));
+        retries.failed(change("10.0.0.0/24"), Retry::Backoff, "no", now);
+        assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
+    }
+}

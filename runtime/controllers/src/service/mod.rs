@@ -1,0 +1,381 @@
+//! Services of type `LoadBalancer`: which of them to look at, and when.
+//!
+//! ```text
+//!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
+//!   Node events --(there are Services, service_node_pace)--> queue "node", one key --> node pass: whose set of targets differs? --^
+//!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
+//! ```
+//!
+//! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
+//! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
+//! holding a worker. What may be done is decided in `service::plan`; what was done is noted in the Service's [`Record`].
+
+pub(crate) mod drift;
+pub(crate) mod dry_run;
+pub mod explain;
+pub(crate) mod handover;
+pub(crate) mod lanes;
+pub mod needs_update;
+pub mod patch;
+pub mod plan;
+pub mod state;
+pub(crate) mod steps;
+pub mod targets;
+pub(crate) mod workers;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloudwit_model::Retry;
+use k8s_openapi::api::core::v1::Service;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::{Instrument as _, debug, warn};
+
+use crate::cloud::swap::after_each_swap;
+use crate::context::Context;
+use crate::kube::cache::{Change, Key};
+use crate::kube::events::Recorder;
+use crate::kube::node::Node;
+use crate::kube::service::has_cleanup_finalizer;
+use crate::metrics::service::Stopwatch;
+use crate::options::Controller;
+use crate::queue::span;
+use crate::queue::{Backoff, Outcome, Queue, Taken};
+use crate::report::standing::{Object, Unfinished};
+use crate::service::drift::{DriftPause, watch_drift};
+use crate::service::plan::{Step, next_step, wants_balancer, worth_a_look};
+use crate::service::state::Record;
+use crate::service::targets::DatedSet;
+use crate::service::targets::cache::{TargetCache, Targets};
+use crate::service::targets::pace::NodePace;
+use crate::service::workers::work_all;
+use crate::sync::lock;
+
+/// The only key of the node queue: a pass is always about all Services.
+const ALL_NODES: &str = "nodes";
+
+/// Steps for one Service in a row. Four are usual (finalizer, ensure, status, nodes); more mean that somebody undoes our writes.
+const MAX_STEPS: usize = 10;
+
+/// A delete that fails is tried again at least this often, as upstream's resync does: somebody waits for it.
+const CLEANUP_PAUSE: Duration = Duration::from_secs(30);
+
+/// Prepares the loop: listens to Services and Nodes from now on, works when it is polled.
+pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
+    let controller = Arc::new(ServiceLb::new(context));
+    controller.listen();
+    controller.explain();
+    controller.stand();
+    run(controller)
+}
+
+async fn run(controller: Arc<ServiceLb>) {
+    let _running = controller.context.metrics.running(Controller::ServiceLb);
+    controller.context.nodes.synced().await;
+    controller.context.services.synced().await;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(work_all(controller.clone()));
+    tasks.spawn(watch_nodes(controller.clone()));
+    tasks.spawn(watch_drift(controller.clone()));
+    tasks.spawn(retry_after_swaps(controller));
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+/// A refused token is tried at long intervals; with a new one it shall not wait for the next.
+async fn retry_after_swaps(controller: Arc<ServiceLb>) {
+    let period = controller.context.options.swap_check_period;
+    after_each_swap(&*controller.context.cloud, period, || {
+        controller.queue.retry_failed_now()
+    })
+    .await;
+}
+
+async fn watch_nodes(controller: Arc<ServiceLb>) {
+    while let Some(taken) = controller.node_queue.take().await {
+        controller.node_pass();
+        taken.finish(Outcome::Done);
+    }
+}
+
+/// The controller's state. What may be lost: everything.
+pub(crate) struct ServiceLb {
+    pub(crate) context: Context,
+    pub(crate) events: Recorder,
+    pub(crate) queue: Queue,
+    node_queue: Queue,
+    node_pace: NodePace,
+    records: Mutex<BTreeMap<Key, Record>>,
+    targets: TargetCache,
+    /// Services that a node pass still waits for; the pass is over when the last one is dropped.
+    passes: Mutex<BTreeMap<Key, Arc<Stopwatch>>>,
+    /// When the cloud may be asked again whether load balancers are still there.
+    pub(crate) drift_pause: DriftPause,
+}
+
+impl ServiceLb {
+    fn new(context: Context) -> Self {
+        Self {
+            events: context.events.recorder(Controller::ServiceLb),
+            queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
+            node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
+            node_pace: NodePace::default(),
+            records: Mutex::default(),
+            targets: TargetCache::default(),
+            passes: Mutex::default(),
+            drift_pause: DriftPause::default(),
+            context,
+        }
+    }
+
+    fn listen(self: &Arc<Self>) {
+        let controller = Arc::downgrade(self);
+        self.context.services.listen_from_start(move |key, change| {
+            if let Some(controller) = controller.upgrade() {
+                controller.service_changed(key, &change);
+            }
+        });
+        let controller = Arc::downgrade(self);
+        self.context.nodes.listen(move |_, change| {
+            if let Some(controller) = controller.upgrade() {
+                controller.node_changed(&change);
+            }
+        });
+    }
+
+    /// Without a Service to look after there is nobody to tell: one that comes later gets the nodes of then.
+    fn node_changed(&self, change: &Change<'_, Node>) {
+        self.targets.changed(change);
+        let now = Instant::now();
+        if !lock(&self.records).is_empty()
+            && let Some(at) = self.node_pace.pass_at(change, now)
+        {
+            self.node_queue.after(ALL_NODES, at - now);
+        }
+    }
+
+    fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
+        let classes = &self.context.options.service.classes;
+        let matters = match change {
+            Change::Added(new) => worth_a_look(None, new, classes),
+            Change::Updated { old, new } => worth_a_look(Some(old), new, classes),
+            Change::Deleted(_) => lock(&self.records).contains_key(key),
+        };
+        if let Some(service) = change.current()
+            && classes.give_away(service)
+        {
+            // Remembered so that its finalizer is left alone when a type change takes the class off the object.
+            lock(&self.records)
+                .entry(key.clone())
+                .or_insert_with(|| Record::new((*service).clone(), classes));
+        }
+        if matters {
+            self.queue.add(key.clone());
+        }
+    }
+
+    /// Answers questions about Services.
+    fn explain(self: &Arc<Self>) {
+        let controller = Arc::downgrade(self);
+        self.context
+            .explain
+            .about_services(Controller::ServiceLb, move |key, service| {
+                let controller = controller.upgrade()?;
+                let records = lock(&controller.records);
+                let classes = &controller.context.options.service.classes;
+                explain::balancer(service, records.get(key), controller.queue.look(key), classes)
+            });
+    }
+
+    /// Tells how much is left to do, and with which Services.
+    fn stand(self: &Arc<Self>) {
+        let queue = self.queue.clone();
+        let standing = &self.context.standing;
+        standing.progress_of(Controller::ServiceLb, move || queue.progress());
+        let controller = Arc::downgrade(self);
+        standing.unfinished_of(Controller::ServiceLb, move || {
+            controller
+                .upgrade()
+                .map_or_else(Vec::new, |controller| controller.unfinished())
+        });
+    }
+
+    /// A finished load balancer that is only looked at, or brought up to date at the first try, does not count.
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let records = lock(&self.records);
+        let troubled = |record: &Record| record.failure().or(record.refusal()).is_some();
+        let mut keys: HashSet<Key> = self.queue.keys().into_iter().collect();
+        keys.retain(|key| {
+            records
+                .get(key)
+                .is_none_or(|record| !record.is_settled() || troubled(record))
+        });
+        keys.extend(
+            records
+                .iter()
+                .filter(|(_, record)| troubled(record))
+                .map(|(key, _)| key.clone()),
+        );
+        let unfinished = |key: Key| {
+            let (namespace, name) = key.split_once('/')?;
+            Some(Unfinished {
+                object: Object::Service(namespace.to_owned(), name.to_owned()),
+                since: self.queue.look(&key).map(|state| state.unfinished),
+                failed: records.get(&key).is_some_and(troubled),
+            })
+        };
+        keys.into_iter().filter_map(unfinished).collect()
+    }
+
+    /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a
+    /// failure, or for the cloud) are left alone: they get the nodes of then.
+    fn node_pass(&self) {
+        let pass = Arc::new(self.context.metrics.service.node_pass());
+        // Nobody was given nodes, nor is being given some at this moment.
+        if !lock(&self.records).values().any(Record::is_touched) {
+            return;
+        }
+        self.node_pace.begin(Instant::now());
+        let now = self.targets.pass(&self.context.nodes);
+        let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
+        let outdated: Vec<Key> = lock(&self.records)
+            .iter()
+            .filter(|(key, record)| {
+                let ensured = record.ensured();
+                !waiting.contains(*key)
+                    && ensured.is_some_and(|ensured| !ensured.elsewhere && ensured.targets.nodes != now)
+            })
+            .map(|(key, _)| key.clone())
+            .collect();
+        let span = span::on_many(Controller::ServiceLb, outdated.len());
+        span.in_scope(|| debug!(nodes = now.len(), "nodes have changed"));
+        for key in outdated {
+            lock(&self.passes).insert(key.clone(), pass.clone());
+            self.queue.add(key);
+        }
+        span::ended(&span, true);
+    }
+
+    pub(crate) async fn work_on(&self, mut taken: Taken) {
+        let span = taken.begin(Controller::ServiceLb);
+        let outcome = self.sync(taken.key()).instrument(span).await;
+        lock(&self.passes).remove(taken.key());
+        let outcome = match outcome {
+            Outcome::Retry(retry) if self.is_cleanup(taken.key()) => {
+                Outcome::Retry(cleanup_pace(retry, taken.failures()))
+            }
+            other => other,
+        };
+        taken.finish(outcome);
+        if self.queue.is_empty() {
+            self.targets.forget_list();
+        }
+    }
+
+    /// Makes steps until there is nothing left to do or one has to wait.
+    async fn sync(&self, key: &Key) -> Outcome {
+        for _ in 0..MAX_STEPS {
+            let current = self.context.services.get(key);
+            let step = self.look(key, current.as_ref());
+            debug!(service = %key, ?step, "next step");
+            if step == Step::Nothing {
+                self.forget_idle(key, current.as_deref());
+                return Outcome::Done;
+            }
+            if let Some(outcome) = self.carry_out(key, step).await {
+                return outcome;
+            }
+        }
+        warn!(service = %key, "writes to this Service do not last; does another controller undo them?");
+        Outcome::Retry(Retry::Backoff)
+    }
+
+    fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
+        let classes = &self.context.options.service.classes;
+        let targets = self.targets.last_pass();
+        let mut records = lock(&self.records);
+        let Some(service) = current else {
+            return records
+                .get(key)
+                .map_or(Step::Nothing, |record| next_step(record, None, &targets));
+        };
+        let record = records
+            .entry(key.clone())
+            .or_insert_with(|| Record::new(service.clone(), classes));
+        if record.is_about(service) {
+            record.see(service.clone());
+        } else if !record.is_touched() {
+            *record = Record::new(service.clone(), classes);
+        }
+        next_step(record, Some(service), &targets)
+    }
+
+    /// Drops the record of a Service that is gone or none of our business.
+    fn forget_idle(&self, key: &Key, current: Option<&Service>) {
+        let classes = &self.context.options.service.classes;
+        let keep = current.is_some_and(|service| {
+            wants_balancer(service, classes) || classes.give_away(service) || has_cleanup_finalizer(service)
+        });
+        if !keep {
+            lock(&self.records).remove(key);
+        }
+    }
+
+    /// Whether the failing work on this Service is a delete.
+    fn is_cleanup(&self, key: &Key) -> bool {
+        let current = self.context.services.get(key);
+        let records = lock(&self.records);
+        records.get(key).is_some_and(|record| {
+            matches!(
+                next_step(record, current.as_deref(), &DatedSet::default()),
+                Step::Delete | Step::RemoveFinalizer
+            )
+        })
+    }
+
+    /// Changes the record of a Service; no effect when there is none.
+    pub(crate) fn record<T>(&self, key: &Key, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        lock(&self.records).get_mut(key).map(change)
+    }
+
+    /// Whether there is a record of this Service.
+    pub(crate) fn knows(&self, key: &Key) -> bool {
+        lock(&self.records).contains_key(key)
+    }
+
+    /// The Services whose load balancers are finished and that wait for nothing. One that is being worked on is not among them: the
+    /// work may fail and then has to wait its time.
+    pub(crate) fn settled(&self) -> Vec<Key> {
+        let busy: HashSet<Key> = self.queue.keys().into_iter().collect();
+        let records = lock(&self.records);
+        let settled = records
+            .iter()
+            .filter(|(key, record)| record.is_settled() && !busy.contains(*key));
+        settled.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The nodes of this moment. A call that gives them to a load balancer has to be [started](Record::start) before, so that no pass
+    /// over changes that come after overlooks it.
+    pub(crate) fn targets_now(&self) -> Targets {
+        self.targets.now(&self.context.nodes)
+    }
+}
+
+/// 5, 10, 20 s and from then on every 30 s, whatever kind of failure it is.
+fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
+    match retry {
+        Retry::Backoff | Retry::Soon if failures >= 3 => Retry::After(CLEANUP_PAUSE),
+        Retry::Slowly => Retry::After(CLEANUP_PAUSE),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Load balancers among several providers: where they are noted, how they move, and that a provider that hangs holds up its own alone.
+
+use std::collections::BTreeMap;
+
+use cloudwit_model::Failure;
+use cloudwit_model::owners::PROVIDER;
+use cloudwit_model::router::BALANCER_PROVIDER;
+use http::StatusCode;
+use tokio::time::sleep;
+
+use super::stage::{Stage, balancer};
+use crate::service::*;
+
+fn annotated(name: &str, annotations: &[(&str, &str)]) -> Service {
+    let mut service = balancer(name);
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    service.metadata.annotations = Some(annotations.iter().map(own).collect::<BTreeMap<_, _>>());
+    service
+}
+
+/// Of provider `old`, and since then of `new`.
+fn moving() -> Service {
+    annotated("web", &[(BALANCER_PROVIDER, "old"), (PROVIDER, "new")])
+}
+
+fn several(stage: Stage) -> Stage {
+    *lock(&stage.cloud.providers) = vec!["old", "new"];
+    stage
+}
+
+fn noted(stage: &Stage) -> Option<String> {
+    let services = lock(&stage.api.services);
+    services["web"]
+        .metadata
+        .annotations
+        .as_ref()?
+        .get(BALANCER_PROVIDER)
+        .cloned()
+}
+
+/// The calls that change something, in their order.
+fn changes(stage: &Stage) -> Vec<&'static str> {
+    let calls = lock(&stage.cloud.calls);
+    calls
+        .iter()
+        .map(|call| call.operation)
+        .filter(|call| *call != "get")
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_is_noted_before_the_first_call_that_can_create_anything() {
+    let stage = several(Stage::new(vec![balancer("web")], 1, 1, true));
+    lock(&stage.api.refusals).push_back(StatusCode::INTERNAL_SERVER_ERROR);
+    stage
+        .until("the note was refused", |stage| lock(&stage.api.refusals).is_empty())
+        .await;
+    assert_eq!(changes(&stage), [""; 0]);
+    stage.until("it is made", |stage| stage.count("ensure") == 1).await;
+    assert_eq!(noted(&stage).as_deref(), Some("old"));
+    assert_eq!(changes(&stage), ["ensure"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_moves_by_one_deletion_a_new_note_and_one_creation() {
+    let stage = several(Stage::new(vec![moving()], 1, 1, true));
+    stage.until("it is made", |stage| stage.count("ensure") == 1).await;
+    assert_eq!(noted(&stage).as_deref(), Some("new"));
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(changes(&stage), ["delete", "ensure"]);
+    let told = stage.event("DeletingLoadBalancer").unwrap();
+    assert!(told.contains("from provider old to new"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_old_cloud_fails_the_note_stays_and_nothing_is_made_in_the_new_one() {
+    let stage = several(Stage::new(vec![moving()], 1, 1, true));
+    *lock(&stage.cloud.always) = Some(("delete", Failure::Unavailable("down".into())));
+    stage
+        .until("it was tried again", |stage| stage.count("delete") == 3)
+        .await;
+    assert_eq!(stage.count("ensure"), 0);
+    assert_eq!(noted(&stage).as_deref(), Some("old"));
+    let pauses = stage.cloud.pauses("delete");
+    assert!(pauses[0] >= 5.0 && pauses[1] > pauses[0], "{pauses:?}");
+    *lock(&stage.cloud.always) = None;
+    stage.until("it is made", |stage| stage.count("ensure") == 1).await;
+    assert_eq!(noted(&stage).as_deref(), Some("new"));
+    assert_eq!(changes(&stage), ["delete", "delete", "delete", "delete", "ensure"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
+    let stage = several(Stage::dry(vec![moving()], |options| options.drift_period = None));
+    stage
+        .until("the clouds were read", |stage| stage.count("get") >= 1)
+        .await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(changes(&stage), [""; 0]);
+    assert_eq!(*lock(&stage.api.patches), 0);
+    assert_eq!(noted(&stage).as_deref(), Some("old"));
+    let said = stage.controller.context.apply.said();
+    let note = "Service default/web patch note the load balancer's provider";
+    assert!(said.has_said_about(note));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_not_configured_is_told_and_no_cloud_is_asked() {
+    let stage = several(Stage::new(vec![annotated("web", &[(PROVIDER, "wast")])], 1, 1, true));
+    stage
+        .until("it is told", |stage| stage.event("SyncLoadBalancerFailed").is_some())
+        .await;
+    let told = stage.event("SyncLoadBalancerFailed").unwrap();
+    assert!(told.contains("there is no provider \"wast\""), "{told}");
+    assert_eq!(lock(&stage.cloud.calls).len(), 0);
+    assert_eq!(noted(&stage), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_hangs_holds_up_its_own_services_and_no_others() {
+    let of = |name: &str, provider: &str| annotated(name, &[(BALANCER_PROVIDER, provider), (PROVIDER, provider)]);
+    // One worker was asked for, which is fewer than there are providers.
+    let stage = several(Stage::new(Vec::new(), 1, 1, true));
+    stage.cloud.held.send_replace(Some(("ensure", "stuck")));
+    stage.set_services(vec![of("stuck", "old")]);
+    stage.until("it hangs", |stage| stage.count("ensure") == 1).await;
+    let services = ["stuck", "next"].map(|name| of(name, "old"));
+    let others = ["a", "b", "c"].map(|name| of(name, "new"));
+    stage.set_services(services.into_iter().chain(others).collect());
+    let ensured = |stage: &Stage| -> Vec<String> {
+        let calls = stage.cloud.calls("ensure");
+        calls.into_iter().map(|call| call.service).collect()
+    };
+    stage
+        .until("the others are made", |stage| ensured(stage).len() == 4)
+        .await;
+    sleep(Duration::from_secs(60)).await;
+    let mut made = ensured(&stage);
+    made.sort();
+    assert_eq!(made, ["a", "b", "c", "stuck"]);
+    stage.cloud.held.send_replace(None);
+    stage
+        .until("the rest is made", |stage| stage.count("ensure") == 5)
+        .await;
+}

@@ -1,0 +1,225 @@
+//! For the tests of the loops: a cloud that answers as it is told and counts, and a context without an API server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cloudwit_model::{
+    Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind,
+    Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+};
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use kube::api::ObjectMeta;
+use kube::{Client, Config};
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::lookups::NodeLookups;
+use crate::context::Context;
+use crate::kube::cache::Cache;
+use crate::kube::events::{EventWriter, Events};
+use crate::kube::node::{Node, NodeSpec, NodeStatus};
+use crate::kube::writer::Apply;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::sync::lock;
+
+/// Gives every Node the same answer, but for those of which it knows better.
+pub struct FakeCloud {
+    pub answer: Mutex<Result<Presence, CloudError>>,
+    /// Other answers, by the Node's name.
+    pub known: Mutex<HashMap<String, Result<Presence, Failure>>>,
+    /// A look-up with one of these Nodes in it faults.
+    pub faulty: Mutex<HashSet<String>>,
+    pub digest: Mutex<String>,
+    pub routes: Mutex<Result<Vec<Route>, CloudError>>,
+    pub lists: AtomicUsize,
+    pub lookups: AtomicUsize,
+    pub nodes: AtomicUsize,
+}
+
+impl FakeCloud {
+    pub fn new(answer: Result<Presence, CloudError>) -> Arc<Self> {
+        Arc::new(Self {
+            answer: Mutex::new(answer),
+            known: Mutex::default(),
+            faulty: Mutex::default(),
+            digest: Mutex::default(),
+            routes: Mutex::new(Ok(Vec::new())),
+            lists: AtomicUsize::new(0),
+            lookups: AtomicUsize::new(0),
+            nodes: AtomicUsize::new(0),
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.lookups.load(Ordering::Relaxed)
+    }
+}
+
+fn never<T>() -> Answer<'static, T> {
+    Box::pin(async { Err(Failure::Other("not asked in these tests".into()).into()) })
+}
+
+impl Cloud for FakeCloud {
+    fn identity(&self) -> ProviderIdentity {
+        ProviderIdentity {
+            provider_id_prefixes: vec!["sim://".into()],
+            digest: lock(&self.digest).clone(),
+            ..ProviderIdentity::default()
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            instances: true,
+            routes: true,
+            ..Abilities::default()
+        }
+    }
+
+    fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        self.nodes.fetch_add(nodes.len(), Ordering::Relaxed);
+        let mut answer = lock(&self.answer).clone();
+        if nodes.iter().any(|node| lock(&self.faulty).contains(&node.name)) {
+            answer = Err(fault(FaultKind::Trap));
+        }
+        let known = lock(&self.known);
+        let answer = answer.map(|presence| {
+            let of = |node: &NodeRef| known.get(&node.name).cloned().unwrap_or_else(|| Ok(presence.clone()));
+            nodes.iter().map(of).collect()
+        });
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
+        never()
+    }
+
+    fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
+        never()
+    }
+
+    fn ensure_balancer<'a>(&'a self, _: &'a Service, _: &'a [Target], _: Option<&'a str>) -> Answer<'a, Balancer> {
+        never()
+    }
+
+    fn update_targets<'a>(
+        &'a self,
+        _: &'a Service,
+        _: &'a [Target],
+        _: Option<&'a str>,
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        never()
+    }
+
+    fn delete_balancer<'a>(&'a self, _: &'a Service, _: Option<&'a str>) -> Answer<'a, Vec<AnnotationChange>> {
+        never()
+    }
+
+    fn list_routes(&self) -> Answer<'_, Vec<Route>> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        let routes = lock(&self.routes).clone();
+        Box::pin(std::future::ready(routes))
+    }
+
+    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        let outcome = RouteOutcome {
+            created: vec![Ok(()); create.len()],
+            deleted: vec![Ok(()); delete.len()],
+        };
+        Box::pin(std::future::ready(Ok(outcome)))
+    }
+}
+
+/// A fault of this kind.
+pub fn fault(kind: FaultKind) -> CloudError {
+    CloudError::Fault(ProviderFault {
+        provider: "fake 1".into(),
+        kind,
+        message: "there it goes".into(),
+        output: String::new(),
+    })
+}
+
+/// A machine that runs.
+pub fn running(id: &str) -> Presence {
+    Presence::Running(Instance {
+        provider_id: id.into(),
+        addresses: vec![Address::new(AddressKind::InternalIP, "10.0.0.1")],
+        ..Instance::default()
+    })
+}
+
+/// A context whose API server does not exist; for loops that shall not write. Its metrics come with it.
+pub fn context(cloud: Arc<dyn Cloud>, options: Options) -> (Context, Registry) {
+    let (context, _, registry) = context_on(nowhere(), cloud, options);
+    (context, registry)
+}
+
+/// An API server that does not exist.
+pub fn nowhere() -> Client {
+    Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap()
+}
+
+/// A context with this API server, and what writes its Events.
+pub fn context_on(client: Client, cloud: Arc<dyn Cloud>, options: Options) -> (Context, EventWriter, Registry) {
+    let mut registry = Registry::default();
+    let metrics = Metrics::new(&mut registry);
+    let nodes = Arc::<Cache<Node>>::default();
+    let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone(), Arc::default());
+    let context = Context {
+        lookups: NodeLookups::new(cloud.clone(), metrics.clone()),
+        machines: Arc::default(),
+        cloud,
+        explain: crate::report::explain::Explain::new(nodes.clone(), Arc::default()),
+        standing: crate::report::standing::Standing::default(),
+        nodes,
+        services: Arc::default(),
+        apply: Apply::new(
+            client,
+            metrics.clone(),
+            crate::leadership::Leadership::always(),
+            options.dry_run,
+        ),
+        events,
+        metrics,
+        options: Arc::new(options),
+        shutdown: CancellationToken::new(),
+    };
+    (context, writer, registry)
+}
+
+/// A Node with these taints, and the status of its Ready condition.
+pub fn node(name: &str, ready: &str, taints: &[&str]) -> Node {
+    let taint = |key: &&str| Taint {
+        key: (*key).into(),
+        effect: "NoSchedule".into(),
+        ..Taint::default()
+    };
+    let condition = NodeCondition {
+        type_: "Ready".into(),
+        status: ready.into(),
+        ..NodeCondition::default()
+    };
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            uid: Some(format!("uid-{name}")),
+            resource_version: Some("1".into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(NodeSpec {
+            provider_id: Some(format!("sim://{name}")),
+            taints: Some(taints.iter().map(taint).collect()),
+            ..NodeSpec::default()
+        }),
+        status: Some(NodeStatus {
+            conditions: Some(vec![condition]),
+            ..NodeStatus::default()
+        }),
+        ..Node::default()
+    }
+}
