@@ -6,15 +6,17 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 
-use crate::answer::Screen;
-use crate::destination::Destination;
-use crate::keys::Keyring;
-use crate::placeholders::{Filling, Placeholders, StandsFor};
-use crate::redact::Redactor;
-use crate::secret_encoding::Encoding;
-use crate::v0_1::generated::cloudwit::provider::types;
-use crate::walk::Walk;
-use crate::{artifact, cache, egress_plan, retry_after, v0_1_answers};
+use crate::call::answer::Screen;
+use crate::call::walk::Walk;
+use crate::contract::v0_1::answers;
+use crate::contract::v0_1::generated::cloudwit::provider::types;
+use crate::egress::{plan, retry_after};
+use crate::load::{artifact, cache};
+use crate::net::destination::Destination;
+use crate::secrets::encoding::Encoding;
+use crate::secrets::keys::Keyring;
+use crate::secrets::placeholders::{Filling, Placeholders, StandsFor};
+use crate::secrets::redact::Redactor;
 
 /// The text with what is this secret hidden.
 pub fn redact(secret: &[u8], text: &str) -> String {
@@ -24,7 +26,7 @@ pub fn redact(secret: &[u8], text: &str) -> String {
 /// The URL that a request would go to, and its destination.
 pub fn target(uri: &str) -> Option<(String, Destination)> {
     let uri: Uri = uri.parse().ok()?;
-    let (url, destination) = egress_plan::target(&uri).ok()?;
+    let (url, destination) = plan::target(&uri).ok()?;
     Some((url.into(), destination))
 }
 
@@ -82,7 +84,7 @@ pub fn lookup(texts: &[(String, String, String)]) -> Option<usize> {
     let redactor = Redactor::new([]);
     let mut walk = Walk::default();
     let answers = texts.iter().map(answer).collect();
-    let found = v0_1_answers::lookup(Screen(&redactor), &mut walk, &nodes, answers);
+    let found = answers::lookup(Screen(&redactor), &mut walk, &nodes, answers);
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let found = runtime.block_on(found).ok()?;
     Some(found.len())

@@ -18,8 +18,8 @@ pub const ENTRY_OVERHEAD: u64 = 64;
 pub const MAX_LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// Most locks that can be held or waited for at the same time, and the longest name of one in bytes.
-const MAX_LOCKS: usize = 1024;
-const MAX_LOCK_NAME: usize = 512;
+pub(super) const MAX_LOCKS: usize = 1024;
+pub(super) const MAX_LOCK_NAME: usize = 512;
 
 /// Expiries further away than this are none: a clock cannot count that far.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -135,9 +135,9 @@ impl Entries {
 /// All state of one provider.
 #[derive(Debug)]
 pub struct StateStore {
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     entries: Mutex<Entries>,
-    locks: Arc<Locks>,
+    pub(super) locks: Arc<Locks>,
 }
 
 impl StateStore {
@@ -257,7 +257,7 @@ pub struct OwnedGuard {
 
 /// The locks that somebody holds or waits for.
 #[derive(Debug, Default)]
-struct Locks(Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
+pub(super) struct Locks(pub(super) Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
 
 /// Somebody's interest in a lock; the last one to lose interest removes it from the map.
 #[derive(Debug)]
@@ -293,10 +293,6 @@ impl Drop for Ticket {
 }
 
 /// A panic elsewhere leaves the maps as they were before or after a whole change, so they stay usable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-#[cfg(test)]
-#[path = "state_tests.rs"]
-mod tests;

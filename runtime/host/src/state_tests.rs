@@ -1,6 +1,11 @@
 //! State under paused time: expiry, eviction, versions, swaps, locks.
 
-use super::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::state::*;
 
 const FOR_EVER: Keep = Keep {
     for_time: None,
