@@ -1,10 +1,9 @@
 //! What fuzz targets call that is private otherwise. Thin, so that what is checked is the code itself; the checks are in `tests/fuzz-bodies`.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use jiff::Timestamp;
 
 use crate::call::answer::Screen;
 use crate::call::walk::Walk;
@@ -37,7 +36,7 @@ pub fn wait(retry_after: &[u8], date: &[u8]) -> Option<Duration> {
     if let Ok(date) = HeaderValue::from_bytes(date) {
         headers.insert(header::DATE, date);
     }
-    retry_after::wait(StatusCode::TOO_MANY_REQUESTS, &headers, Timestamp::UNIX_EPOCH)
+    retry_after::wait(StatusCode::TOO_MANY_REQUESTS, &headers, SystemTime::UNIX_EPOCH)
 }
 
 /// What is in a packed component, if it is at most so many bytes.

@@ -26,7 +26,7 @@
 pub mod bounded_work;
 mod call;
 mod contract;
-pub mod egress;
+mod egress;
 mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -39,7 +39,7 @@ mod metrics;
 mod net;
 mod provider;
 mod secrets;
-pub mod state;
+mod state;
 mod swap;
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub enum StateError {
 type Rank = (bool, Option<Instant>, u64);
 
 #[derive(Debug)]
-struct Stored {
+pub(super) struct Stored {
     value: Arc<[u8]>,
     version: u64,
     expires: Option<Instant>,
@@ -79,10 +79,10 @@ impl Stored {
 }
 
 #[derive(Debug, Default)]
-struct Entries {
-    by_key: HashMap<String, Stored>,
+pub(super) struct Entries {
+    pub(super) by_key: HashMap<String, Stored>,
     by_rank: BTreeMap<Rank, String>,
-    bytes: u64,
+    pub(super) bytes: u64,
     version: u64,
 }
 
@@ -150,7 +150,7 @@ impl StateStore {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
         let mut entries = lock(&self.entries);
         entries.remove_expired(Instant::now());
         entries
@@ -225,12 +225,6 @@ impl StateStore {
                 debug_assert!(stored.is_ok(), "an entry that fits is stored");
             }
         }
-    }
-
-    /// Bytes in use and number of entries, for metrics.
-    pub fn usage(&self) -> (u64, usize) {
-        let entries = self.entries();
-        (entries.bytes, entries.by_key.len())
     }
 
     /// Waits for the lock of this name, at most `wait` and at most [`MAX_LOCK_WAIT`]. None when it was not to be had. Who waits first

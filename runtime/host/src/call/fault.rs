@@ -34,20 +34,20 @@ fn explain_guest(error: &wasmtime::Error, limits: &Limits) -> (FaultKind, String
     if let Some(full) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return (FaultKind::Host, format!("no room for the instance: {full}"));
     }
-    let cause = error.root_cause().to_string();
-    if cause.contains(COPY_LIMIT) {
+    let cause = error.root_cause();
+    if format!("{cause:?}") == COPY_LIMIT {
         let text = format!(
             "it handed more than {} bytes to the host at once (limits.answerBytes)",
             limits.answer_bytes
         );
         return (FaultKind::BadAnswer, text);
     }
-    (FaultKind::Trap, cause)
+    (FaultKind::Trap, cause.to_string())
 }
 
-/// Part of wasmtime's text for an answer that is too large. Its type is private there; the test with the guest
-/// `huge_answer` fails should the text change.
-const COPY_LIMIT: &str = "fuel allocated for hostcalls has been exhausted";
+/// Name of wasmtime's error for an answer that is too large. The type is private there, so it cannot be downcast to; its derived `Debug` is its name,
+/// and no text that a guest has a say in. A test below makes wasmtime return it.
+const COPY_LIMIT: &str = "HostcallFuelExhausted";
 
 fn explain_trap(trap: Trap, limits: &Limits) -> (FaultKind, String) {
     match trap {
@@ -73,6 +73,36 @@ fn explain_trap(trap: Trap, limits: &Limits) -> (FaultKind, String) {
 mod tests {
     use super::*;
     use crate::call::answer::Nonsense;
+
+    /// What wasmtime returns for an answer beyond the limit.
+    fn too_large_answer() -> wasmtime::Error {
+        const COMPONENT: &str = r#"(component
+            (core module $m
+                (memory (export "memory") 1)
+                (func (export "f") (result i32) (i32.store (i32.const 4) (i32.const 1000)) (i32.const 0)))
+            (core instance $i (instantiate $m))
+            (func (export "f") (result string) (canon lift (core func $i "f") (memory $i "memory"))))"#;
+        let engine = wasmtime::Engine::default();
+        let component = wasmtime::component::Component::new(&engine, wat::parse_str(COMPONENT).unwrap()).unwrap();
+        let mut store = wasmtime::Store::new(&engine, ());
+        store.set_hostcall_fuel(100);
+        let linker = wasmtime::component::Linker::new(&engine);
+        let instance = linker.instantiate(&mut store, &component).unwrap();
+        let function = instance.get_typed_func::<(), (String,)>(&mut store, "f").unwrap();
+        function.call(&mut store, ()).unwrap_err()
+    }
+
+    #[test]
+    fn answer_beyond_the_limit_is_known_by_its_type() {
+        let limits = Limits::default();
+        let (kind, text) = explain(&CallError::Guest(too_large_answer()), &limits);
+        assert_eq!(kind, FaultKind::BadAnswer, "{text}");
+        assert!(text.contains("limits.answerBytes"), "{text}");
+        // A text alone, which a guest may have a say in, makes no error another one.
+        let text = wasmtime::Error::msg("fuel allocated for hostcalls has been exhausted");
+        let (kind, _) = explain(&CallError::Guest(text), &limits);
+        assert_eq!(kind, FaultKind::Trap);
+    }
 
     #[test]
     fn every_error_has_its_kind_even_below_context() {

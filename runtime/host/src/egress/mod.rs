@@ -38,11 +38,10 @@ mod secrets_tests;
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
-use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
@@ -83,27 +82,8 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Puts the grants into force, with clients of its own. The error names everything that is wrong with them.
-    pub fn new(
-        provider: &str,
-        grants: &Grants,
-        keyring: Arc<Keyring>,
-        metrics: EgressMetrics,
-    ) -> Result<Arc<Self>, GrantError> {
-        let limits = Limits::default();
-        Self::with_clients(
-            provider,
-            grants,
-            &limits,
-            keyring,
-            metrics,
-            &HttpClients::default(),
-            None,
-        )
-    }
-
-    /// The same within these limits, with clients out of a set, and with the budgets, pauses and requests in flight of the one whose place it may
-    /// take.
+    /// Puts the grants into force within these limits, with clients out of a set, and with the budgets, pauses and requests in flight of the one whose
+    /// place it may take. The error names everything that is wrong with the grants.
     pub fn with_clients(
         provider: &str,
         grants: &Grants,
@@ -203,7 +183,8 @@ impl Egress {
         let answer = self.clients[rule.at].send(outgoing).await;
         measured.done(answer.as_ref().ok().map(reqwest::Response::status));
         request_span::answered(&answer);
-        let pause = |answer: &reqwest::Response| retry_after::wait(answer.status(), answer.headers(), Timestamp::now());
+        let pause =
+            |answer: &reqwest::Response| retry_after::wait(answer.status(), answer.headers(), SystemTime::now());
         if let Some(pause) = answer.as_ref().ok().and_then(pause) {
             admitted.pause(pause, &self.provider, &self.metrics);
         }

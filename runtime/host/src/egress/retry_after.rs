@@ -1,17 +1,16 @@
-//! How long an answer asks to wait: `Retry-After` of 429 and 503 (RFC 9110, 10.2.3), in seconds or as an HTTP date.
+//! Wait that an answer asks for: `Retry-After` of 429 and 503 (RFC 9110, 10.2.3), seconds or HTTP date.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, StatusCode, header};
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
+use httpdate::parse_http_date;
 
 use crate::egress::rate_limit::MAX_PAUSE;
 
 /// The wait that is asked for, at most [`MAX_PAUSE`]; none when none is, when it cannot be read, or when it is over already.
 ///
 /// `now` only counts when the answer has no `Date` of its own: two times of the cloud's clock need no clock of ours to be right.
-pub fn wait(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub fn wait(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
@@ -19,9 +18,10 @@ pub fn wait(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<D
     let wait = match text.parse::<u32>() {
         Ok(seconds) => Duration::from_secs(seconds.into()),
         Err(_) => {
-            let until = date(text)?;
-            let from = headers.get(header::DATE).and_then(|sent| date(sent.to_str().ok()?));
-            Duration::try_from(until.duration_since(from.unwrap_or(now))).ok()?
+            let until = parse_http_date(text).ok()?;
+            let sent = headers.get(header::DATE).and_then(|sent| sent.to_str().ok());
+            let from = sent.and_then(|sent| parse_http_date(sent).ok());
+            until.duration_since(from.unwrap_or(now)).ok()?
         }
     };
     (!wait.is_zero()).then_some(wait.min(MAX_PAUSE))
@@ -31,11 +31,6 @@ pub fn wait(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<D
 pub fn header(wait: Duration) -> (HeaderName, u64) {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     (header::RETRY_AFTER, seconds.max(1))
-}
-
-fn date(text: &str) -> Option<Timestamp> {
-    const DATES: DateTimeParser = DateTimeParser::new();
-    DATES.parse_timestamp(text).ok()
 }
 
 #[cfg(test)]
@@ -57,12 +52,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_bounded_whatever_the_headers_say(status in 400_u16..600, after in value(), date in value(), now: i32) {
+        fn a_wait_is_bounded_whatever_the_headers_say(status in 400_u16..600, after in value(), date in value(), now: u32) {
             let (Ok(after), Ok(date)) = (HeaderValue::from_bytes(&after), HeaderValue::from_bytes(&date)) else {
                 return Ok(());
             };
             let headers = HeaderMap::from_iter([(header::RETRY_AFTER, after), (header::DATE, date)]);
-            let now = Timestamp::from_second(now.into()).unwrap();
+            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(now.into());
             if let Some(wait) = wait(StatusCode::from_u16(status).unwrap(), &headers, now) {
                 prop_assert!(wait > Duration::ZERO && wait <= MAX_PAUSE);
             }
@@ -74,7 +69,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.clone(), value.parse().unwrap()))
             .collect();
-        let now = date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let now = parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
         wait(StatusCode::from_u16(status).unwrap(), &headers, now).map(|wait| wait.as_secs())
     }
 
@@ -92,6 +87,21 @@ mod tests {
             assert_eq!(asked(429, &[after(none)]), None, "{none}");
         }
         assert_eq!(asked(429, &[]), None);
+    }
+
+    /// RFC 9110, 5.6.7: recipients accept all three.
+    #[test]
+    fn all_three_forms_of_a_date_are_read() {
+        for date in [
+            "Sun, 06 Nov 1994 08:50:37 GMT",
+            "Sunday, 06-Nov-94 08:50:37 GMT",
+            "Sun Nov  6 08:50:37 1994",
+        ] {
+            assert_eq!(asked(429, &[(header::RETRY_AFTER, date)]), Some(60), "{date}");
+            let sent = (header::DATE, date);
+            let after = (header::RETRY_AFTER, "Sun, 06 Nov 1994 08:50:47 GMT");
+            assert_eq!(asked(503, &[after, sent]), Some(10), "{date}");
+        }
     }
 
     #[test]

@@ -27,6 +27,19 @@ impl Lookup for Names {
     }
 }
 
+impl Egress {
+    /// With default limits and clients of its own.
+    pub(super) fn new(
+        provider: &str,
+        grants: &Grants,
+        keyring: Arc<Keyring>,
+        metrics: EgressMetrics,
+    ) -> Result<Arc<Self>, GrantError> {
+        let (limits, clients) = (Limits::default(), HttpClients::default());
+        Self::with_clients(provider, grants, &limits, keyring, metrics, &clients, None)
+    }
+}
+
 pub(super) fn egress_with(yaml: &str, clients: &HttpClients, metrics: &EgressMetrics) -> Arc<Egress> {
     let grants: Grants = serde_saphyr::from_str(yaml).unwrap();
     let keyring = Arc::new(Keyring::load(&grants.secrets).unwrap());

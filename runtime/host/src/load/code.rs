@@ -42,22 +42,17 @@ impl CodeMaker {
         };
         if let Compiler::Apart(limits) = compiler {
             let file = self.file.clone();
-            match compile_apart(limits, &artifact.bytes).await {
-                Ended::Compiled(code) => {
-                    let adopt = move |maker: &Self| {
-                        let component = maker.cache.adopt(&maker.engine, &artifact, &code);
-                        let component = component.map_err(|error| maker.invalid(format!("{error:#}")))?;
-                        Ok(compiled(component, &artifact))
-                    };
-                    return self.blocking(adopt).await;
-                }
+            let code = match compile_apart(limits, &artifact.bytes).await {
+                Ended::Compiled(code) => code,
                 Ended::Invalid(problem) => return Err(LoadError::Invalid { file, problem }),
                 Ended::Failed(fault) => return Err(LoadError::Compile { file, fault }),
-                Ended::NotStarted(why) => tracing::warn!(
-                    "{}: is compiled by this process, without limits, since none could be started for it: {why}",
-                    file.display()
-                ),
-            }
+            };
+            let adopt = move |maker: &Self| {
+                let component = maker.cache.adopt(&maker.engine, &artifact, &code);
+                let component = component.map_err(|error| maker.invalid(format!("{error:#}")))?;
+                Ok(compiled(component, &artifact))
+            };
+            return self.blocking(adopt).await;
         }
         self.blocking(move |maker| {
             let component = Component::from_binary(&maker.engine, &artifact.bytes)
@@ -120,5 +115,49 @@ fn compiled(component: Component, artifact: &Artifact) -> Code {
         bytes: artifact.bytes.len(),
         digest: artifact.digest.clone(),
         from_cache: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostOptions;
+    use crate::load::compiler::CompilerLimits;
+    use crate::load::engine;
+
+    /// The program of these tests answers no compile request, as one that is killed at its start.
+    #[tokio::test]
+    async fn compiler_that_does_not_start_fails_the_load() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.wasm");
+        std::fs::write(&file, wat::parse_str("(component)").unwrap()).unwrap();
+        let maker = CodeMaker {
+            file,
+            engine: engine::start(&HostOptions::default()).unwrap(),
+            cache: Arc::new(CodeCache::open(None).unwrap()),
+            limit: 1 << 20,
+        };
+        let apart = Compiler::Apart(CompilerLimits::default());
+        let error = maker
+            .clone()
+            .code(&apart, None)
+            .await
+            .err()
+            .expect("nothing is compiled");
+        assert!(
+            matches!(
+                &error,
+                LoadError::Compile {
+                    fault: CompileFault::NotStarted(_),
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert!(
+            error.to_string().contains("failed to start the compiler process"),
+            "{error}"
+        );
+        assert!(maker.code(&Compiler::Here, None).await.is_ok());
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A component can make the compiler need any amount of memory and time, or crash it; whoever holds the lead and does all work must not pay for
-//! that. And the memory that a compiler leaves behind ends with its process. Where no process can be started, this one compiles.
+//! that. And the memory that a compiler leaves behind ends with its process. A compiler process that cannot be started, or that ends before it is given
+//! the component, fails the load: this process compiles only where [`Compiler::Here`] says so.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -41,7 +42,6 @@ pub enum Compiler {
     #[default]
     Here,
     /// This process's own program, started again for each component; its `main` has to call [`compile_for_parent`](crate::compile_for_parent) first.
-    /// Where it cannot be started, this process compiles and says so in the log.
     Apart(CompilerLimits),
 }
 
@@ -94,12 +94,23 @@ pub enum CompileFault {
     /// A bug of the compiler.
     #[error("the compiler crashed on it: {0}")]
     Crash(String),
+    /// The compiler process could not be started, or ended before it was given the component.
+    #[error("failed to start the compiler process: {0}")]
+    NotStarted(String),
 }
 
 impl CompileFault {
     /// Whether it may pass another time, with the same component.
     pub(crate) fn may_pass_later(&self) -> bool {
-        matches!(self, Self::WallTime(_) | Self::Killed)
+        matches!(self, Self::WallTime(_) | Self::Killed | Self::NotStarted(_))
+    }
+
+    /// What the author of the component can do about it.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self {
+            Self::NotStarted(_) => "",
+            _ => "; build it with `cargo build --target wasm32-wasip2`, `opt-level = \"s\"` and `lto = true`",
+        }
     }
 }
 
@@ -119,8 +130,12 @@ pub(crate) enum Ended {
     /// What the validator says.
     Invalid(String),
     Failed(CompileFault),
-    /// It did not come so far as to be given the component, and why.
-    NotStarted(String),
+}
+
+impl Ended {
+    fn not_started(why: impl Into<String>) -> Self {
+        Self::Failed(CompileFault::NotStarted(why.into()))
+    }
 }
 
 /// Compiles a component in a process of its own.
@@ -157,7 +172,7 @@ pub(super) async fn converse(mut command: Command, limits: &CompilerLimits, comp
         Ok(child) => child,
         Err(error) => {
             let program = Path::new(command.as_std().get_program()).display();
-            return Ended::NotStarted(format!("{program} cannot be started: {error}"));
+            return Ended::not_started(format!("{program}: {error}"));
         }
     };
     let ended = timeout(limits.wall_time, answer(&mut child, limits, component)).await;
@@ -173,19 +188,19 @@ async fn answer(child: &mut Child, limits: &CompilerLimits, component: &[u8]) ->
     let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Ended::NotStarted("it has no pipes".into());
+        return Ended::not_started("no pipes");
     };
     let mut greeting = [0; GREETING.len()];
     let greeted = stdout.read_exact(&mut greeting).await;
     if greeted.is_ok() && greeting != *GREETING {
-        return Ended::NotStarted("another program answers".into());
+        return Ended::not_started("another program answered");
     }
     if greeted.is_err() {
         let complaint = read_at_most(stderr, COMPLAINT).await;
-        return Ended::NotStarted(match child.wait().await {
-            Ok(status) => format!("it ended at once: {}", account(status, &complaint)),
-            Err(error) => error.to_string(),
-        });
+        return match child.wait().await {
+            Ok(status) => judge_unstarted(status, &complaint, limits),
+            Err(error) => Ended::not_started(error.to_string()),
+        };
     }
     let feed = async move {
         // Whoever does not read to the end says why.
@@ -219,6 +234,14 @@ fn judge(status: ExitStatus, answer: Vec<u8>, complaint: &[u8], limits: &Compile
         (_, Some(SIGNAL_KILL)) => Ended::Failed(CompileFault::Killed),
         _ if out_of_memory() => Ended::Failed(CompileFault::Memory(limits.memory_bytes)),
         _ => Ended::Failed(CompileFault::Crash(account(status, complaint))),
+    }
+}
+
+/// Before the component was read nothing can be said about it: what is neither a limit nor a kill is a failed start.
+fn judge_unstarted(status: ExitStatus, complaint: &[u8], limits: &CompilerLimits) -> Ended {
+    match judge(status, Vec::new(), complaint, limits) {
+        Ended::Failed(fault) if !matches!(fault, CompileFault::Crash(_)) => Ended::Failed(fault),
+        _ => Ended::not_started(account(status, complaint)),
     }
 }
 

@@ -37,7 +37,7 @@ async fn fault(script: &str) -> CompileFault {
     match ended(&greeting_and(script)).await {
         Ended::Failed(fault) => fault,
         Ended::Compiled(_) => panic!("{script}: compiled"),
-        Ended::Invalid(why) | Ended::NotStarted(why) => panic!("{script}: {why}"),
+        Ended::Invalid(why) => panic!("{script}: {why}"),
     }
 }
 
@@ -107,16 +107,33 @@ async fn what_does_not_greet_was_not_started() {
             "another program",
         ),
     ] {
-        let Ended::NotStarted(why) = ended(script).await else {
+        let Ended::Failed(CompileFault::NotStarted(why)) = ended(script).await else {
             panic!("{script}: started")
         };
         assert!(why.contains(words), "{script}: {why}");
     }
     let missing = command(Path::new("/nowhere/cloudwit"), &LIMITS);
-    let Ended::NotStarted(why) = converse(missing, &LIMITS, b"").await else {
+    let Ended::Failed(CompileFault::NotStarted(why)) = converse(missing, &LIMITS, b"").await else {
         panic!("started")
     };
-    assert!(why.starts_with("/nowhere/cloudwit cannot be started: "), "{why}");
+    assert!(why.starts_with("/nowhere/cloudwit: "), "{why}");
+}
+
+#[tokio::test]
+async fn a_kill_or_a_limit_before_the_greeting_is_named() {
+    for (script, expected) in [
+        ("kill -KILL $$", CompileFault::Killed),
+        ("kill -XCPU $$", CompileFault::CpuTime(LIMITS.cpu_time)),
+        (
+            "echo 'memory allocation of 7 bytes failed' >&2; kill -ABRT $$",
+            CompileFault::Memory(LIMITS.memory_bytes),
+        ),
+    ] {
+        let Ended::Failed(fault) = ended(script).await else {
+            panic!("{script}: not failed")
+        };
+        assert_eq!(fault, expected, "{script}");
+    }
 }
 
 /// A program in the source tree, which nobody has open for writing when it is started.
