@@ -115,7 +115,7 @@ pub enum LoadError {
         problem: String,
     },
     /// Compiling it went over a limit, or crashed.
-    #[error("{}: cannot be compiled: {fault}; build it with {BUILD}, `opt-level = \"s\"` and `lto = true`", file.display())]
+    #[error("{}: cannot be compiled: {fault}{}", file.display(), fault.advice())]
     Compile {
         /// The file.
         file: PathBuf,

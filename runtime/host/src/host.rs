@@ -11,27 +11,28 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-use crate::adapter::{Adapter, Description, Mismatch};
 use crate::bounded_work::{FILE_LIMIT, bounded};
-use crate::cache::CodeCache;
+use crate::call::guest_memory::GuestMemory;
+use crate::call::instance::{CallState, Env, Outside};
 use crate::call::{Caller, LoadFacts, Shared};
-use crate::code::{Code, CodeMaker};
-use crate::compiler::Compiler;
+use crate::contract::adapter::{Adapter, Description, Mismatch};
+use crate::contract::v0_1::{self, V0_1};
 use crate::egress::Egress;
-use crate::egress_metrics::EgressMetrics;
+use crate::egress::metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
-use crate::guest_memory::GuestMemory;
-use crate::http_client::HttpClients;
-use crate::instance::{CallState, Env, Outside};
-use crate::keys::Keyring;
 use crate::limits::Limits;
+use crate::load::cache::CodeCache;
+use crate::load::code::{Code, CodeMaker};
+use crate::load::compiler::Compiler;
+use crate::load::engine;
+use crate::load::version::{self, Contract};
 use crate::metrics::{Metrics, Operation};
+use crate::net::client::HttpClients;
 use crate::provider::Provider;
-use crate::settings_digest::DigestKey;
+use crate::secrets::keys::Keyring;
 use crate::state::StateStore;
-use crate::v0_1::{self, V0_1};
-use crate::version::{self, Contract};
-use crate::{HostError, LoadError, engine};
+use crate::swap::digest::DigestKey;
+use crate::{HostError, LoadError};
 
 /// What holds for all providers of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::swap_status::SwapResult;
+use crate::swap::status::SwapResult;
 
 /// What a provider is asked; the label `operation` and the name of the span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,18 +6,16 @@ use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
-
 use ring::digest::{Context, SHA256};
 
-use crate::adapter::{Adapter, Description, Problem};
-use crate::answer;
-use crate::artifact::hex;
-use crate::call::{Caller, LastFault, LoadFacts};
-use crate::code::Code;
-use crate::guest_memory::GuestMemoryUse;
-use crate::instance::{Env, Subjects};
+use crate::call::guest_memory::GuestMemoryUse;
+use crate::call::instance::{Env, Subjects};
+use crate::call::{Caller, LastFault, LoadFacts, answer};
+use crate::contract::adapter::{Adapter, Description, Problem};
+use crate::load::artifact::hex;
+use crate::load::code::Code;
+use crate::load::requests::{self, Lack};
 use crate::metrics::{ItemKind, Operation};
-use crate::wishes::{self, Lack};
 
 /// A provider that was loaded. Clones share everything; calls may run at the same time.
 #[derive(Clone)]
@@ -96,7 +94,7 @@ impl Provider {
 
     /// What it would like to be granted, with the configuration it has, and is not.
     pub fn lacking(&self) -> Vec<Lack> {
-        wishes::lacking(&self.0.description, &self.env().grants)
+        requests::lacking(&self.0.description, &self.env().grants)
     }
 
     /// The last call in which it misbehaved.

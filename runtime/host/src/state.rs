@@ -18,8 +18,8 @@ pub const ENTRY_OVERHEAD: u64 = 64;
 pub const MAX_LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// Most locks that can be held or waited for at the same time, and the longest name of one in bytes.
-const MAX_LOCKS: usize = 1024;
-const MAX_LOCK_NAME: usize = 512;
+pub(super) const MAX_LOCKS: usize = 1024;
+pub(super) const MAX_LOCK_NAME: usize = 512;
 
 /// Expiries further away than this are none: a clock cannot count that far.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -57,7 +57,7 @@ pub enum StateError {
 type Rank = (bool, Option<Instant>, u64);
 
 #[derive(Debug)]
-struct Stored {
+pub(super) struct Stored {
     value: Arc<[u8]>,
     version: u64,
     expires: Option<Instant>,
@@ -79,10 +79,10 @@ impl Stored {
 }
 
 #[derive(Debug, Default)]
-struct Entries {
-    by_key: HashMap<String, Stored>,
+pub(super) struct Entries {
+    pub(super) by_key: HashMap<String, Stored>,
     by_rank: BTreeMap<Rank, String>,
-    bytes: u64,
+    pub(super) bytes: u64,
     version: u64,
 }
 
@@ -135,9 +135,9 @@ impl Entries {
 /// All state of one provider.
 #[derive(Debug)]
 pub struct StateStore {
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     entries: Mutex<Entries>,
-    locks: Arc<Locks>,
+    pub(super) locks: Arc<Locks>,
 }
 
 impl StateStore {
@@ -150,7 +150,7 @@ impl StateStore {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
         let mut entries = lock(&self.entries);
         entries.remove_expired(Instant::now());
         entries
@@ -227,12 +227,6 @@ impl StateStore {
         }
     }
 
-    /// Bytes in use and number of entries, for metrics.
-    pub fn usage(&self) -> (u64, usize) {
-        let entries = self.entries();
-        (entries.bytes, entries.by_key.len())
-    }
-
     /// Waits for the lock of this name, at most `wait` and at most [`MAX_LOCK_WAIT`]. None when it was not to be had. Who waits first
     /// gets it first. The lock is free again when the guard is dropped.
     pub async fn lock(&self, name: &str, wait: Duration) -> Option<OwnedGuard> {
@@ -257,7 +251,7 @@ pub struct OwnedGuard {
 
 /// The locks that somebody holds or waits for.
 #[derive(Debug, Default)]
-struct Locks(Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
+pub(super) struct Locks(pub(super) Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
 
 /// Somebody's interest in a lock; the last one to lose interest removes it from the map.
 #[derive(Debug)]
@@ -293,10 +287,6 @@ impl Drop for Ticket {
 }
 
 /// A panic elsewhere leaves the maps as they were before or after a whole change, so they stay usable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-#[cfg(test)]
-#[path = "state_tests.rs"]
-mod tests;

@@ -1,6 +1,6 @@
 //! Which spans are exported and with which attributes: a closed set, so that nothing that a cloud or a provider says gets into a trace.
 //!
-//! The spans are begun in `cloudwit_controllers::queue::span`, `cloudwit_host::call` and `cloudwit_host::request_span`; the logs show the
+//! The spans are begun in `cloudwit_controllers::queue::span`, `cloudwit_host::call` and `cloudwit_host::egress::request_span`; the logs show the
 //! same ones. Here is what of them leaves the process, their kinds, and which of them are errors. docs/reference/tracing.md is the same table.
 
 use opentelemetry::trace::{SpanKind, Status};

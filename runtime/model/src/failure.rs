@@ -119,16 +119,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// All kinds.
-    pub const ALL: [Self; 6] = [
-        Self::Trap,
-        Self::Deadline,
-        Self::Memory,
-        Self::BadAnswer,
-        Self::NotExported,
-        Self::Host,
-    ];
-
     /// The kind as a metric label; a closed set.
     pub fn label(self) -> &'static str {
         match self {
