@@ -106,14 +106,7 @@ fn build() -> Result<PathBuf> {
     let target = workspace::target().join("dist");
     let mut command = workspace::cargo();
     command
-        .args([
-            "build",
-            "--release",
-            "--target",
-            TARGET,
-            "--package",
-            "cloudwit",
-        ])
+        .args(["build", "--release", "--target", TARGET, "--package", "cloudwit"])
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_TERM_COLOR", "never");
     let mut crates = 0;

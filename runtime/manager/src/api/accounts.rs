@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable as _};
 use http::HeaderValue;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -14,7 +15,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use thiserror::Error;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// Where the accounts are.
@@ -23,8 +24,8 @@ const NAMESPACE: &str = "kube-system";
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// A lifetime that the API server gives as shorter than this is not believed, as upstream does.
 const SHORTEST_LIFETIME: Duration = Duration::from_secs(600);
-/// Attempts in one renewal, and the pause after the first of them; it doubles.
-const ATTEMPTS: u32 = 4;
+/// Retries in one renewal, and the pause before the first of them; it doubles.
+const RETRIES: usize = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why there is no token.
@@ -106,20 +107,14 @@ impl Account {
     }
 
     async fn renew(&self) -> Result<Token, NoToken> {
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 1;
-        loop {
-            let why = match self.request().await {
-                Ok(token) => return Ok(token),
-                Err(error) => error.to_string(),
-            };
-            if attempt == ATTEMPTS {
-                return Err(NoToken { name: self.name, why });
-            }
-            attempt += 1;
-            sleep(pause).await;
-            pause *= 2;
-        }
+        let pauses = ExponentialBuilder::default()
+            .with_min_delay(FIRST_PAUSE)
+            .with_max_times(RETRIES);
+        let asked = (|| self.request()).retry(pauses).await;
+        asked.map_err(|error| NoToken {
+            name: self.name,
+            why: error.to_string(),
+        })
     }
 
     async fn request(&self) -> Result<Token, kube::Error> {

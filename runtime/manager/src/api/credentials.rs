@@ -2,7 +2,7 @@
 //! takes the token that is known and never waits for a file or a process.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,6 +12,7 @@ use cloudwit_host::bounded_work::{FILE_LIMIT, bounded};
 use http::HeaderValue;
 use jiff::Timestamp;
 use kube::config::{AuthInfo, ExecConfig};
+use parking_lot::RwLock;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -115,7 +116,7 @@ impl Bearer {
 
     /// The value of the header `authorization` as it is known now.
     pub fn header(&self) -> HeaderValue {
-        self.token.header.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.token.header.read().clone()
     }
 
     /// The API server did not accept this one: a plugin is run again soon.
@@ -128,7 +129,7 @@ impl Bearer {
 
 impl Token {
     fn set(&self, header: HeaderValue) {
-        *self.header.write().unwrap_or_else(PoisonError::into_inner) = header;
+        *self.header.write() = header;
     }
 }
 

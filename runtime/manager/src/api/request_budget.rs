@@ -1,8 +1,8 @@
 //! `--kube-api-qps` and `--kube-api-burst`: a token bucket in front of one client of the API server.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// How often one client may ask. Who comes first goes first.
@@ -33,7 +33,7 @@ impl RequestBudget {
     pub async fn turn(&self) {
         let now = Instant::now();
         let turn = {
-            let mut even = self.even.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut even = self.even.lock();
             let turn = (*even).max(now);
             *even = turn + self.interval;
             turn

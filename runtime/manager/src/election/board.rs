@@ -1,10 +1,11 @@
 //! What a candidate last saw of its Lease, for the status page: who leads, since when. Written by `lease` with each look, read when asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cloudwit_controllers::Leadership;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
+use parking_lot::Mutex;
 
 /// One Lease and whether this process works under it; clones share it.
 #[derive(Clone)]
@@ -58,7 +59,7 @@ impl LeaseBoard {
             renewed: spec.renew_time.as_ref().map(|time| time.0),
             transitions: spec.lease_transitions.unwrap_or(0),
         });
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(holder.unwrap_or_default());
+        *self.seen.lock() = Some(holder.unwrap_or_default());
     }
 
     /// As it was last seen.
@@ -66,7 +67,7 @@ impl LeaseBoard {
         LeaseStatus {
             lease: self.lease.clone(),
             leads: self.leadership.is_leading(),
-            holder: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            holder: self.seen.lock().clone(),
         }
     }
 }

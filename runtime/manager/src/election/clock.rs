@@ -25,13 +25,7 @@ pub fn identity() -> String {
         .ok()
         .or_else(|| std::env::var("HOSTNAME").ok());
     let host = host.as_deref().map(str::trim).filter(|host| !host.is_empty());
-    let mut random = rand::random::<u128>();
-    // The bits that say "version 4, random" (RFC 9562).
-    random = random & !(0xf << 76) | (0x4 << 76);
-    random = random & !(0x3 << 62) | (0x2 << 62);
-    let hex = format!("{random:032x}");
-    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-    format!("{}_{}", host.unwrap_or("cloudwit"), parts.join("-"))
+    format!("{}_{}", host.unwrap_or("cloudwit"), uuid::Uuid::new_v4())
 }
 
 #[cfg(test)]

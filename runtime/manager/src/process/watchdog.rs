@@ -4,11 +4,12 @@
 //! logged and counted; one beyond [`STALL_LIMIT`] fails `/livez`, upon which kubelet starts the process anew.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use cloudwit_controllers::leadership::Clock;
+use parking_lot::RwLock;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -129,12 +130,12 @@ impl Watchdog {
 
     /// Keeps what the working side's checks said.
     pub fn remember(&self, checks: &[Check]) {
-        *self.0.checks.write().unwrap_or_else(PoisonError::into_inner) = checks.to_vec();
+        *self.0.checks.write() = checks.to_vec();
     }
 
     /// What they said last.
     pub fn remembered(&self) -> Vec<Check> {
-        self.0.checks.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.checks.read().clone()
     }
 }
 

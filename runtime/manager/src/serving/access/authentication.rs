@@ -3,9 +3,10 @@
 //! As upstream's chain: the first one that recognises the request decides; if none does and one found something wrong, the answer is
 //! 401; if there was nothing to recognise, the request is anonymous.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use parking_lot::RwLock;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -78,11 +79,7 @@ impl Authenticator {
         headers: &mut HeaderMap,
         chain: &[CertificateDer<'_>],
     ) -> Result<User, NotAuthenticated> {
-        let allowed = self
-            .proxy_headers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let allowed = self.proxy_headers.read().clone();
         let spoken_for = allowed.take(headers);
         let credentials = headers.remove(header::AUTHORIZATION);
         let mut wrong = Vec::new();

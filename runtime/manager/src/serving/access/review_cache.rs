@@ -2,11 +2,12 @@
 //! with one token are one TokenReview.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// Answers that are remembered at most, and questions under way beyond which those that nobody waits for any more are cleared away.
@@ -82,7 +83,7 @@ impl<A: Clone + Send + Sync + 'static> ReviewCache<A> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Answers<A>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

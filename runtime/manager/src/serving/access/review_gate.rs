@@ -2,16 +2,18 @@
 //! place of tokens that were good a moment ago.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use cloudwit_controllers::event_budget::Budget;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::serving::access::review_cache::Digest;
 
-/// New questions in a second, and at once after a rest. A scraper has one token and one path.
-const PER_SECOND: f64 = 10.0;
+/// Time for one more new question, and how many may come at once. A scraper has one token and one path.
+const REFILL: Duration = Duration::from_millis(100);
 const BURST: f64 = 50.0;
 
 /// New questions under way at a time, a part of those that the reviewer asks.
@@ -31,8 +33,7 @@ struct Shared {
 }
 
 struct GateState {
-    tokens: f64,
-    filled: Instant,
+    new: Budget,
     good: HashMap<Digest, Instant>,
 }
 
@@ -45,8 +46,7 @@ impl Default for ReviewGate {
     fn default() -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(GateState {
-                tokens: BURST,
-                filled: Instant::now(),
+                new: Budget::with_burst(BURST, REFILL, Instant::now()),
                 good: HashMap::new(),
             }),
             new: Arc::new(Semaphore::new(NEW_AT_A_TIME)),
@@ -58,25 +58,18 @@ impl ReviewGate {
     /// Whether this question may be asked now: always when its last answer was good, else at a bounded rate.
     pub fn enter(&self, question: &Digest) -> Option<ReviewTurn> {
         let now = Instant::now();
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         if state.good.get(question).is_some_and(|since| now - *since < KNOWN_FOR) {
             return Some(ReviewTurn(None));
         }
         let permit = self.0.new.clone().try_acquire_owned().ok()?;
-        let rested = (now - state.filled).as_secs_f64();
-        state.tokens = (state.tokens + rested * PER_SECOND).min(BURST);
-        state.filled = now;
-        if state.tokens < 1.0 {
-            return None;
-        }
-        state.tokens -= 1.0;
-        Some(ReviewTurn(Some(permit)))
+        state.new.take(now).then_some(ReviewTurn(Some(permit)))
     }
 
     /// This question had a good answer.
     pub fn good(&self, question: Digest) {
         let now = Instant::now();
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         if state.good.len() >= KNOWN {
             state.good.retain(|_, since| now - *since < KNOWN_FOR);
             let oldest = state
@@ -128,7 +121,7 @@ mod tests {
             gate.good(question(number));
             tokio::time::advance(Duration::from_millis(1)).await;
         }
-        let state = gate.0.state.lock().unwrap();
+        let state = gate.0.state.lock();
         assert_eq!(state.good.len(), KNOWN);
         assert!(state.good.contains_key(&question(4999)) && !state.good.contains_key(&question(0)));
     }

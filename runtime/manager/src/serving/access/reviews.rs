@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use backon::{ExponentialBuilder, Retryable as _};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus};
 use kube::api::PostParams;
@@ -25,8 +26,8 @@ use crate::serving::access::metrics::DelegatedMetrics;
 
 /// How long one question may take, and how long it may wait for its turn.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Attempts, and the pause after the first.
-const ATTEMPTS: u32 = 5;
+/// Retries, and the pause before the first.
+const RETRIES: usize = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Questions under way at a time, so that a flood of wrong tokens is not passed on.
 const AT_A_TIME: usize = 32;
@@ -123,32 +124,47 @@ impl Reviewer {
         let Ok(Ok(_turn)) = turn else {
             return Err(format!("{AT_A_TIME} questions to the API server are under way already"));
         };
-        let (mut pause, mut attempt) = (PAUSE, 1);
-        loop {
-            let api: Api<K> = Api::all(self.clients.borrow().clone());
-            let sent = Instant::now();
-            let answer = tokio::time::timeout(LIMIT, api.create(&PostParams::default(), question)).await;
-            self.metrics.seen(
-                match &answer {
-                    Ok(Ok(_)) => Some(201),
-                    Ok(Err(kube::Error::Api(status))) => Some(status.code),
-                    _ => None,
-                },
-                sent,
-            );
-            let (why, passes) = match answer {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(kube::Error::Api(status))) => (status.message, status.code >= 500 || status.code == 429),
-                Ok(Err(error)) => (error.to_string(), true),
-                Err(_) => (format!("no answer within {} s", LIMIT.as_secs()), true),
-            };
-            if !passes || attempt >= ATTEMPTS {
-                return Err(why);
-            }
-            tokio::time::sleep(pause.mul_f64(1.0 + 0.2 * rand::random::<f64>())).await;
-            (pause, attempt) = (pause.mul_f64(1.5), attempt + 1);
-        }
+        let pauses = ExponentialBuilder::default()
+            .with_min_delay(PAUSE)
+            .with_factor(1.5)
+            .with_max_times(RETRIES)
+            .with_jitter();
+        let answer = (|| self.ask_once(question))
+            .retry(pauses)
+            .when(|refused| refused.may_pass)
+            .await;
+        answer.map_err(|refused| refused.why)
     }
+
+    async fn ask_once<K>(&self, question: &K) -> Result<K, Refused>
+    where
+        K: kube::Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+    {
+        let api: Api<K> = Api::all(self.clients.borrow().clone());
+        let sent = Instant::now();
+        let answer = tokio::time::timeout(LIMIT, api.create(&PostParams::default(), question)).await;
+        self.metrics.seen(
+            match &answer {
+                Ok(Ok(_)) => Some(201),
+                Ok(Err(kube::Error::Api(status))) => Some(status.code),
+                _ => None,
+            },
+            sent,
+        );
+        let (why, may_pass) = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(kube::Error::Api(status))) => (status.message, status.code >= 500 || status.code == 429),
+            Ok(Err(error)) => (error.to_string(), true),
+            Err(_) => (format!("no answer within {} s", LIMIT.as_secs()), true),
+        };
+        Err(Refused { why, may_pass })
+    }
+}
+
+/// A question without an answer, and whether the next attempt may have one.
+struct Refused {
+    why: String,
+    may_pass: bool,
 }
 
 async fn client(

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::serving::health::checks::{Check, Page, State};
 use crate::telemetry::metric_text::go_float;
@@ -22,7 +24,7 @@ pub struct Slis(Arc<Mutex<BTreeMap<(String, Page), Counts>>>);
 impl Slis {
     /// Counts a look at these checks.
     pub fn seen(&self, page: Page, checks: &[Check]) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         for check in checks {
             let counts = all.entry((check.name.clone(), page)).or_default();
             counts.healthy_now = !matches!(check.state, State::Failed(_));
@@ -33,12 +35,12 @@ impl Slis {
 
     /// Forgets all counts.
     pub fn reset(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 
     /// In the text format of Prometheus.
     pub fn text(&self) -> String {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = self.0.lock().clone();
         let mut text = String::from(
             "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n# TYPE kubernetes_healthcheck gauge\n",
         );

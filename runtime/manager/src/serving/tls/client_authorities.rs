@@ -2,7 +2,7 @@
 //! `kube-system/extension-apiserver-authentication`, which the API server keeps. Both are followed when they change.
 
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use futures::StreamExt;
@@ -110,10 +110,7 @@ fn take(authenticator: &Authenticator, args: &AuthenticationArgs, map: &ConfigMa
     }
     match headers(map) {
         Ok(headers) => {
-            *authenticator
-                .proxy_headers
-                .write()
-                .unwrap_or_else(PoisonError::into_inner) = Arc::new(headers);
+            *authenticator.proxy_headers.write() = Arc::new(headers);
         }
         // An unreadable list of names must not become an empty one, which stands for any name.
         Err(why) => {
@@ -175,7 +172,7 @@ mod tests {
             "requestheader-allowed-names": r#"["front-proxy"]"#, "requestheader-username-headers": r#"["X-User"]"#,
         }));
         take(&authenticator, &args, &good);
-        let said = || authenticator.proxy_headers.read().unwrap().clone();
+        let said = || authenticator.proxy_headers.read().clone();
         let before = said();
         assert_eq!(
             (&before.allowed_names, &before.username),
@@ -203,6 +200,6 @@ mod tests {
         }));
         take(&authenticator, &args, &all);
         assert!(!authenticator.clients.has_authorities() && !authenticator.proxies.has_authorities());
-        assert_eq!(authenticator.proxy_headers.read().unwrap().username, ["x-remote-user"]);
+        assert_eq!(authenticator.proxy_headers.read().username, ["x-remote-user"]);
     }
 }

@@ -1,9 +1,10 @@
 //! Client certificates. The handshake only makes sure that the client has the key; whether the certificate counts is decided for each
 //! request by [`Trust`], so that changed authorities hold at once and a certificate that counts for nothing gets an answer in words.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use parking_lot::RwLock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -92,18 +93,18 @@ impl Trust {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto)
             .build()
             .context("there is no authority in it")?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(verifier);
+        *self.0.write() = Some(verifier);
         Ok(())
     }
 
     /// Whether a certificate could count.
     pub fn has_authorities(&self) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.read().is_some()
     }
 
     /// Who the certificate says the client is; None when there are no authorities. The first certificate is the client's own.
     pub fn subject(&self, chain: &[CertificateDer<'_>]) -> Option<Result<Subject, String>> {
-        let verifier = self.0.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let verifier = self.0.read().clone()?;
         let (own, others) = chain.split_first()?;
         let verified = verifier.verify_client_cert(own, others, UnixTime::now());
         Some(verified.map_err(|error| error.to_string()).and_then(|_| subject(own)))

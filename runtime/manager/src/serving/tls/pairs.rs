@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use parking_lot::RwLock;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -93,12 +94,12 @@ impl Pairs {
                 names,
             });
         }
-        *self.served.write().unwrap_or_else(PoisonError::into_inner) = served;
+        *self.served.write() = served;
         Ok(())
     }
 
     fn pick(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
-        let served = self.served.read().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served.read();
         let exact =
             |served: &&Served| name.is_some_and(|name| served.names.iter().any(|one| one.eq_ignore_ascii_case(name)));
         let star = name
