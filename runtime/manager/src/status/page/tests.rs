@@ -1,7 +1,7 @@
 //! The page as text. How it looks is seen in a browser by `tests/suite/tests/status_page.rs`.
 
 use super::*;
-use crate::status::facts::SHOWN;
+use crate::status::facts::{CandidateFacts, ControllerFacts, Facts, FaultFacts, SHOWN, SwapFacts, WaitingObject};
 use crate::status::verdict::tests::{at, controller, facts, lease};
 
 const HOSTILE: &str = "</td><script>alert('x')</script>\"onload=\"y";
@@ -82,6 +82,17 @@ fn the_first_line_says_whether_all_is_well_in_words() {
     let first = page.find("<h1").unwrap();
     assert!(page[first..].starts_with("<h1 id=\"verdict\"><span aria-hidden=\"true\">\u{2713} </span>All well.</h1>"));
     assert!(page.find("<table").unwrap() > first);
+}
+
+#[test]
+fn what_cannot_be_seen_is_shown() {
+    let mut facts = facts();
+    facts.providers[0].name = "a\u{202e}b\0c\r\nd\u{2069}\u{1b}[2J".into();
+    let page = shown(facts);
+    assert!(
+        page.contains("<h3>a\u{fffd}b\u{fffd}c\u{fffd}\nd\u{fffd}\u{fffd}[2J</h3>"),
+        "{page}"
+    );
 }
 
 #[test]
