@@ -33,6 +33,8 @@ pub struct FakeCloud {
     /// A look-up with one of these Nodes in it faults.
     pub faulty: Mutex<HashSet<String>>,
     pub digest: Mutex<String>,
+    /// During the next look-up the provider is swapped for the one with this digest.
+    pub swapped_for: Mutex<Option<String>>,
     pub routes: Mutex<Result<Vec<Route>, CloudError>>,
     pub lists: AtomicUsize,
     pub lookups: AtomicUsize,
@@ -46,6 +48,7 @@ impl FakeCloud {
             known: Mutex::default(),
             faulty: Mutex::default(),
             digest: Mutex::default(),
+            swapped_for: Mutex::default(),
             routes: Mutex::new(Ok(Vec::new())),
             lists: AtomicUsize::new(0),
             lookups: AtomicUsize::new(0),
@@ -82,6 +85,9 @@ impl Cloud for FakeCloud {
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
         self.nodes.fetch_add(nodes.len(), Ordering::Relaxed);
+        if let Some(digest) = lock(&self.swapped_for).take() {
+            *lock(&self.digest) = digest;
+        }
         let mut answer = lock(&self.answer).clone();
         if nodes.iter().any(|node| lock(&self.faulty).contains(&node.name)) {
             answer = Err(fault(FaultKind::Trap));
@@ -92,10 +98,6 @@ impl Cloud for FakeCloud {
             nodes.iter().map(of).collect()
         });
         Box::pin(std::future::ready(answer))
-    }
-
-    fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
-        never()
     }
 
     fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {

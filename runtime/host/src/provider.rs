@@ -150,6 +150,21 @@ impl Provider {
     }
 }
 
+impl Provider {
+    /// The name the provider gives to the Service's load balancer.
+    ///
+    /// # Errors
+    /// As of every call.
+    pub async fn balancer_name(&self, service: &Service) -> Result<String, CloudError> {
+        let subjects = Subjects::service(service, &[]);
+        let mut session = self.0.caller.begin(Operation::BalancerName, subjects).await?;
+        session
+            .call
+            .run(self.0.adapter.balancer_name(&mut session.store, service))
+            .await
+    }
+}
+
 impl Cloud for Provider {
     fn identity(&self) -> ProviderIdentity {
         let Description {
@@ -188,17 +203,6 @@ impl Cloud for Provider {
                 .collect();
             session.call.count_invalid(ItemKind::Node, &answers);
             Ok(answers)
-        })
-    }
-
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        Box::pin(async move {
-            let subjects = Subjects::service(service, &[]);
-            let mut session = self.0.caller.begin(Operation::BalancerName, subjects).await?;
-            session
-                .call
-                .run(self.0.adapter.balancer_name(&mut session.store, service))
-                .await
         })
     }
 

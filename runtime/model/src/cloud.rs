@@ -72,9 +72,6 @@ pub trait Cloud: Send + Sync {
     /// Looks machines up. On success the answer has the order and the length of `nodes`; an implementation guarantees that.
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>>;
 
-    /// The name the provider gives to the Service's load balancer.
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String>;
-
     /// The Service's load balancer, if there is one.
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>>;
 

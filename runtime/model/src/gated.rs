@@ -106,10 +106,6 @@ impl<G: Gate> Cloud for Gated<G> {
         self.cloud.lookup(nodes)
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        self.cloud.balancer_name(service)
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
         self.cloud.get_balancer(service)
     }

@@ -63,11 +63,6 @@ impl Owners {
         place.filter(|place| *place < self.providers.len())
     }
 
-    /// A Node's provider; as [`place`](Self::place).
-    pub fn of(&self, provider_id: Option<&str>, label: Option<&str>) -> Option<&ProviderIdentity> {
-        self.place(provider_id, label).map(|place| &self.providers[place])
-    }
-
     /// The place of the provider of a Node as providers see it.
     pub(crate) fn place_of(&self, node: &NodeRef) -> Option<usize> {
         self.place(node.provider_id.as_deref(), node.provider.as_deref())
@@ -131,7 +126,9 @@ mod tests {
     }
 
     fn name<'a>(owners: &'a Owners, id: Option<&str>, label: Option<&str>) -> Option<&'a str> {
-        owners.of(id, label).map(|provider| provider.name.as_str())
+        owners
+            .place(id, label)
+            .map(|place| owners.providers()[place].name.as_str())
     }
 
     #[test]

@@ -42,10 +42,6 @@ proptest! {
             Some(id) => {
                 prop_assert_eq!(id.as_str(), &text);
                 prop_assert_eq!(id.to_string(), text.clone());
-                if let Some(scheme) = id.scheme() {
-                    let prefix = format!("{scheme}://");
-                    prop_assert!(text.starts_with(&prefix) && !scheme.is_empty() && id.has_prefix(&[prefix]));
-                }
             }
         }
     }

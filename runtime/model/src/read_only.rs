@@ -75,10 +75,6 @@ mod tests {
             self.note("lookup")
         }
 
-        fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
-            self.note("name")
-        }
-
         fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
             self.note("get")
         }
@@ -130,7 +126,6 @@ mod tests {
         );
         let noted = |error| error == CloudError::from(Failure::Other("noted".into()));
         assert!(noted(now(read_only.lookup(&[])).unwrap_err()));
-        assert!(noted(now(read_only.balancer_name(&service)).unwrap_err()));
         assert!(noted(now(read_only.get_balancer(&service)).unwrap_err()));
         assert!(noted(now(read_only.list_routes()).unwrap_err()));
         assert!(told.lock().unwrap().is_empty(), "reads are no plans");
@@ -142,7 +137,7 @@ mod tests {
         assert!(refused(now(read_only.update_targets(&service, &[], None)).unwrap_err()));
         assert!(refused(now(read_only.delete_balancer(&service, None)).unwrap_err()));
         assert!(refused(now(read_only.apply_routes(&[], &[])).unwrap_err()));
-        assert_eq!(*cloud.0.lock().unwrap(), ["lookup", "name", "get", "list"]);
+        assert_eq!(*cloud.0.lock().unwrap(), ["lookup", "get", "list"]);
         let told = told.lock().unwrap();
         let begins = ["EnsureBalancer", "UpdateTargets", "DeleteBalancer", "ApplyRoutes"];
         assert!(

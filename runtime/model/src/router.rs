@@ -308,10 +308,6 @@ impl Cloud for Router {
         Box::pin(self.lookup_split(nodes))
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        self.about(service, |cloud| cloud.balancer_name(service))
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
         self.about(service, |cloud| cloud.get_balancer(service))
     }

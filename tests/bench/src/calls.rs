@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cloudwit_host::{Grants, Host, HostOptions, Limits, Outside, Provider, ProviderSettings};
-use cloudwit_model::{Cloud, ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
+use cloudwit_model::{ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
 use prometheus_client::registry::Registry;
 
 use crate::measure::{Goal, Measure, Section, Unit};

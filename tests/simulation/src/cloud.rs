@@ -246,10 +246,6 @@ impl Cloud for ProcessCloud {
         }))
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        Box::pin(async { Ok(service.uid.clone()) })
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
         let what = move || format!("get {}", service.name);
         Box::pin(self.call(Area::Balancers, what, move |inner, _, now| {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use crate::purity::code_of;
 
 /// From the top to the bottom. A folder imports itself and what is below it; those of one layer do not import each other.
-const LAYERS: [&[&str]; 11] = [
-    &["cluster"],
+const LAYERS: [&[&str]; 10] = [
+    &["cluster", "explain_object"],
     &["node", "lifecycle", "service", "route"],
-    &["explain_object"],
     &["context"],
     &["report"],
     &["cloud"],

@@ -180,11 +180,6 @@ impl Apply {
         self.leading.is_leading()
     }
 
-    /// Whether nothing is written.
-    pub fn is_dry_run(&self) -> bool {
-        self.dry_run
-    }
-
     /// Reads the object from the API server itself, not from the cache. None when it does not exist.
     pub async fn read<K: Watched>(&self, target: Target<'_>) -> Result<Option<K>, WriteError> {
         let api = K::api(self.client.clone(), target.namespace);

@@ -83,6 +83,7 @@ impl Lifecycle {
                 let one_fault = part.is_one_fault();
                 let asked = part.at.iter().map(|at| &page[*at]);
                 match part.answer {
+                    Ok(_) if self.was_swapped(provider) => {}
                     Ok(answers) => {
                         self.cloud_answered();
                         let judged = asked.zip(answers).filter_map(|(node, answer)| {
@@ -102,6 +103,9 @@ impl Lifecycle {
                         }
                     }
                 }
+            }
+            if self.was_swapped(provider) {
+                return (Vec::new(), false);
             }
             if let Some(error) = failed {
                 // The Nodes are those of the controller of first contact, which says on them what fails.

@@ -254,7 +254,12 @@ impl Lifecycle {
     async fn ask(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let Err((unanswered, error)) = self.ask_page(page, provider, &mut marks, &mut gone).await else {
+            let answered = self.ask_page(page, provider, &mut marks, &mut gone).await;
+            if self.was_swapped(provider) {
+                complete = false;
+                break;
+            }
+            let Err((unanswered, error)) = answered else {
                 continue;
             };
             self.lookup_failed(&unanswered, &error, provider);
@@ -283,6 +288,8 @@ impl Lifecycle {
             let one_fault = part.is_one_fault();
             let nodes = part.at.iter().map(|at| &page[*at]);
             match part.answer {
+                // Nobody knows which of the two it is from.
+                Ok(_) if self.was_swapped(provider) => {}
                 Ok(answers) => {
                     self.cloud_answered();
                     for (node, answer) in nodes.zip(answers) {
@@ -310,6 +317,16 @@ impl Lifecycle {
             }
         }
         unanswered
+    }
+
+    /// Whether the provider is another one than this, which the pass began with. An answer that came meanwhile confirms nothing that the one
+    /// before has said: all of that is forgotten.
+    pub(crate) fn was_swapped(&mut self, provider: &ProviderIdentity) -> bool {
+        let owners = self.context.cloud.owners();
+        let digest = &owners.providers()[self.place].digest;
+        self.guard.answers_from(digest);
+        self.by_name.answers_from(digest);
+        *digest != provider.digest
     }
 
     pub(crate) fn cloud_answered(&mut self) {

@@ -1,7 +1,7 @@
 //! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in
 //! `tests/suite`.
 
-use cloudwit_model::{Evidence, Instance};
+use cloudwit_model::{Cloud as _, Evidence, Instance};
 use k8s_openapi::jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 
@@ -332,4 +332,21 @@ async fn one_odd_machine_costs_no_other_node_its_fate() {
         .collect();
     assert_eq!(unanswered, ["n7"]);
     assert!(cloud.count() < 25, "{} calls", cloud.count());
+}
+
+#[tokio::test(start_paused = true)]
+async fn swap_during_lookup_confirms_no_absence() {
+    for swapped in [false, true] {
+        let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
+        let (context, _registry) = context(cloud.clone(), Options::default());
+        let mut lifecycle = Lifecycle::new(&context, 0);
+        let (nodes, provider) = ([Arc::new(old("a"))], cloud.identity());
+        lifecycle.guard.answers_from(&provider.digest);
+        assert!(lifecycle.ask(&nodes, &provider).await.unwrap().is_empty());
+        sleep(Duration::from_secs(200)).await;
+        *lock(&cloud.swapped_for) = swapped.then(|| "another".into());
+        let gone = lifecycle.ask(&nodes, &provider).await.map(|gone| gone.len());
+        assert_eq!(gone, (!swapped).then_some(1));
+        assert_eq!(lifecycle.guard.candidates(), usize::from(!swapped), "begun anew");
+    }
 }

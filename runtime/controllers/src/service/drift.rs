@@ -11,7 +11,7 @@
 //! only known to the provider, so every [`FULL_LOOK_EVERY`]th look that finds nothing goes on with an `ensure`, which costs reads where
 //! all is right (oracle/oci-cloud-controller-manager#196, kubernetes/cloud-provider-openstack#2962).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,42 +34,57 @@ const FULL_LOOK_EVERY: u32 = 6;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// When each load balancer is looked at next. Only the clock task has it.
-#[derive(Debug)]
-struct DriftSchedule {
-    period: Duration,
-    due: BTreeMap<Key, Instant>,
+/// When the load balancers are looked at next, in the order of their turns.
+#[derive(Debug, Default)]
+pub(crate) struct DriftSchedule {
+    turns: BTreeSet<(Instant, Key)>,
+    known: HashSet<Key>,
+}
+
+/// What the one whose turn it is is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Its load balancer is finished, and it waits for nothing.
+    Settled,
+    /// It has something else to do. It keeps its turn: else one whose load balancer gets other nodes more often than once in a period would
+    /// never be looked at.
+    Busy,
+    /// It is gone.
+    Gone,
 }
 
 impl DriftSchedule {
-    fn new(period: Duration) -> Self {
-        Self {
-            period,
-            due: BTreeMap::new(),
+    /// The Service has a load balancer. Those that are new are spread over a period, so that a thousand which were ensured at a start are not
+    /// looked at together.
+    pub(crate) fn add(&mut self, key: &Key, period: Duration, now: Instant) {
+        if self.known.insert(key.clone()) {
+            self.turns.insert((now + period.mul_f64(jitter(0.5..1.5)), key.clone()));
         }
     }
 
-    /// The Service whose turn it is, if there is one among the settled. Those that are new to the schedule are spread over a period,
-    /// so that a thousand which were ensured at a start are not looked at together.
-    ///
-    /// A Service that is busy keeps its turn for as long as it is `known`: else one whose load balancer gets other nodes more often
-    /// than once in a period would never be looked at.
-    fn pick(&mut self, settled: Vec<Key>, known: impl Fn(&Key) -> bool, now: Instant) -> Option<Key> {
-        self.due.retain(|key, _| known(key));
-        let mut first: Option<(Instant, Key)> = None;
-        for key in settled {
-            let at = *self
-                .due
-                .entry(key.clone())
-                .or_insert_with(|| now + self.period.mul_f64(jitter(0.5..1.5)));
-            if at <= now && first.as_ref().is_none_or(|(earlier, _)| at < *earlier) {
-                first = Some((at, key));
+    /// The Service whose turn it is, if there is one. Only those whose turn has come are asked for.
+    fn pick(&mut self, period: Duration, turn: impl Fn(&Key) -> Turn, now: Instant) -> Option<Key> {
+        let mut gone = Vec::new();
+        let mut picked = None;
+        for due in self.turns.iter().take_while(|(at, _)| *at <= now) {
+            match turn(&due.1) {
+                Turn::Busy => {}
+                Turn::Gone => gone.push(due.clone()),
+                Turn::Settled => {
+                    picked = Some(due.clone());
+                    break;
+                }
             }
         }
-        let (_, key) = first?;
-        self.due
-            .insert(key.clone(), now + self.period.mul_f64(jitter(0.9..1.1)));
-        Some(key)
+        for due in gone {
+            self.turns.remove(&due);
+            self.known.remove(&due.1);
+        }
+        let due = picked?;
+        self.turns.remove(&due);
+        let next = now + period.mul_f64(jitter(0.9..1.1));
+        self.turns.insert((next, due.1.clone()));
+        Some(due.1)
     }
 }
 
@@ -97,13 +112,13 @@ impl DriftPause {
 pub(crate) async fn watch_drift(controller: Arc<ServiceLb>) {
     let options = controller.context.options.service.clone();
     let Some(period) = options.drift_period else { return };
-    let mut schedule = DriftSchedule::new(period);
     // One Service at most for each beat: that is the budget.
     let beat = MINUTE / u32::from(options.drift_per_minute.max(1));
     loop {
         sleep(beat).await;
         controller.drift_pause.over().await;
-        if let Some(key) = schedule.pick(controller.settled(), |key| controller.knows(key), Instant::now()) {
+        let picked = lock(&controller.drift).pick(period, |key| controller.turn_of(key), Instant::now());
+        if let Some(key) = picked {
             controller.record(&key, Record::want_look);
             controller.queue.add(key);
         }
@@ -185,6 +200,8 @@ impl ServiceLb {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn keys(count: usize) -> Vec<Key> {
@@ -194,12 +211,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn looks_are_spread_over_the_period_and_each_comes_once_in_it() {
         let period = Duration::from_secs(600);
-        let mut schedule = DriftSchedule::new(period);
+        let mut schedule = DriftSchedule::default();
         let began = Instant::now();
+        keys(100).iter().for_each(|key| schedule.add(key, period, began));
         let mut looks: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for second in 0..3600 {
             let now = began + Duration::from_secs(second);
-            while let Some(key) = schedule.pick(keys(100), |_| true, now) {
+            while let Some(key) = schedule.pick(period, |_| Turn::Settled, now) {
                 looks.entry(key).or_default().push(second);
             }
         }
@@ -217,30 +235,57 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_longest_comes_first_and_who_is_gone_is_forgotten() {
-        let mut schedule = DriftSchedule::new(Duration::from_secs(600));
-        let (now, all) = (Instant::now(), |_: &Key| true);
-        assert_eq!(schedule.pick(keys(3), all, now), None, "nobody's turn yet");
-        schedule.due.insert(keys(3)[1].clone(), now);
-        schedule.due.insert(keys(3)[2].clone(), now + Duration::from_secs(1));
-        let later = now + Duration::from_secs(2);
-        assert_eq!(schedule.pick(keys(3), all, later), Some(keys(3)[1].clone()));
-        let gone = |key: &Key| *key != keys(3)[2];
-        assert_eq!(schedule.pick(keys(2), gone, later), None, "the third is gone");
-        assert_eq!(schedule.due.len(), 2);
+        let period = Duration::from_secs(600);
+        let mut schedule = DriftSchedule::default();
+        let (now, second, all) = (Instant::now(), Duration::from_secs(1), |_: &Key| Turn::Settled);
+        keys(3).iter().for_each(|key| schedule.add(key, period, now));
+        assert_eq!(schedule.pick(period, all, now), None, "nobody's turn yet");
+        schedule.turns = [(now, 1), (now + second, 2), (now + period, 0)]
+            .map(|(at, index)| (at, keys(3)[index].clone()))
+            .into();
+        let later = now + 2 * second;
+        assert_eq!(schedule.pick(period, all, later), Some(keys(3)[1].clone()));
+        let gone = |_: &Key| Turn::Gone;
+        assert_eq!(schedule.pick(period, gone, later), None, "the third is gone");
+        assert_eq!((schedule.turns.len(), schedule.known.len()), (2, 2));
+        schedule.add(&keys(3)[2], period, later);
+        assert_eq!(schedule.turns.len(), 3, "it came back");
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_busy_most_of_the_time_keeps_its_turn() {
         let period = Duration::from_secs(600);
-        let mut schedule = DriftSchedule::new(period);
+        let mut schedule = DriftSchedule::default();
         let began = Instant::now();
+        schedule.add(&keys(1)[0], period, began);
         let mut looks = 0;
         for second in 0..6000 {
             // Nodes come and go: it is idle for a second in each minute.
-            let settled = if second % 60 == 0 { keys(1) } else { Vec::new() };
+            let turn = if second % 60 == 0 { Turn::Settled } else { Turn::Busy };
             let now = began + Duration::from_secs(second);
-            looks += usize::from(schedule.pick(settled, |_| true, now).is_some());
+            looks += usize::from(schedule.pick(period, |_| turn, now).is_some());
         }
         assert!((8..=11).contains(&looks), "{looks}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clock_asks_only_for_services_whose_turn_it_is() {
+        let period = Duration::from_secs(600);
+        let mut schedule = DriftSchedule::default();
+        let began = Instant::now();
+        keys(5000).iter().for_each(|key| schedule.add(key, period, began));
+        let asked = std::cell::Cell::new(0);
+        let turn = |_: &Key| {
+            asked.set(asked.get() + 1);
+            Turn::Settled
+        };
+        for half_seconds in 0..1200 {
+            schedule.pick(period, turn, began + half_seconds * Duration::from_millis(500));
+        }
+        assert!(
+            (500..=1200).contains(&asked.get()),
+            "one at most in each beat: {}",
+            asked.get()
+        );
     }
 }

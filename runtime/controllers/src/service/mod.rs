@@ -44,7 +44,7 @@ use crate::options::Controller;
 use crate::queue::span;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::report::standing::{Object, Unfinished};
-use crate::service::drift::{DriftPause, watch_drift};
+use crate::service::drift::{DriftPause, DriftSchedule, Turn, watch_drift};
 use crate::service::plan::{Step, next_step, wants_balancer, worth_a_look};
 use crate::service::state::Record;
 use crate::service::targets::DatedSet;
@@ -118,6 +118,8 @@ pub(crate) struct ServiceLb {
     passes: Mutex<BTreeMap<Key, Arc<Stopwatch>>>,
     /// When the cloud may be asked again whether load balancers are still there.
     pub(crate) drift_pause: DriftPause,
+    /// Whose turn it is to be asked about.
+    pub(crate) drift: Mutex<DriftSchedule>,
 }
 
 impl ServiceLb {
@@ -131,6 +133,7 @@ impl ServiceLb {
             targets: TargetCache::default(),
             passes: Mutex::default(),
             drift_pause: DriftPause::default(),
+            drift: Mutex::default(),
             context,
         }
     }
@@ -273,6 +276,11 @@ impl ServiceLb {
             }
             other => other,
         };
+        if let Some(period) = self.context.options.service.drift_period
+            && self.record(taken.key(), |record| record.is_settled()) == Some(true)
+        {
+            lock(&self.drift).add(taken.key(), period, Instant::now());
+        }
         taken.finish(outcome);
         if self.queue.is_empty() {
             self.targets.forget_list();
@@ -345,20 +353,14 @@ impl ServiceLb {
         lock(&self.records).get_mut(key).map(change)
     }
 
-    /// Whether there is a record of this Service.
-    pub(crate) fn knows(&self, key: &Key) -> bool {
-        lock(&self.records).contains_key(key)
-    }
-
-    /// The Services whose load balancers are finished and that wait for nothing. One that is being worked on is not among them: the
-    /// work may fail and then has to wait its time.
-    pub(crate) fn settled(&self) -> Vec<Key> {
-        let busy: HashSet<Key> = self.queue.keys().into_iter().collect();
-        let records = lock(&self.records);
-        let settled = records
-            .iter()
-            .filter(|(key, record)| record.is_settled() && !busy.contains(*key));
-        settled.map(|(key, _)| key.clone()).collect()
+    /// Whether the Service's load balancer is finished and waits for nothing. One that is being worked on is busy: the work may fail and then
+    /// has to wait its time.
+    pub(crate) fn turn_of(&self, key: &Key) -> Turn {
+        match self.record(key, |record| record.is_settled()) {
+            None => Turn::Gone,
+            Some(true) if self.queue.look(key).is_none() => Turn::Settled,
+            Some(_) => Turn::Busy,
+        }
     }
 
     /// The nodes of this moment. A call that gives them to a load balancer has to be [started](Record::start) before, so that no pass

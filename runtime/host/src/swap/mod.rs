@@ -332,11 +332,6 @@ impl Cloud for SwappableProvider {
         Box::pin(async move { provider.lookup(nodes).await })
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        let provider = self.current();
-        Box::pin(async move { provider.balancer_name(service).await })
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
         let provider = self.current();
         Box::pin(async move { provider.get_balancer(service).await })

@@ -75,10 +75,6 @@ impl Cloud for Fake {
         self.answer(format!("lookup {}", names.join(" ")), answers.collect())
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        self.answer("name".into(), service.name.clone())
-    }
-
     fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
         self.answer("get".into(), None)
     }
@@ -293,8 +289,8 @@ fn owners_carry_the_operators_names_and_prefixes() {
     members[0].provider_id_prefixes = Some(vec!["os://north/".into()]);
     members[1].provider_id_prefixes = Some(vec!["os://south/".into()]);
     let router = Router::new(members, "b", ServiceRules::default()).unwrap();
-    assert_eq!(router.owners().of(Some("os://north/1"), None).unwrap().name, "a");
-    assert_eq!(router.owners().of(None, None).unwrap().name, "b");
+    assert_eq!(router.owners().place(Some("os://north/1"), None), Some(0));
+    assert_eq!(router.owners().place(None, None), Some(1));
     assert_eq!(
         router.identity().digest,
         "digest-a, digest-b",

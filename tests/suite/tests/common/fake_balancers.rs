@@ -189,10 +189,6 @@ impl Cloud for FakeBalancers {
         not_exported()
     }
 
-    fn balancer_name<'a>(&'a self, service: &'a Service) -> Answer<'a, String> {
-        Box::pin(async { Ok(format!("a{}", service.uid.replace('-', ""))) })
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a Service) -> Answer<'a, Option<Balancer>> {
         Box::pin(async {
             let _busy = self.enter("get", service, &[], None).await;

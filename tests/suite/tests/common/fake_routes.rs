@@ -101,10 +101,6 @@ impl Cloud for FakeRoutes {
         not_exported()
     }
 
-    fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
-        not_exported()
-    }
-
     fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
         not_exported()
     }

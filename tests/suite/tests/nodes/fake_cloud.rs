@@ -162,10 +162,6 @@ impl Cloud for FakeCloud {
         })
     }
 
-    fn balancer_name<'a>(&'a self, _: &'a Service) -> Answer<'a, String> {
-        not_exported()
-    }
-
     fn get_balancer<'a>(&'a self, _: &'a Service) -> Answer<'a, Option<Balancer>> {
         not_exported()
     }

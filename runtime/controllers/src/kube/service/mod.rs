@@ -19,9 +19,6 @@ pub const CLEANUP_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup
 /// Source ranges for clusters and tools that do not set the field (`api core/v1:AnnotationLoadBalancerSourceRangesKey`).
 pub const SOURCE_RANGES_ANNOTATION: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-/// Where nodes answer health checks of Services with policy `Local` (`service/helpers/helper.go`).
-pub const HEALTH_CHECK_PATH: &str = "/healthz";
-
 const ALLOW_ALL: &str = "0.0.0.0/0";
 
 /// The networks that may connect, normalised and without duplicates. Nothing set gives `0.0.0.0/0`.
@@ -83,13 +80,13 @@ pub fn needs_health_check(service: &Service) -> bool {
     service_type(service) == "LoadBalancer" && requests_only_local_traffic(service)
 }
 
-/// Path and port of that health check; none when it is not needed or the port is not allocated.
-pub fn health_check(service: &Service) -> Option<(&'static str, u16)> {
+/// Port of that health check; none when it is not needed or the port is not allocated.
+pub fn health_check_port(service: &Service) -> Option<u16> {
     let port = spec(service)?
         .health_check_node_port
         .and_then(|port| u16::try_from(port).ok())
         .filter(|port| *port > 0)?;
-    needs_health_check(service).then_some((HEALTH_CHECK_PATH, port))
+    needs_health_check(service).then_some(port)
 }
 
 /// Whether the cleanup finalizer is on the Service.

@@ -160,9 +160,9 @@ fn only_a_load_balancer_with_policy_local_needs_a_health_check() {
     ] {
         let mut service = service(kind, policy);
         assert_eq!(needs_health_check(&service), expected, "{kind} {policy:?}");
-        assert_eq!(health_check(&service), None, "no port is allocated");
+        assert_eq!(health_check_port(&service), None, "no port is allocated");
         service.spec.as_mut().unwrap().health_check_node_port = Some(31000);
-        assert_eq!(health_check(&service), expected.then_some(("/healthz", 31000)));
+        assert_eq!(health_check_port(&service), expected.then_some(31000));
     }
 }
 

@@ -8,7 +8,7 @@ use cloudwit_model as model;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, PortStatus, Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::kube::service::{allow_all, health_check, ingress, requests_only_local_traffic, source_ranges};
+use crate::kube::service::{allow_all, health_check_port, ingress, requests_only_local_traffic, source_ranges};
 
 /// Seconds of client-IP affinity when the Service does not say (`api core/v1:DefaultClientIPServiceAffinitySeconds`).
 const DEFAULT_AFFINITY_SECONDS: u32 = 10_800;
@@ -68,7 +68,7 @@ fn identity_view(service: &Service) -> model::Service {
         source_ranges: Vec::new(),
         traffic_policy,
         session_affinity_seconds: affinity_seconds(&spec),
-        health_check_node_port: health_check(service).map(|(_, port)| port),
+        health_check_node_port: health_check_port(service),
         ip_families: spec
             .ip_families
             .iter()

@@ -171,10 +171,6 @@ impl Cloud for FakeCloud {
         never()
     }
 
-    fn balancer_name<'a>(&'a self, _: &'a cloudwit_model::Service) -> Answer<'a, String> {
-        never()
-    }
-
     fn get_balancer<'a>(&'a self, service: &'a cloudwit_model::Service) -> Answer<'a, Option<Balancer>> {
         Box::pin(async {
             self.call("get", service, 0).await?;
