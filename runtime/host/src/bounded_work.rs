@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -42,7 +42,7 @@ struct WorkSlot(String);
 
 impl WorkSlot {
     fn take(key: &str) -> Result<Self, BoundedWorkError> {
-        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = UNDER_WAY.lock();
         if under_way.contains(key) {
             return Err(BoundedWorkError::Hanging);
         }
@@ -56,7 +56,7 @@ impl WorkSlot {
 
 impl Drop for WorkSlot {
     fn drop(&mut self) {
-        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        UNDER_WAY.lock().remove(&self.0);
         FREED.notify_waiters();
     }
 }

@@ -6,13 +6,13 @@ use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
 
 use crate::call::guest_memory::GuestMemoryUse;
 use crate::call::instance::{Env, Subjects};
 use crate::call::{Caller, LastFault, LoadFacts, answer};
 use crate::contract::adapter::{Adapter, Description, Problem};
-use crate::load::artifact::hex;
 use crate::load::code::Code;
 use crate::load::requests::{self, Lack};
 use crate::metrics::{ItemKind, Operation};
@@ -57,7 +57,7 @@ impl Provider {
             adapter,
             description,
             code,
-            digest: hex(digest.finish().as_ref()),
+            digest: HEXLOWER.encode(digest.finish().as_ref()),
             facts,
         }))
     }

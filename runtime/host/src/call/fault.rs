@@ -81,7 +81,7 @@ mod tests {
                 (memory (export "memory") 1)
                 (func (export "f") (result i32) (i32.store (i32.const 4) (i32.const 1000)) (i32.const 0)))
             (core instance $i (instantiate $m))
-            (func (export "f") (result string) (canon lift (core func $i "f") (memory $i "memory"))))"#;
+            (func (export "f") (result string) (canon lift (core func $i "f") (memory (core memory $i "memory")))))"#;
         let engine = wasmtime::Engine::default();
         let component = wasmtime::component::Component::new(&engine, wat::parse_str(COMPONENT).unwrap()).unwrap();
         let mut store = wasmtime::Store::new(&engine, ());

@@ -9,10 +9,11 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
@@ -138,8 +139,7 @@ impl GuestLog {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Output) -> T) -> T {
-        // A panic while a line was added leaves nothing half done that could hurt.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 
     /// A line of the guest's structured log.
@@ -343,7 +343,7 @@ mod tests {
 
     impl std::io::Write for Printed {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -372,7 +372,7 @@ mod tests {
             .with_writer(printed.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, run);
-        let bytes = printed.0.lock().unwrap().clone();
+        let bytes = printed.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
 

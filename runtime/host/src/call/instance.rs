@@ -15,11 +15,12 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::{GuestLog, Stream};
 use crate::call::guest_memory::{CallMemory, MemoryShare};
+use crate::call::headers;
 use crate::egress::{Egress, EgressHooks};
 use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::load::engine::TABLE_ELEMENTS;
-use crate::secrets::keys::Keyring;
+use crate::secrets::Secrets;
 use crate::state::StateStore;
 
 /// Handles to host resources (requests, headers, streams, keys, locks) one call may have at a time. Guests of languages that collect garbage keep those
@@ -28,6 +29,9 @@ const HANDLES: usize = 2000;
 
 /// Headers of one request, in bytes: what one handle may make the host keep.
 const HEADER_BYTES: usize = 32 << 10;
+
+/// Calls of `wasi:http` from one count of the headers to the next. Each can add [`HEADER_BYTES`]; heads of responses have their room in flight.
+const UNCOUNTED: u32 = 8;
 
 /// Random bytes a guest may ask for at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -50,7 +54,7 @@ pub(crate) struct Env {
     pub grants: Grants,
     pub limits: Limits,
     pub memory: MemoryShare,
-    pub keyring: Arc<Keyring>,
+    pub secrets: Secrets,
     pub state: Arc<StateStore>,
     pub egress: Arc<Egress>,
     pub outside: Outside,
@@ -130,6 +134,9 @@ impl WasiView for CallState {
 
 impl WasiHttpView for CallState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        if self.limiter.count_headers(&mut self.table).is_err() {
+            self.hooks.deny_headers();
+        }
         WasiHttpCtxView {
             ctx: &mut self.http,
             table: &mut self.table,
@@ -163,9 +170,12 @@ pub(crate) fn store(
         hooks,
         limiter: Limiter {
             limit: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
+            memory: env.memory.call(),
             used: 0,
             last: 0,
-            memory: env.memory.call(),
+            headers: 0,
+            uncounted: 0,
+            exceeded: None,
         },
     };
     let mut store = Store::new(engine, state);
@@ -174,7 +184,10 @@ pub(crate) fn store(
     store.set_max_component_handles(HANDLES);
     store.set_epoch_deadline(1);
     let (cpu, cpu_time) = (cpu.clone(), limits.cpu_time);
-    store.epoch_deadline_callback(move |_| {
+    store.epoch_deadline_callback(move |store| {
+        if let Some(exceeded) = &store.data().limiter.exceeded {
+            return Err(exceeded.clone().into());
+        }
         // Yielding ends the stretch that the meter measures, so what it says is at most one tick old.
         Ok(if cpu.spent() < cpu_time {
             UpdateDeadline::Yield(1)
@@ -198,10 +211,14 @@ fn wasi(log: &GuestLog) -> WasiCtx {
 
 /// The guest wanted more memory or table space than it may have. Ends the call instead of telling the guest, whose next
 /// instruction would only be a panic with a less helpful text.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 pub(crate) enum Exceeded {
     #[error("it wanted {wanted} bytes of memory, and limits.memoryBytes is {limit}")]
     Memory { wanted: usize, limit: usize },
+    #[error("it held {held} bytes of HTTP headers beside {used} bytes of memory, and limits.memoryBytes is {limit}")]
+    Headers { held: usize, used: usize, limit: usize },
+    #[error("it held {0} bytes of HTTP headers, for which its provider's share of the guest memory has no room")]
+    HeaderRoom(usize),
     #[error("it wanted a table of {wanted} elements, at most {TABLE_ELEMENTS} are allowed")]
     Table { wanted: usize },
 }
@@ -212,7 +229,40 @@ struct Limiter {
     used: usize,
     /// Size of the last growth, should it fail after all.
     last: usize,
+    /// Bytes of HTTP headers, when they were counted last.
+    headers: usize,
+    /// Calls of `wasi:http` since then.
+    uncounted: u32,
+    /// Too many headers: ends the call at the next tick.
+    exceeded: Option<Exceeded>,
     memory: CallMemory,
+}
+
+impl Limiter {
+    /// Counts the headers as memory, once in [`UNCOUNTED`] calls. They do not wait for room as memory does, since these calls cannot.
+    fn count_headers(&mut self, table: &mut ResourceTable) -> Result<(), ()> {
+        self.uncounted += 1;
+        if self.uncounted < UNCOUNTED {
+            return self.exceeded.as_ref().map_or(Ok(()), |_| Err(()));
+        }
+        self.uncounted = 0;
+        let (held, before) = (headers::held(table), self.headers);
+        self.headers = held;
+        if held < before {
+            self.memory.shrink(in_bytes(before - held));
+        } else if !self.memory.try_grow(in_bytes(held - before)) {
+            self.headers = before;
+            self.exceeded = Some(Exceeded::HeaderRoom(held));
+        }
+        if self.used.saturating_add(held) > self.limit {
+            self.exceeded = Some(Exceeded::Headers {
+                held,
+                used: self.used,
+                limit: self.limit,
+            });
+        }
+        self.exceeded.as_ref().map_or(Ok(()), |_| Err(()))
+    }
 }
 
 #[async_trait::async_trait]
@@ -225,7 +275,7 @@ impl ResourceLimiterAsync for Limiter {
     ) -> wasmtime::Result<bool> {
         self.last = desired.saturating_sub(current);
         let wanted = self.used.saturating_add(self.last);
-        if wanted > self.limit {
+        if wanted.saturating_add(self.headers) > self.limit {
             return Err(Exceeded::Memory {
                 wanted,
                 limit: self.limit,
@@ -264,8 +314,16 @@ fn in_bytes(size: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use wasmtime_wasi_http::FieldMap;
+
     use super::*;
     use crate::call::guest_memory::GuestMemory;
+
+    type Sent = (
+        http::Response<wasmtime_wasi_http::WasiBody>,
+        Box<dyn Future<Output = Result<(), wasmtime_wasi_http::Error>> + Send>,
+    );
+    type Sending = Box<dyn Future<Output = Result<Sent, wasmtime_wasi_http::Error>> + Send>;
 
     /// The limiter of the only call there is.
     fn limiter(share: &MemoryShare) -> Limiter {
@@ -273,6 +331,9 @@ mod tests {
             limit: 100,
             used: 0,
             last: 0,
+            headers: 0,
+            uncounted: 0,
+            exceeded: None,
             memory: share.call(),
         }
     }
@@ -304,6 +365,55 @@ mod tests {
         limiter.memory_grow_failed(wasmtime::Error::msg("again")).unwrap();
         assert_eq!(share.in_use().used, 0);
         assert!(limiter.memory_growing(0, 100, None).await.unwrap());
+        drop(limiter);
+        assert_eq!(share.in_use().used, 0);
+    }
+
+    struct Hooks;
+
+    impl wasmtime_wasi_http::WasiHttpHooks for Hooks {
+        fn send_request(
+            &mut self,
+            _: http::Request<wasmtime_wasi_http::WasiBody>,
+            _: Option<wasmtime_wasi_http::RequestOptions>,
+            _: Box<dyn Future<Output = Result<(), wasmtime_wasi_http::Error>> + Send>,
+        ) -> Sending {
+            unimplemented!("nothing is sent")
+        }
+    }
+
+    /// Counts the headers now.
+    fn count(limiter: &mut Limiter, table: &mut ResourceTable) -> Result<(), ()> {
+        limiter.uncounted = UNCOUNTED;
+        limiter.count_headers(table)
+    }
+
+    #[tokio::test]
+    async fn headers_of_handles_count_as_memory_of_the_call() {
+        const LIMIT: u64 = 1 << 20;
+        let share = GuestMemory::new(None).share("a", LIMIT).unwrap();
+        let mut limiter = Limiter {
+            limit: LIMIT as usize,
+            ..limiter(&share)
+        };
+        let mut table = ResourceTable::new();
+        let map = || {
+            let mut map = FieldMap::new_mutable(HEADER_BYTES);
+            map.append(&mut Hooks, "x".into(), vec![b'a'; 30 << 10]).unwrap();
+            map
+        };
+        limiter.memory_growing(0, 512 << 10, None).await.unwrap();
+        let mut handles: Vec<_> = (0..10).map(|_| table.push(map()).unwrap()).collect();
+        count(&mut limiter, &mut table).unwrap();
+        let held = share.in_use().used - (512 << 10);
+        assert!((300 << 10..320 << 10).contains(&held), "{held}");
+        assert!(limiter.memory_growing(0, 300 << 10, None).await.is_err());
+        table.delete(handles.pop().unwrap()).unwrap();
+        count(&mut limiter, &mut table).unwrap();
+        assert!(share.in_use().used < (512 << 10) + held);
+        handles.extend((0..10).map(|_| table.push(map()).unwrap()));
+        assert!(count(&mut limiter, &mut table).is_err());
+        assert!(matches!(limiter.exceeded, Some(Exceeded::Headers { .. })));
         drop(limiter);
         assert_eq!(share.in_use().used, 0);
     }

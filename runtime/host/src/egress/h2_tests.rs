@@ -93,7 +93,16 @@ impl Http2Server {
         );
         let grants: Grants = serde_saphyr::from_str(&yaml).unwrap();
         let metrics = EgressMetrics::default();
-        Egress::with_clients(provider, &grants, limits, Arc::default(), metrics, clients, None).unwrap()
+        Egress::with_clients(
+            provider,
+            &grants,
+            limits,
+            Secrets::new(Keyring::default(), &[]),
+            metrics,
+            clients,
+            None,
+        )
+        .unwrap()
     }
 
     fn request(&self, path: &str) -> Request<WasiBody> {

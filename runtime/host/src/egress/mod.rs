@@ -37,14 +37,15 @@ mod secrets_tests;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::egress::budget::RequestBudgets;
 use crate::egress::budget_status::BudgetStatus;
@@ -60,9 +61,9 @@ use crate::limits::Limits;
 use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
 use crate::net::http_error::Failed;
+use crate::secrets::Secrets;
 use crate::secrets::keys::{KeyError, Keyring};
 use crate::secrets::placeholders::{FillError, Filled, Filling, Placeholders, StandsFor};
-use crate::secrets::redact::Redactor;
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -70,15 +71,14 @@ pub struct Egress {
     rules: Vec<Rule>,
     /// One for each entry of the grants, in their order.
     clients: Vec<Arc<HttpClient>>,
-    keyring: Arc<Keyring>,
+    /// A provider may put a secret that it was given into the name of a host.
+    secrets: Secrets,
     budgets: Arc<RequestBudgets>,
     limits: Limits,
     /// Requests in flight of all calls.
     places: Places,
     metrics: EgressMetrics,
     log: RefusalLog,
-    /// A provider may put a secret that it was given into the name of a host.
-    redactor: Redactor,
 }
 
 impl Egress {
@@ -88,7 +88,7 @@ impl Egress {
         provider: &str,
         grants: &Grants,
         limits: &Limits,
-        keyring: Arc<Keyring>,
+        secrets: Secrets,
         metrics: EgressMetrics,
         shared: &HttpClients,
         before: Option<&Self>,
@@ -108,20 +108,18 @@ impl Egress {
             return Err(GrantError(problems));
         }
         let (provider, log) = (provider.to_owned(), RefusalLog::default());
-        let redactor = Redactor::new(keyring.contents());
         let budgets = before.map_or_else(Arc::default, |before| before.budgets_for(&rules));
         let places = Places::of_provider(limits, before.map(|before| &before.places));
         Ok(Arc::new(Self {
             provider,
             rules,
             clients,
-            keyring,
+            secrets,
             budgets,
             limits: limits.clone(),
             places,
             metrics,
             log,
-            redactor,
         }))
     }
 
@@ -132,6 +130,7 @@ impl Egress {
             latest,
             places: Places::of_call(&self.limits),
             unsent: 0,
+            headers_denied: false,
             last: Arc::default(),
             placeholders: Placeholders::default(),
         }
@@ -147,10 +146,10 @@ impl Egress {
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = plan::target(&parts.uri)?;
-        let mut fill = Fill::new(placeholders, &self.keyring, &to);
+        let mut fill = Fill::new(placeholders, &self.secrets.keyring, &to);
         fill.leave_out_of(&parts.uri)?;
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
-        let shown = self.redactor.redact(to.host.to_string());
+        let shown = self.secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
         let most = request_body::most(&parts.headers, &body);
         let place = Place::take(places, &self.places, most);
@@ -207,7 +206,7 @@ impl Egress {
     pub(crate) fn budgets(&self) -> Vec<BudgetStatus> {
         let mut budgets = self.budgets.status();
         for budget in &mut budgets {
-            budget.host = self.redactor.redact(std::mem::take(&mut budget.host));
+            budget.host = self.secrets.redactor.redact(std::mem::take(&mut budget.host));
         }
         budgets
     }
@@ -227,7 +226,7 @@ impl Egress {
     /// Counts, logs and remembers a refusal.
     fn refused(&self, mut refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
         let reason = refusal.reason;
-        refusal.message = self.redactor.redact(refusal.message);
+        refusal.message = self.secrets.redactor.redact(refusal.message);
         request_span::not_sent("refused");
         self.metrics.refused(&self.provider, reason);
         if self.log.admit(&refusal) {
@@ -237,7 +236,7 @@ impl Egress {
                 "request refused: {refusal}"
             );
         }
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        *last.lock() = Some(refusal);
         reason.error()
     }
 }
@@ -365,6 +364,8 @@ pub struct EgressHooks {
     places: Places,
     /// Bodies that the guest began and did not send.
     unsent: usize,
+    /// The call holds too many headers already.
+    headers_denied: bool,
     last: Arc<Mutex<Option<Refusal>>>,
     placeholders: Placeholders,
 }
@@ -383,12 +384,18 @@ impl EgressHooks {
                 hosts.push(host);
             }
         }
-        self.placeholders.issue(stands_for, &self.egress.keyring, &hosts)
+        self.placeholders
+            .issue(stands_for, &self.egress.secrets.keyring, &hosts)
+    }
+
+    /// From now on the guest can make no headers.
+    pub(crate) fn deny_headers(&mut self) {
+        self.headers_denied = true;
     }
 
     /// The last request of this call that was refused.
     pub fn last_refusal(&self) -> Option<Refusal> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 }
 
@@ -399,6 +406,10 @@ impl WasiHttpHooks for EgressHooks {
     /// The client sets it from the URL; a guest cannot, since `host` is one of the forbidden headers.
     fn set_host_header(&mut self) -> bool {
         false
+    }
+
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        self.headers_denied || DEFAULT_FORBIDDEN_HEADERS.contains(name)
     }
 
     /// Asked once for each body that a guest begins. What it writes before the request has a place is held by the host.

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use crate::secrets::placeholders::{Filled, LENGTH, Placeholders};
@@ -100,7 +100,7 @@ impl Body for RequestBody {
         }
         match &mut self.rest {
             None => Poll::Ready(None),
-            Some(rest) => rest.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).poll(cx),
+            Some(rest) => rest.get_mut().poll(cx),
         }
     }
 

@@ -18,6 +18,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, Digest, SHA256, SHA256_OUTPUT_LEN};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -25,7 +26,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::HostError;
-use crate::load::artifact::{Artifact, hex};
+use crate::load::artifact::Artifact;
 use crate::load::compiler::CompiledCode;
 
 /// Start of every entry; changes when the layout does. The entry's key follows, then the SHA-256 of all that is here but itself, then the code.
@@ -131,7 +132,7 @@ impl CodeCache {
     }
 
     fn file(&self, key: &Key) -> Option<PathBuf> {
-        Some(self.dir.as_ref()?.join(format!("{}.code", hex(key))))
+        Some(self.dir.as_ref()?.join(format!("{}.code", HEXLOWER.encode(key))))
     }
 }
 
@@ -264,7 +265,7 @@ mod tests {
     fn component(text: &str) -> Artifact {
         let bytes = wat::parse_str(text).unwrap();
         Artifact {
-            digest: hex(digest(&SHA256, &bytes).as_ref()),
+            digest: HEXLOWER.encode(digest(&SHA256, &bytes).as_ref()),
             file_bytes: bytes.len() as u64,
             bytes,
         }

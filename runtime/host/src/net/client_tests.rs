@@ -117,7 +117,7 @@ fn a_client_nobody_uses_is_forgotten() {
         },
         0,
     );
-    assert_eq!(clients.0.live.lock().unwrap().len(), 1);
+    assert_eq!(clients.0.live.lock().len(), 1);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use data_encoding::HEXLOWER;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaKeyPair};
 use ring::{digest as ring_digest, hmac as ring_hmac};
@@ -336,7 +337,7 @@ impl Key {
         key.extend_from_slice(&how.suffix);
         let tag = hmac(hash, &key, data);
         let derived = if how.as_hex {
-            hex(tag.as_ref())
+            HEXLOWER.encode(tag.as_ref()).into_bytes()
         } else {
             tag.as_ref().to_vec()
         };
@@ -380,12 +381,4 @@ pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> ring_hmac::Tag {
 /// Hash of the data; no secret involved.
 pub fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {
     ring_digest::digest(hash.digest(), data).as_ref().to_vec()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]])
-        .collect()
 }

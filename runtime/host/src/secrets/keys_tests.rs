@@ -4,6 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ring::signature::{
@@ -39,7 +40,7 @@ fn bytes(key: &Key) -> &[u8] {
 }
 
 fn hex_text(bytes: &[u8]) -> String {
-    String::from_utf8(hex(bytes)).unwrap()
+    HEXLOWER.encode(bytes)
 }
 
 fn to(host: &str, port: u16) -> Destination {

@@ -13,7 +13,7 @@ pub(crate) mod digest;
 pub(crate) mod status;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use cloudwit_model::{
@@ -21,6 +21,7 @@ use cloudwit_model::{
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
 use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
 
 use crate::LoadError;
 use crate::call::LastFault;
@@ -114,13 +115,13 @@ impl SwappableProvider {
 
     /// The provider that takes the next call.
     pub fn current(&self) -> Provider {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// What runs, since when, and what came of the last change. Cheap: no call of the provider.
     pub fn status(&self) -> ProviderStatus {
         let provider = self.current();
-        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.lock();
         let status = ProviderStatus::of(&self.name, &provider, history.since);
         ProviderStatus {
             last_swap: history.last_swap.clone(),
@@ -166,7 +167,7 @@ impl SwappableProvider {
         } else {
             tracing::info!(provider = self.name, result = result.label(), ?took, "{message}");
         }
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut history = self.history.lock();
         let was_refused = history.last_swap.as_ref().is_some_and(|last| last.result.is_refusal());
         // That nothing changed is only news when something had.
         if result != SwapResult::Unchanged || was_refused {
@@ -213,8 +214,8 @@ impl SwappableProvider {
     /// The next call takes the new one.
     fn switch(&self, before: &Provider, candidate: Provider) {
         candidate.env().state.take_over(&before.env().state);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = candidate;
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.current.write() = candidate;
+        let mut history = self.history.lock();
         history.since = Timestamp::now();
         if let Some(fault) = before.last_fault() {
             history.last_fault = Some(fault);
