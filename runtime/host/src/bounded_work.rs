@@ -1,4 +1,6 @@
-//! Work that a hanging mount can hold up, such as reading files: on the blocking pool, with a time limit and a bound on how much of it hangs.
+//! Blocking work with a time limit, for files on mounts that may hang.
+//!
+//! It runs on the blocking pool; how much of it may hang at a time is bounded.
 //!
 //! A thread that hangs in the kernel cannot be ended. So work that is late is left behind under its key, and is not begun again while it hangs.
 

@@ -1,5 +1,4 @@
-//! Loads providers: file, compiled code, contract, link, first questions. In that order, and with one clear refusal
-//! at each step.
+//! Loads providers: file, compiled code, contract, link, description.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

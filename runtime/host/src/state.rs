@@ -1,4 +1,4 @@
-//! What outlives a call of one provider: entries with expiry, and locks. In memory only, bounded, shared by all its calls.
+//! State of one provider that outlives a call: entries with expiry, and locks. In memory, bounded.
 //!
 //! An entry costs the bytes of its key and value plus [`ENTRY_OVERHEAD`], so that many tiny entries are bounded as well. When room is
 //! needed the entry closest to its expiry goes first; entries without expiry go last, the one longest unchanged first.
@@ -50,7 +50,7 @@ pub enum StateError {
     #[error("an entry may have at most {0} bytes with its key and {ENTRY_OVERHEAD} bytes of book-keeping")]
     TooLarge(u64),
     /// The entry has another version than expected.
-    #[error("the entry was changed by somebody else")]
+    #[error("the entry was changed meanwhile")]
     Changed,
 }
 

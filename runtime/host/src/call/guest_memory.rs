@@ -1,4 +1,4 @@
-//! Memory of all guests of the process together: a total, a share of it for each provider, and who may grow now.
+//! Guest memory of the process: a total, a share for each provider, waiting for room.
 //!
 //! Each provider's share holds at least one call of the largest size that its limits allow; what is left of the total is divided equally. Shares do
 //! not overlap, so no provider takes memory from another. Within a share the oldest call always gets what its limit allows; younger calls grow while

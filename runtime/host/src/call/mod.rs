@@ -1,5 +1,4 @@
-//! One call of a provider from asking for an instance to its last metric: slots, span, both deadlines, the fault if
-//! there is one.
+//! One call of a provider: slots, span, deadlines, metrics, fault.
 //!
 //! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the
 //! timeout one that waits for something and so executes nothing the epoch could interrupt.
@@ -12,10 +11,13 @@ pub(crate) mod guest_log;
 pub(crate) mod guest_memory;
 mod headers;
 pub(crate) mod instance;
+pub(crate) mod limiter;
 pub(crate) mod walk;
 
 #[cfg(test)]
 mod answer_tests;
+#[cfg(test)]
+mod guest_log_tests;
 #[cfg(test)]
 mod guest_memory_tests;
 
@@ -291,7 +293,7 @@ impl Call<'_> {
             shared.metrics.invalid_items(name, kind, items);
             let kind = kind.label();
             self.span
-                .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; not used"));
+                .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; ignored"));
         }
     }
 

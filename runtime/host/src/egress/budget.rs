@@ -1,4 +1,4 @@
-//! Requests wait here for their turn at their API host: between the check of the grants and the client.
+//! Request budgets: each request waits for its turn at its API host.
 //!
 //! Decisions are those of `rate_limit`. A request that would have to wait longer than its call has time left is answered at once with
 //! a 429 of our own making, whose `Retry-After` says when to come again: guests in every language know what that is, and the SDK makes
@@ -15,14 +15,26 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use wasmtime_wasi_http::WasiBody;
 
-use crate::egress::budget_status::BudgetStatus;
 use crate::egress::metrics::EgressMetrics;
-use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, Turn};
+use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, RateStatus, Turn};
 use crate::egress::retry_after;
 use crate::net::destination::Destination;
 
 /// So many API hosts are remembered before those that would be as new again are forgotten. Wildcards grant endless names.
 pub(super) const REMEMBERED: usize = 256;
+
+/// The limits of one API host at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetStatus {
+    /// Scheme, name and port, such as `https://api.example.com`.
+    pub host: String,
+    /// What the grants allow; none when they set no limit.
+    pub rate: Option<RateStatus>,
+    /// How much of a pause is left that the cloud asked for with `Retry-After`.
+    pub paused_for: Option<Duration>,
+    /// Requests that wait for their turn.
+    pub waiting: usize,
+}
 
 /// The budgets of all API hosts that one provider talks to.
 #[derive(Default)]
@@ -161,7 +173,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// The answer asks for a pause.
+    /// The response has a `Retry-After`.
     pub fn pause(&self, asked: Duration, provider: &str, metrics: &EgressMetrics) {
         let begins = self.budget.limit.lock().pause(asked, Instant::now());
         if begins {
@@ -171,7 +183,7 @@ impl Admitted {
                 provider,
                 %destination,
                 ?pause,
-                "the cloud asks for a pause; requests of all calls to it wait"
+                "Retry-After received; requests to this host paused"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Waiting for a turn, in time that passes only when everybody waits; and through the hooks, against a server on 127.0.0.1.
+//! Waiting for a turn in paused time, and through the hooks against a server on 127.0.0.1.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

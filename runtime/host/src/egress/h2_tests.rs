@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::net::client::STREAM_WINDOW;
 use crate::net::resolver::{Found, Lookup};
+use crate::secrets::keys::Keyring;
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! The one way out: every HTTP request of every guest passes here, in this order.
+//! Egress: every HTTP request of every guest passes here, in this order.
 //!
 //! ```text
 //! wasi:http -> EgressHooks -> plan         may it leave?          (host, port, scheme, method, literal address)
@@ -13,7 +13,7 @@
 //! is looked up, and an untrusted certificate. Redirects are the guest's business. Header values and bodies are never logged.
 
 pub(crate) mod budget;
-pub(crate) mod budget_status;
+mod fill;
 pub(crate) mod in_flight;
 pub mod metrics;
 pub(crate) mod plan;
@@ -40,21 +40,20 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri, header};
+use http::{HeaderName, Request, Response};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use crate::egress::budget::RequestBudgets;
-use crate::egress::budget_status::BudgetStatus;
+use crate::egress::budget::{BudgetStatus, RequestBudgets};
+use crate::egress::fill::Fill;
 use crate::egress::in_flight::{Place, Places};
 use crate::egress::metrics::EgressMetrics;
 use crate::egress::plan::Rule;
 use crate::egress::rate_limit::Rate;
-use crate::egress::refusal::{Refusal, RefusalLog, RefusalReason};
-use crate::egress::request_body::{BUFFER_LIMIT, Collected, RequestBody};
+use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
@@ -62,8 +61,8 @@ use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
 use crate::net::http_error::Failed;
 use crate::secrets::Secrets;
-use crate::secrets::keys::{KeyError, Keyring};
-use crate::secrets::placeholders::{FillError, Filled, Filling, Placeholders, StandsFor};
+use crate::secrets::keys::KeyError;
+use crate::secrets::placeholders::{Placeholders, StandsFor};
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -266,86 +265,6 @@ fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopp
         Failed::Other(error) => {
             tracing::debug!(destination = %to, method, "request failed: {error}");
             Stopped::Failed(error)
-        }
-    }
-}
-
-/// Fills in the secrets of one request.
-struct Fill<'a> {
-    placeholders: &'a Placeholders,
-    to: &'a Destination,
-    filling: Filling<'a>,
-}
-
-impl<'a> Fill<'a> {
-    fn new(placeholders: &'a Placeholders, keyring: &'a Keyring, to: &'a Destination) -> Self {
-        Self {
-            placeholders,
-            to,
-            filling: Filling::new(placeholders, keyring, to),
-        }
-    }
-
-    /// Refuses a URL with a placeholder in it.
-    fn leave_out_of(&self, url: &Uri) -> Result<(), Stopped> {
-        if self.placeholders.any_in(url.to_string().as_bytes()) {
-            let why = "its URL contains a placeholder for a secret; URLs are logged by servers and proxies, so placeholders are filled \
-                       only in headers and bodies";
-            return Err(self.refuse(why, None));
-        }
-        Ok(())
-    }
-
-    fn refuse(&self, why: impl std::fmt::Display, yaml: Option<String>) -> Stopped {
-        let message = format!("a request to {} is refused: {why}", self.to);
-        let (reason, destination) = (RefusalReason::Placeholder, Some(self.to.clone()));
-        Refusal {
-            reason,
-            destination,
-            message,
-            yaml,
-        }
-        .into()
-    }
-
-    fn text(&mut self, text: &[u8]) -> Result<Option<Filled>, Stopped> {
-        self.filling.fill(text).map_err(|error| {
-            let yaml = match &error {
-                FillError::Withheld(withheld) => Some(withheld.entry.clone()),
-                FillError::TooMany | FillError::TooLarge => None,
-            };
-            self.refuse(error, yaml)
-        })
-    }
-
-    /// Fills header values and marks them as sensitive. Drops `host`, which belongs to the URL.
-    fn headers(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, Stopped> {
-        headers.remove(header::HOST);
-        for (name, value) in &mut headers {
-            let Some(filled) = self.text(value.as_bytes())? else {
-                continue;
-            };
-            let unfit = format!("a secret for the header {name} contains a line break or another control character");
-            *value = HeaderValue::from_bytes(&filled).map_err(|_| self.refuse(unfit, None))?;
-            value.set_sensitive(true);
-        }
-        Ok(headers)
-    }
-
-    async fn body(&mut self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
-        match request_body::collect(body).await.map_err(Stopped::Failed)? {
-            Collected::Whole(bytes, trailers) => {
-                headers.remove(header::CONTENT_LENGTH);
-                Ok(match self.text(&bytes)? {
-                    Some(filled) => RequestBody::filled(filled, trailers),
-                    None => RequestBody::whole(bytes, trailers),
-                })
-            }
-            Collected::Start(start, _) if self.placeholders.any_in(&start) => {
-                let why = format!("it contains a placeholder for a secret and has more than {BUFFER_LIMIT} bytes");
-                Err(self.refuse(why, None))
-            }
-            Collected::Start(start, rest) => Ok(RequestBody::streamed(start, rest, self.placeholders.clone())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that did not leave, or were not let through to the guest: why, and what the operator would have to write to allow them.
+//! Denied requests: reason, message, and the grant that would allow them.
 //!
 //! The guest gets a `wasi:http` error code, the operator one log line with YAML to paste, and whoever runs the call can ask for the
 //! last refusal to attach it to a failure.

@@ -1,4 +1,4 @@
-//! The body of a request on its way from the guest to the client.
+//! Body of a request on its way from the guest to the client.
 //!
 //! Up to [`BUFFER_LIMIT`] it is collected, so that placeholders in it can be filled and its length is known. What is larger is passed
 //! on as it comes, and only watched: a placeholder in it would reach the cloud unfilled, so it breaks the request off.

@@ -1,15 +1,20 @@
-//! The hooks as a guest's request meets them, against a server on 127.0.0.1.
+//! Requests of a guest through the hooks, against a server on 127.0.0.1.
+//!
+//! Over 400 lines: one test for each promise of the egress, all on the same set-up.
 
 use std::io;
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http_body_util::Full;
 use prometheus_client::registry::Registry;
 
 use super::*;
+use crate::egress::refusal::RefusalReason;
 use crate::net::resolver::{Found, Lookup};
 use crate::net::testing::{Echo, TestServer};
+use crate::secrets::keys::Keyring;
 
 /// Knows the names of the tests.
 pub(super) struct Names;

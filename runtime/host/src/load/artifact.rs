@@ -1,5 +1,4 @@
-//! A component file on disk: read with a size limit, unpacked if it is compressed with Zstandard, recognised, digested. Nothing is compiled
-//! here.
+//! Component file: read with a size limit, unpacked, recognised, digested. Not compiled here.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! Compiled code on disk, so that a start does not compile what was compiled before.
+//! Cache of compiled code on disk.
 //!
 //! An entry is found by the SHA-256 of the component and of everything in the engine that compiled code depends on.
 //! Whatever is wrong with an entry, it is ignored and made again: the cache makes a load faster and never makes it
@@ -125,7 +125,7 @@ impl CodeCache {
         };
         let written = code.and_then(|code| write_atomically(&file, &key, code.as_ref()));
         if let Err(error) = written {
-            tracing::warn!(file = %file.display(), %error, "compiled code was not kept");
+            tracing::warn!(file = %file.display(), %error, "failed to store compiled code");
         } else if let Some(dir) = &self.dir {
             remove_oldest(dir);
         }
@@ -240,13 +240,13 @@ fn remove_oldest(dir: &Path) {
     let surplus = files.len().saturating_sub(ENTRIES);
     for (_, file) in &files[..surplus] {
         if let Err(error) = fs::remove_file(file) {
-            tracing::debug!(file = %file.display(), %error, "an old entry of the code cache stays");
+            tracing::debug!(file = %file.display(), %error, "failed to remove old entry of the code cache");
         }
     }
 }
 
 fn log_unusable(file: &Path, problem: &dyn std::fmt::Display) {
-    tracing::warn!(file = %file.display(), %problem, "compiled code is not used; the component is compiled again");
+    tracing::warn!(file = %file.display(), %problem, "cached code rejected; recompiling");
 }
 
 #[cfg(test)]

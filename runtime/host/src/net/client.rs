@@ -1,4 +1,4 @@
-//! The one HTTP client behind the egress: pooled connections, rustls, private authorities, proxies.
+//! HTTP clients: pooled connections, rustls, private authorities, proxies.
 //!
 //! Grants of one provider that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections,
 //! across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach

@@ -1,4 +1,6 @@
-//! Which grants share a client, and where authorities come from. What clients do on the wire is tested through the egress.
+//! Which grants share a client, and where authorities come from.
+//!
+//! What clients do on the wire is tested through the egress.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Thumbprints: a server's own certificate named by its hash, as vSphere, OpenSSL and browsers print it.
+//! Certificate pinning by thumbprint, as vSphere, OpenSSL and browsers print it.
 //!
 //! A grant with `thumbprints` trusts exactly the certificates that it names and asks no authority: neither the name in the certificate
 //! nor its dates count, since the operator has said which certificate is meant. That the server has the key that belongs to it is checked

@@ -1,4 +1,4 @@
-//! How a secret may be written in a text: as it is, or escaped and encoded as clouds and their libraries do.
+//! Forms in which a secret may show up in a text: plain, escaped, encoded.
 //!
 //! `redact` hides each piece of eight bytes of each form, so forms that differ in some places only cost no more than these places.
 

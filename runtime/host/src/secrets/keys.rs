@@ -1,5 +1,6 @@
-//! Secrets and what the host computes with them: HMAC, derived keys, signatures. Read once when a provider is loaded; never handed to
-//! the guest unless `reveal` is granted.
+//! Keyring: HMAC, derived keys and signatures with the secrets of a provider.
+//!
+//! Secrets are read once when a provider is loaded, and reach the guest only where `reveal` is granted.
 //!
 //! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is asked for
 //! ([`Keyring::placeholder_use`]), and when a request with it leaves ([`Keyring::placeholder`]).
@@ -220,7 +221,7 @@ impl Keyring {
         granted.require(SecretUse::Reveal)?;
         tracing::warn!(
             secret = name,
-            "secret handed to the provider, as granted by its use \"reveal\""
+            "secret revealed to the provider, as granted by its use \"reveal\""
         );
         Ok(granted.secret.expose().to_vec())
     }

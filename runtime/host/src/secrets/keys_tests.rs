@@ -1,4 +1,6 @@
-//! Keys against published vectors: RFC 2202, RFC 4231, the worked examples of AWS, Alibaba and Baidu; RSA against OpenSSL.
+//! Keys against published vectors of RFCs and clouds; RSA against OpenSSL.
+//!
+//! RFC 2202, RFC 4231, the worked examples of AWS, Alibaba and Baidu. Over 400 lines for the vectors.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Texts that stand for secrets in the requests of one call: issued, found, and replaced by the secret on the way out.
+//! Placeholders for secrets in the requests of one call: issued, found, filled.
 //!
 //! ```text
 //!   guest: keys.placeholder("token", json)  -> grant? -> a random text, in the table of this call

@@ -1,9 +1,9 @@
-//! A provider that can be replaced while it runs: component, configuration, grants, limits and secrets.
+//! Hot swap of a provider: component, configuration, grants, limits and secrets.
 //!
 //! ```text
 //!   new files -> load beside -> same as what runs? -> lost something? -> grants -> check -> probe -> switch
 //!                    |                 unchanged           |               |         |        |
-//!                    +------------------ refused: the last good one stays, and says why ------+
+//!                    +------------------ refused: the last good one keeps running ------------+
 //! ```
 //!
 //! Calls in flight end on the provider they began with, since they hold it; the next call takes the new one. When to try is the manager's
@@ -27,9 +27,9 @@ use crate::LoadError;
 use crate::call::LastFault;
 use crate::call::instance::Outside;
 use crate::contract::adapter::Problem;
-use crate::egress::budget_status::BudgetStatus;
+use crate::egress::budget::BudgetStatus;
 use crate::host::{Host, ProviderSettings};
-use crate::load::requests::Lack;
+use crate::load::requests::MissingGrant;
 use crate::provider::Provider;
 use crate::swap::status::{ProviderStatus, Swap, SwapResult};
 
@@ -78,7 +78,7 @@ impl std::fmt::Debug for SwappableProvider {
 }
 
 impl SwappableProvider {
-    /// Loads the provider to begin with, as [`Host::load`] does. What it would like to be granted and is not is logged, once.
+    /// Loads the provider to begin with, as [`Host::load`] does. Missing grants are logged, once.
     pub async fn load(
         host: Arc<Host>,
         component: PathBuf,
@@ -87,11 +87,8 @@ impl SwappableProvider {
     ) -> Result<Self, LoadError> {
         let name = settings.name.clone();
         let provider = host.load(&component, settings, outside.clone()).await?;
-        for lack in provider.lacking() {
-            tracing::warn!(
-                provider = name,
-                "the provider would like to be granted more; add {lack}"
-            );
+        for missing in provider.missing_grants() {
+            tracing::warn!(provider = name, "missing grants; add {missing}");
         }
         host.metrics().runs(&name);
         Ok(Self {
@@ -162,7 +159,7 @@ impl SwappableProvider {
                 provider = self.name,
                 step,
                 ?took,
-                "a change is refused, the last good one stays: {message}"
+                "change refused; previous provider keeps running: {message}"
             );
         } else {
             tracing::info!(provider = self.name, result = result.label(), ?took, "{message}");
@@ -190,7 +187,7 @@ impl SwappableProvider {
             component.display()
         );
         if candidate.is_like(&before) {
-            return Ok((SwapResult::Unchanged, format!("nothing changed: {who} runs on")));
+            return Ok((SwapResult::Unchanged, format!("nothing changed: {who} keeps running")));
         }
         compare(&before, &candidate)?;
         let problems = candidate
@@ -283,10 +280,10 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
         return Err(Refused::new(SwapResult::Abilities, text));
     }
     if old != new {
-        tracing::warn!("the new provider exports more interfaces; restart to run the controllers that use them");
+        tracing::warn!("new provider exports more interfaces; restart to run the controllers that use them");
     }
-    let accepted = before.lacking();
-    let lacking: Vec<Lack> = candidate.lacking();
+    let accepted = before.missing_grants();
+    let lacking: Vec<MissingGrant> = candidate.missing_grants();
     let lacking: Vec<String> = lacking
         .iter()
         .filter(|lack| !accepted.contains(lack))
@@ -295,10 +292,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     if lacking.is_empty() {
         return Ok(());
     }
-    let text = format!(
-        "it would like to be granted more than it is; add {}",
-        lacking.join("; add ")
-    );
+    let text = format!("missing grants; add {}", lacking.join("; add "));
     Err(Refused::new(SwapResult::Grants, text))
 }
 

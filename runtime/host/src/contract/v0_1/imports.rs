@@ -1,5 +1,4 @@
-//! What guests of version 0.1 may call: thin conversions to `keys`, `state`, `guest_log` and the outside. No
-//! decisions here.
+//! Imports of guests of version 0.1: thin conversions to `keys`, `state`, `guest_log`, `Outside`.
 
 use std::time::Duration;
 
