@@ -1,4 +1,4 @@
-//! What fuzz targets call that is private otherwise. Thin, so that what is checked is the code itself; the checks are in `tests/fuzz-bodies`.
+//! Entry points of fuzz targets into private code; their checks are in `tests/fuzz-bodies`.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

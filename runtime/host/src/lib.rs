@@ -1,4 +1,4 @@
-//! The wasm side: loads provider components and calls them, each call in a fresh instance.
+//! Host of wasm providers: loads components and calls them, each call in a fresh instance.
 //!
 //! ```text
 //!   Host::load   artifact -> cache -> version -> v0_1 (link, types) -> provider
@@ -48,8 +48,9 @@ mod state_tests;
 pub use call::guest_memory::{CALLS_BY_DEFAULT as GUEST_CALLS_BY_DEFAULT, GuestMemoryUse};
 pub use call::instance::Outside;
 pub use call::{LastFault, LoadFacts};
-pub use contract::adapter::{Description, HttpWish, Problem, SecretWish};
-pub use egress::budget_status::{BudgetStatus, RateStatus};
+pub use contract::adapter::{Description, HttpGrantRequest, Problem, SecretGrantRequest};
+pub use egress::budget::BudgetStatus;
+pub use egress::rate_limit::RateStatus;
 pub use error::{HostError, LoadError};
 pub use grants::Grants;
 pub use host::{Host, HostOptions, ProviderSettings};
@@ -57,7 +58,7 @@ pub use limits::Limits;
 pub use load::compiler::{CompileFault, Compiler, CompilerLimits};
 pub use load::compiler_process::compile_for_parent;
 pub use load::component_file::ComponentFile;
-pub use load::requests::Lack;
+pub use load::requests::MissingGrant;
 pub use net::{client as http_client, destination, resolver};
 pub use provider::Provider;
 pub use secrets::keys;

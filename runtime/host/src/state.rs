@@ -1,12 +1,13 @@
-//! What outlives a call of one provider: entries with expiry, and locks. In memory only, bounded, shared by all its calls.
+//! State of one provider that outlives a call: entries with expiry, and locks. In memory, bounded.
 //!
 //! An entry costs the bytes of its key and value plus [`ENTRY_OVERHEAD`], so that many tiny entries are bounded as well. When room is
 //! needed the entry closest to its expiry goes first; entries without expiry go last, the one longest unchanged first.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use thiserror::Error;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
@@ -49,7 +50,7 @@ pub enum StateError {
     #[error("an entry may have at most {0} bytes with its key and {ENTRY_OVERHEAD} bytes of book-keeping")]
     TooLarge(u64),
     /// The entry has another version than expected.
-    #[error("the entry was changed by somebody else")]
+    #[error("the entry was changed meanwhile")]
     Changed,
 }
 
@@ -151,7 +152,7 @@ impl StateStore {
     }
 
     pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
-        let mut entries = lock(&self.entries);
+        let mut entries = self.entries.lock();
         entries.remove_expired(Instant::now());
         entries
     }
@@ -263,7 +264,7 @@ struct Ticket {
 
 impl Locks {
     fn ticket(locks: &Arc<Self>, name: &str) -> Option<Ticket> {
-        let mut map = lock(&locks.0);
+        let mut map = locks.0.lock();
         if name.len() > MAX_LOCK_NAME || (map.len() >= MAX_LOCKS && !map.contains_key(name)) {
             return None;
         }
@@ -278,15 +279,10 @@ impl Locks {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut map = lock(&self.locks.0);
+        let mut map = self.locks.0.lock();
         // Two are the map's and this ticket's own; each other ticket has one more, and tickets are only made under this lock.
         if Arc::strong_count(&self.mutex) == 2 {
             map.remove(&self.name);
         }
     }
-}
-
-/// A panic elsewhere leaves the maps as they were before or after a whole change, so they stay usable.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -252,9 +252,9 @@ async fn locks_nobody_wants_take_no_space_and_their_number_is_bounded() {
     }
     assert!(store.lock("one more", Duration::ZERO).await.is_none());
     assert!(store.lock("0", Duration::ZERO).await.is_none());
-    assert_eq!(lock(&store.locks.0).len(), MAX_LOCKS);
+    assert_eq!(store.locks.0.lock().len(), MAX_LOCKS);
     held.clear();
-    assert_eq!(lock(&store.locks.0).len(), 0);
+    assert_eq!(store.locks.0.lock().len(), 0);
     assert!(
         store
             .lock(&"x".repeat(MAX_LOCK_NAME + 1), Duration::ZERO)
@@ -275,7 +275,7 @@ async fn a_call_that_ends_while_it_waits_leaves_nothing_behind() {
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
     drop(held);
-    assert_eq!(lock(&store.locks.0).len(), 0);
+    assert_eq!(store.locks.0.lock().len(), 0);
 }
 
 /// Bytes in use and number of entries.

@@ -110,7 +110,7 @@ pub enum FaultKind {
     Deadline,
     /// It wanted more memory than it may have.
     Memory,
-    /// Its answer makes no sense.
+    /// Its answer is invalid.
     BadAnswer,
     /// It was asked for something it does not export.
     NotExported,
@@ -151,7 +151,7 @@ fn kind_text(kind: FaultKind) -> &'static str {
         FaultKind::Trap => "crashed",
         FaultKind::Deadline => "took too long",
         FaultKind::Memory => "used too much memory",
-        FaultKind::BadAnswer => "gave an answer that makes no sense",
+        FaultKind::BadAnswer => "gave an invalid response",
         FaultKind::NotExported => "was asked for something it does not offer",
         FaultKind::Host => "could not be called",
     }

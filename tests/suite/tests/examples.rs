@@ -126,10 +126,10 @@ async fn each_example_grants_all_that_its_provider_would_like() {
         let hosting = Hosting::new(HostOptions::default());
         let load = |grants| hosting.load_file(&example.component, with(grants));
         for grants in example.grants() {
-            let lacking = load(grants).await.unwrap().lacking();
+            let lacking = load(grants).await.unwrap().missing_grants();
             assert!(lacking.is_empty(), "{cloud}: {lacking:?}");
         }
-        let all = load(Grants::default()).await.unwrap().lacking();
+        let all = load(Grants::default()).await.unwrap().missing_grants();
         assert!(all.len() > 1, "{cloud} would like no hosts and secrets: {all:?}");
     }
 }

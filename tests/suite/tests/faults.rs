@@ -127,6 +127,13 @@ async fn a_guest_that_grows_is_stopped_by_its_memory_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn headers_in_handles_count_as_memory_of_the_call() {
+    let mut settings = settings();
+    settings.limits.memory_bytes = 16 << 20;
+    costs_one_call("hoards_headers", settings, FaultKind::Memory, "bytes of HTTP headers").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_panic_ends_up_in_the_fault_with_its_text() {
     for guest in ["panics", "panics_without_std"] {
         let fault = costs_one_call(guest, settings(), FaultKind::Trap, "panicked or aborted").await;

@@ -1,13 +1,13 @@
-//! What makes an answer nonsense, in one place for all versions of the contract.
+//! Checks of answers, the same for all versions of the contract.
 //!
 //! The converters pass everything a guest says through here before it becomes a word of the model. Three kinds of text are told apart:
 //!
 //! - **Messages** are for people. They are cut, secrets in them are replaced, control characters go: [`Screen::shown`].
 //! - **Names** identify something or are written to an object as they are: ids, labels, zones, host names, annotations. They are never changed. One that
-//!   is too long or contains a secret is [`Nonsense`]: a provider id with a mark in it would be another machine's.
+//!   is too long or contains a secret is [`InvalidResponse`]: a provider id with a mark in it would be another machine's.
 //! - **Tokens** go back to the guest and are shown to no one; only their length counts.
 //!
-//! Nonsense costs the smallest thing it is part of. Of a list of Nodes or route changes it is the one item: a failure [`Failure::InvalidResponse`] that
+//! InvalidResponse costs the smallest thing it is part of. Of a list of Nodes or route changes it is the one item: a failure [`Failure::InvalidResponse`] that
 //! names the field. An odd route in a list is left out. Everywhere else it is the call: a provider fault, and nothing of the answer is used.
 
 use std::fmt;
@@ -20,11 +20,11 @@ use ipnet::IpNet;
 use crate::call::answer_limits as limits;
 use crate::secrets::redact::Redactor;
 
-/// An answer makes no sense; says what of it.
+/// What is wrong with an invalid response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Nonsense(pub String);
+pub(crate) struct InvalidResponse(pub String);
 
-pub(crate) type Checked<T> = Result<T, Nonsense>;
+pub(crate) type Checked<T> = Result<T, InvalidResponse>;
 
 /// Bounds of `pending.after-ms` (`wit/v0.1/types.wit`).
 const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
@@ -52,21 +52,21 @@ impl Screen<'_> {
     /// A text that is used as it is and may be empty.
     pub fn value(&self, what: fmt::Arguments<'_>, text: String, most: usize) -> Checked<String> {
         if text.len() > most {
-            return Err(Nonsense(format!(
+            return Err(InvalidResponse(format!(
                 "{what} has {} bytes, at most {most} are allowed",
                 text.len()
             )));
         }
         match self.0.betrayed(&text) {
             None => Ok(text),
-            Some(secret) => Err(Nonsense(format!("{what} contains the secret {secret:?}"))),
+            Some(secret) => Err(InvalidResponse(format!("{what} contains the secret {secret:?}"))),
         }
     }
 
     /// The same, not empty.
     pub fn name(&self, what: fmt::Arguments<'_>, text: String, most: usize) -> Checked<String> {
         if text.is_empty() {
-            return Err(Nonsense(format!("{what} is empty")));
+            return Err(InvalidResponse(format!("{what} is empty")));
         }
         self.value(what, text, most)
     }
@@ -92,7 +92,7 @@ impl Screen<'_> {
     pub fn name_endpoint(&self, text: String) -> Checked<Endpoint> {
         let text = self.name(format_args!("an ingress host name"), text, limits::HOST_NAME)?;
         if text.parse::<IpAddr>().is_ok() {
-            return Err(Nonsense(format!(
+            return Err(InvalidResponse(format!(
                 "an ingress host name is {text:?}, which is an IP address"
             )));
         }
@@ -104,16 +104,16 @@ impl Screen<'_> {
         let most = limits::WORD;
         if text.is_empty() || text.len() > most || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             let shown = quoted(&text);
-            return Err(Nonsense(format!(
+            return Err(InvalidResponse(format!(
                 "{what} is {shown}; it needs 1 to {most} visible ASCII characters"
             )));
         }
         self.value(what, text, most)
     }
 
-    /// What is left of an item that is nonsense.
-    pub fn invalid(&self, nonsense: &Nonsense) -> Failure {
-        Failure::InvalidResponse(self.message(&nonsense.0))
+    /// What is left of an item that is invalid.
+    pub fn invalid(&self, invalid: &InvalidResponse) -> Failure {
+        Failure::InvalidResponse(self.message(&invalid.0))
     }
 }
 
@@ -122,7 +122,9 @@ pub(crate) fn same_length(what: &str, asked: usize, answered: usize) -> Checked<
     if asked == answered {
         return Ok(());
     }
-    Err(Nonsense(format!("{what} has {answered} answers for {asked} questions")))
+    Err(InvalidResponse(format!(
+        "{what} has {answered} answers for {asked} questions"
+    )))
 }
 
 /// A list that is not longer than it may be.
@@ -130,7 +132,7 @@ pub(crate) fn at_most<T>(what: fmt::Arguments<'_>, list: &[T], most: usize) -> C
     if list.len() <= most {
         return Ok(());
     }
-    Err(Nonsense(format!(
+    Err(InvalidResponse(format!(
         "{what} has {} entries, at most {most} are allowed",
         list.len()
     )))
@@ -144,7 +146,7 @@ pub(crate) fn optional(text: Option<String>) -> Option<String> {
 /// An IP address without prefix length.
 pub(crate) fn ip(what: fmt::Arguments<'_>, text: &str) -> Checked<IpAddr> {
     text.parse()
-        .map_err(|_| Nonsense(format!("{what} is {}, which is no IP address", quoted(text))))
+        .map_err(|_| InvalidResponse(format!("{what} is {}, which is no IP address", quoted(text))))
 }
 
 /// A range such as `10.0.0.0/24`.
@@ -152,7 +154,10 @@ pub(crate) fn cidr(what: fmt::Arguments<'_>, text: String) -> Checked<String> {
     if text.len() <= limits::CIDR && text.parse::<IpNet>().is_ok() {
         return Ok(text);
     }
-    Err(Nonsense(format!("{what} is {}, which is no CIDR", quoted(&text))))
+    Err(InvalidResponse(format!(
+        "{what} is {}, which is no CIDR",
+        quoted(&text)
+    )))
 }
 
 /// Where a load balancer is reached.
@@ -171,7 +176,7 @@ pub(crate) fn token(token: String) -> Checked<String> {
     if token.len() <= most {
         return Ok(token);
     }
-    Err(Nonsense(format!(
+    Err(InvalidResponse(format!(
         "the token of a pending answer has {} bytes, at most {most} are kept",
         token.len()
     )))
@@ -188,7 +193,7 @@ pub(crate) fn own_id(prefixes: &[String], node: &NodeRef, presence: Presence) ->
     if own || prefixes.is_empty() || node.provider_id.as_ref() == Some(id) {
         return Ok(presence);
     }
-    Err(Nonsense(format!(
+    Err(InvalidResponse(format!(
         "the provider id of node {:?} is {}, which begins with no prefix that the provider declares ({})",
         node.name,
         quoted(id),

@@ -1,4 +1,6 @@
-//! How long each list and text of an answer may be. The numbers are part of the contract: `wit/v0.1` says each of them where it applies.
+//! Length limits of the lists and texts of an answer.
+//!
+//! The numbers are part of the contract: `wit/v0.1` names each of them where it applies.
 //!
 //! What is over a limit is not used: a machine's data costs the answer about its Node, a route's that route, a load balancer's that call; texts
 //! for people are cut. So what a guest says about one object is at most some 64 KiB, and no more is walked without a pause (`walk`).
@@ -43,8 +45,8 @@ pub const NEXT_HOPS: usize = 64;
 pub const WORD: usize = 128;
 /// Provider-id prefixes of a provider.
 pub const PREFIXES: usize = 32;
-/// HTTP destinations, and as many secrets, that a provider would like to be granted.
-pub const WISHES: usize = 64;
+/// HTTP destinations, and as many secrets, that a provider requests to be granted.
+pub const GRANT_REQUESTS: usize = 64;
 /// Methods of one destination.
 pub const METHODS: usize = 16;
 /// A scheme or method.
@@ -148,8 +150,8 @@ mod tests {
             "provider-id-prefixes",
             &[Entries(PREFIXES), Bytes(WORD)],
         ),
-        ("info", "record description {", "http", &[Entries(WISHES)]),
-        ("info", "record description {", "secrets", &[Entries(WISHES)]),
+        ("info", "record description {", "http", &[Entries(GRANT_REQUESTS)]),
+        ("info", "record description {", "secrets", &[Entries(GRANT_REQUESTS)]),
         ("info", "record problem {", "at", &[Bytes(PROBLEM_AT)]),
         ("info", "record problem {", "message", &[Bytes(MESSAGE)]),
         ("info", "interface info {", "check", &[Entries(PROBLEMS)]),

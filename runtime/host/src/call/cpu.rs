@@ -1,4 +1,4 @@
-//! Measures the CPU time of a call: what its thread spends between entering and leaving the call's future.
+//! CPU time of a call: what its thread spends while it polls the future of the call.
 //!
 //! A guest gives way to others at every tick of the epoch, so each stretch is short, and the sum so far decides at
 //! the next tick whether the guest goes on. Waiting for the cloud costs nothing, nor does another process that keeps

@@ -1,17 +1,17 @@
-//! From what went wrong inside a call to a `ProviderFault` that says it in words.
+//! Maps an error inside a call to the kind and message of its `ProviderFault`.
 
 use cloudwit_model::FaultKind;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
-use crate::call::instance::Exceeded;
+use crate::call::limiter::Exceeded;
 use crate::contract::adapter::CallError;
 use crate::limits::Limits;
 
 /// What went wrong, as kind and sentence.
 pub(crate) fn explain(error: &CallError, limits: &Limits) -> (FaultKind, String) {
     match error {
-        CallError::Nonsense(nonsense) => (FaultKind::BadAnswer, nonsense.0.clone()),
+        CallError::InvalidResponse(invalid) => (FaultKind::BadAnswer, invalid.0.clone()),
         CallError::NotExported(interface) => (
             FaultKind::NotExported,
             format!("its component does not export `{interface}`"),
@@ -72,7 +72,7 @@ fn explain_trap(trap: Trap, limits: &Limits) -> (FaultKind, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::answer::Nonsense;
+    use crate::call::answer::InvalidResponse;
 
     /// What wasmtime returns for an answer beyond the limit.
     fn too_large_answer() -> wasmtime::Error {
@@ -81,7 +81,7 @@ mod tests {
                 (memory (export "memory") 1)
                 (func (export "f") (result i32) (i32.store (i32.const 4) (i32.const 1000)) (i32.const 0)))
             (core instance $i (instantiate $m))
-            (func (export "f") (result string) (canon lift (core func $i "f") (memory $i "memory"))))"#;
+            (func (export "f") (result string) (canon lift (core func $i "f") (memory (core memory $i "memory")))))"#;
         let engine = wasmtime::Engine::default();
         let component = wasmtime::component::Component::new(&engine, wat::parse_str(COMPONENT).unwrap()).unwrap();
         let mut store = wasmtime::Store::new(&engine, ());
@@ -134,7 +134,7 @@ mod tests {
             (guest(I32Exit(1).into()), FaultKind::Trap, "process::exit"),
             (guest(wasmtime::Error::msg("odd")), FaultKind::Trap, "odd"),
             (
-                CallError::Nonsense(Nonsense("empty id".into())),
+                CallError::InvalidResponse(InvalidResponse("empty id".into())),
                 FaultKind::BadAnswer,
                 "empty id",
             ),

@@ -1,4 +1,4 @@
-//! What a guest writes: its log lines, standard output and standard error, for one call.
+//! Output of one call: log lines, standard output and standard error of the guest.
 //!
 //! Lines go to `tracing` (target `guest`; provider, version and operation come from the span of the call) until the
 //! call's budget is spent. The last 4 KiB are kept in any case: they hold the text of a panic and become part of the
@@ -9,10 +9,11 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
@@ -23,7 +24,7 @@ use crate::call::answer_limits::{LOG_FIELDS, LOG_LINE as LINE};
 use crate::secrets::redact::Redactor;
 
 /// What is kept for a fault, in bytes.
-const TAIL: usize = 4 << 10;
+pub(super) const TAIL: usize = 4 << 10;
 
 /// What a line costs of the budget beside its text, so that empty lines are bounded as well.
 const LINE_COST: u64 = 64;
@@ -71,9 +72,9 @@ struct Output {
 
 /// A line, cut, as the guest wrote it.
 #[derive(Default)]
-struct GuestLine {
+pub(super) struct GuestLine {
     message: String,
-    fields: Vec<(String, String)>,
+    pub(super) fields: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for GuestLine {
@@ -84,7 +85,7 @@ impl std::fmt::Debug for GuestLine {
 
 impl GuestLine {
     /// Of all fields together as much is kept as of the message.
-    fn new(message: &str, fields: &[(String, String)]) -> Self {
+    pub(super) fn new(message: &str, fields: &[(String, String)]) -> Self {
         let mut room = LINE;
         let mut kept = Vec::new();
         for (key, value) in fields.iter().take(LOG_FIELDS) {
@@ -99,13 +100,13 @@ impl GuestLine {
         Self { message, fields: kept }
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let fields = self.fields.iter().map(|(key, value)| key.len() + value.len() + 2);
         self.message.len() + fields.sum::<usize>() + 1
     }
 
     /// Message and fields for people, without secrets.
-    fn printable(&self, screen: Screen<'_>) -> (String, String) {
+    pub(super) fn printable(&self, screen: Screen<'_>) -> (String, String) {
         let clean = |text: &str| screen.0.redact(text.to_owned());
         // Before values are quoted: what is escaped does not look like the secret any more.
         let fields = self
@@ -138,8 +139,7 @@ impl GuestLog {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Output) -> T) -> T {
-        // A panic while a line was added leaves nothing half done that could hurt.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 
     /// A line of the guest's structured log.
@@ -317,194 +317,5 @@ impl AsyncWrite for StandardStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Poll::Ready(Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::sync::LazyLock;
-
-    use tracing_subscriber::fmt::MakeWriter;
-
-    use super::*;
-    use crate::secrets::redact_tests::COMPARED;
-
-    const SECRET: &str = "canary-7391-secret";
-
-    /// The output of a call of a provider with one secret.
-    fn log(budget: u64) -> GuestLog {
-        GuestLog::new(budget, Arc::new(Redactor::new([("token", SECRET.as_bytes())])))
-    }
-
-    /// Collects what `tracing` prints.
-    #[derive(Clone, Default)]
-    struct Printed(Arc<Mutex<Vec<u8>>>);
-
-    impl std::io::Write for Printed {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<'a> MakeWriter<'a> for Printed {
-        type Writer = Self;
-
-        fn make_writer(&'a self) -> Self {
-            self.clone()
-        }
-    }
-
-    /// Runs something and gives what `tracing` printed meanwhile on this thread.
-    fn printed(run: impl FnOnce()) -> String {
-        // While only one subscriber exists, tracing asks the thread that comes to a line first whether anybody wants the
-        // line, and remembers that for all threads. Tests run on many; a second subscriber keeps each asking for itself.
-        static SECOND: LazyLock<tracing::Dispatch> = LazyLock::new(|| tracing_subscriber::fmt().finish().into());
-        LazyLock::force(&SECOND);
-        let printed = Printed::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_writer(printed.clone())
-            .finish();
-        tracing::subscriber::with_default(subscriber, run);
-        let bytes = printed.0.lock().unwrap().clone();
-        String::from_utf8(bytes).unwrap()
-    }
-
-    #[test]
-    fn lines_of_the_two_streams_do_not_mix() {
-        let log = log(1 << 20);
-        log.write(Stream::Stderr, b"panicked ");
-        log.write(Stream::Stdout, b"hello\nwor");
-        log.write(
-            Stream::Stderr,
-            b"at 3\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
-        );
-        assert_eq!(log.finish(), "hello\npanicked at 3\nwor");
-    }
-
-    #[test]
-    fn the_end_is_kept_however_much_was_written() {
-        let log = log(0);
-        for number in 0..100_000 {
-            log.write(Stream::Stderr, format!("line {number}\n").as_bytes());
-        }
-        log.write(Stream::Stderr, &vec![b'x'; 10 << 20]);
-        log.write(Stream::Stderr, b"\nthe end\n");
-        let tail = log.finish();
-        assert!(tail.ends_with("\nthe end") || tail == "the end", "{tail}");
-        assert!(tail.len() <= TAIL + 8, "{}", tail.len());
-    }
-
-    #[test]
-    fn control_characters_cannot_forge_a_line() {
-        let log = log(1 << 20);
-        log.log(
-            Level::WARN,
-            "one\n2026 ERROR two\x1b[31m",
-            &[("key".into(), "a b\n".into())],
-        );
-        assert_eq!(log.finish(), r#"one\n2026 ERROR two\u{1b}[31m key="a b\n""#);
-    }
-
-    #[test]
-    fn a_secret_is_in_no_line_and_in_no_field() {
-        let text = printed(|| {
-            let log = log(1 << 20);
-            log.log(Level::WARN, SECRET, &[("header".into(), format!("\"{SECRET}\""))]);
-            log.write(Stream::Stderr, format!("sent {SECRET}\n").as_bytes());
-            assert_eq!(
-                log.finish(),
-                r#"[secret token] header="\"[secret token]\""
-sent [secret token]"#
-            );
-        });
-        assert!(
-            text.contains("sent [secret token]") && !text.contains("canary"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_call_that_writes_too_much_is_silenced_with_one_line() {
-        let text = printed(|| {
-            let log = log(1000);
-            for number in 0..500 {
-                log.log(Level::INFO, &format!("number {number}"), &[]);
-            }
-        });
-        assert!(
-            text.contains("number 0\n") && text.contains("guest: number 12\n"),
-            "{text}"
-        );
-        assert!(!text.contains("number 20"), "{text}");
-        assert_eq!(text.matches("log limit reached").count(), 1, "{text}");
-    }
-
-    #[test]
-    fn a_level_that_nobody_sees_costs_nothing() {
-        let text = printed(|| {
-            let log = log(200);
-            assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
-            for _ in 0..100 {
-                log.log(Level::DEBUG, "unseen", &[]);
-            }
-            log.log(Level::INFO, "seen", &[("node".into(), "n1".into())]);
-        });
-        assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.contains("seen fields=") && text.contains("n1"), "{text}");
-    }
-
-    /// How many pieces of the text secrets are looked for in.
-    fn compared(run: impl FnOnce()) -> usize {
-        COMPARED.with(|compared| compared.set(0));
-        run();
-        COMPARED.with(Cell::get)
-    }
-
-    #[test]
-    fn work_on_a_line_is_bounded_and_none_for_a_level_that_is_off() {
-        let text = "canary-".repeat(2 << 20);
-        let field = || ("field".to_owned(), text.clone());
-        printed(|| {
-            let log = log(1 << 20);
-            let fields = [field(), field(), field()];
-            assert_eq!(compared(|| log.log(Level::DEBUG, &text, &fields)), 0);
-            assert!(compared(|| log.log(Level::INFO, &text, &fields)) < 16 * LINE);
-            let flood = || (0..32).for_each(|_| log.write(Stream::Stdout, &text.as_bytes()[..64 << 10]));
-            assert_eq!(compared(flood), 0, "only when the line ends");
-            assert!(compared(|| log.write(Stream::Stdout, b"\n")) < 8 * LINE);
-            assert!(compared(|| drop(log.finish())) < 16 * LINE);
-        });
-    }
-
-    #[test]
-    fn secret_at_the_cut_of_a_line_is_hidden() {
-        for before in LINE - 30..LINE {
-            let text = format!("{}{SECRET}", "x".repeat(before));
-            let printed = printed(|| {
-                let log = log(1 << 20);
-                log.log(Level::INFO, &text, &[("field".into(), text.clone())]);
-                log.write(Stream::Stdout, text.as_bytes());
-                assert!(!log.finish().contains(&SECRET[..8]));
-            });
-            assert!(!printed.contains(&SECRET[..8]), "{before}: {printed}");
-        }
-    }
-
-    #[test]
-    fn fields_of_a_line_are_limited() {
-        let many: Vec<_> = (0..100_000)
-            .map(|number| (format!("k{number}"), "v".to_owned()))
-            .collect();
-        let line = GuestLine::new("many", &many);
-        assert_eq!(line.fields.len(), LOG_FIELDS);
-        let long: Vec<_> = (0..10).map(|_| ("key".to_owned(), "v".repeat(LINE))).collect();
-        assert!(GuestLine::new("", &long).bytes() < LINE + 64);
     }
 }

@@ -1,12 +1,13 @@
-//! Memory of all guests of the process together: a total, a share of it for each provider, and who may grow now.
+//! Guest memory of the process: a total, a share for each provider, waiting for room.
 //!
 //! Each provider's share holds at least one call of the largest size that its limits allow; what is left of the total is divided equally. Shares do
 //! not overlap, so no provider takes memory from another. Within a share the oldest call always gets what its limit allows; younger calls grow while
 //! that stays true, and wait otherwise. So some call of each provider can always end, and calls never wait for each other in a circle.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// What the total is when none is set: so many calls of the largest size for each provider.
@@ -100,8 +101,7 @@ impl GuestMemory {
     }
 
     pub(super) fn accounts(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Account>> {
-        // A panic elsewhere leaves the numbers as they were before or after a whole change.
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accounts.lock()
     }
 
     /// Takes the memory if the call may have it now.
@@ -196,6 +196,11 @@ impl CallMemory {
             }
             freed.await;
         }
+    }
+
+    /// Takes so many bytes more if the call may have them now.
+    pub fn try_grow(&self, growth: u64) -> bool {
+        self.memory.try_grow(self, growth)
     }
 
     /// Gives so many bytes back.

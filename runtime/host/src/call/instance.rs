@@ -1,4 +1,4 @@
-//! One fresh instance for every call: its store, its limits, and what the host functions it calls need.
+//! Store of one call: fresh instance, limits, and the state that host functions use.
 //!
 //! Nothing in a guest's memory survives its call, so calls cannot leak into each other, a trap costs one call, and
 //! dropping a call cancels it. What outlives calls is in [`Env`], which all calls of one provider share.
@@ -6,28 +6,24 @@
 use std::sync::Arc;
 
 use cloudwit_model::{ClusterView, EventSink, NodeRef, Service, Subject, Target};
-use thiserror::Error;
 use wasmtime::component::ResourceTable;
-use wasmtime::{Engine, ResourceLimiterAsync, Store, UpdateDeadline};
+use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::{GuestLog, Stream};
-use crate::call::guest_memory::{CallMemory, MemoryShare};
+use crate::call::guest_memory::MemoryShare;
+use crate::call::limiter::{HEADER_BYTES, Limiter};
 use crate::egress::{Egress, EgressHooks};
 use crate::grants::Grants;
 use crate::limits::Limits;
-use crate::load::engine::TABLE_ELEMENTS;
-use crate::secrets::keys::Keyring;
+use crate::secrets::Secrets;
 use crate::state::StateStore;
 
 /// Handles to host resources (requests, headers, streams, keys, locks) one call may have at a time. Guests of languages that collect garbage keep those
 /// of many requests.
 const HANDLES: usize = 2000;
-
-/// Headers of one request, in bytes: what one handle may make the host keep.
-const HEADER_BYTES: usize = 32 << 10;
 
 /// Random bytes a guest may ask for at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -50,7 +46,7 @@ pub(crate) struct Env {
     pub grants: Grants,
     pub limits: Limits,
     pub memory: MemoryShare,
-    pub keyring: Arc<Keyring>,
+    pub secrets: Secrets,
     pub state: Arc<StateStore>,
     pub egress: Arc<Egress>,
     pub outside: Outside,
@@ -130,6 +126,9 @@ impl WasiView for CallState {
 
 impl WasiHttpView for CallState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        if self.limiter.count_headers(&mut self.table).is_err() {
+            self.hooks.deny_headers();
+        }
         WasiHttpCtxView {
             ctx: &mut self.http,
             table: &mut self.table,
@@ -161,12 +160,7 @@ pub(crate) fn store(
         wasi: wasi(log),
         http,
         hooks,
-        limiter: Limiter {
-            limit: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
-            used: 0,
-            last: 0,
-            memory: env.memory.call(),
-        },
+        limiter: Limiter::new(limits.memory_bytes, env.memory.call()),
     };
     let mut store = Store::new(engine, state);
     store.limiter_async(|state| &mut state.limiter);
@@ -174,7 +168,8 @@ pub(crate) fn store(
     store.set_max_component_handles(HANDLES);
     store.set_epoch_deadline(1);
     let (cpu, cpu_time) = (cpu.clone(), limits.cpu_time);
-    store.epoch_deadline_callback(move |_| {
+    store.epoch_deadline_callback(move |store| {
+        store.data().limiter.check()?;
         // Yielding ends the stretch that the meter measures, so what it says is at most one tick old.
         Ok(if cpu.spent() < cpu_time {
             UpdateDeadline::Yield(1)
@@ -196,117 +191,9 @@ fn wasi(log: &GuestLog) -> WasiCtx {
         .build()
 }
 
-/// The guest wanted more memory or table space than it may have. Ends the call instead of telling the guest, whose next
-/// instruction would only be a panic with a less helpful text.
-#[derive(Debug, Error)]
-pub(crate) enum Exceeded {
-    #[error("it wanted {wanted} bytes of memory, and limits.memoryBytes is {limit}")]
-    Memory { wanted: usize, limit: usize },
-    #[error("it wanted a table of {wanted} elements, at most {TABLE_ELEMENTS} are allowed")]
-    Table { wanted: usize },
-}
-
-/// Counts the linear memories of one call together, and lets the call wait for its part of the provider's share.
-struct Limiter {
-    limit: usize,
-    used: usize,
-    /// Size of the last growth, should it fail after all.
-    last: usize,
-    memory: CallMemory,
-}
-
-#[async_trait::async_trait]
-impl ResourceLimiterAsync for Limiter {
-    async fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        self.last = desired.saturating_sub(current);
-        let wanted = self.used.saturating_add(self.last);
-        if wanted > self.limit {
-            return Err(Exceeded::Memory {
-                wanted,
-                limit: self.limit,
-            }
-            .into());
-        }
-        self.memory.grow(in_bytes(self.last)).await;
-        self.used = wanted;
-        Ok(true)
-    }
-
-    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        // Beyond the maximum the guest itself declared: it is told and may go on.
-        let last = std::mem::take(&mut self.last);
-        self.used = self.used.saturating_sub(last);
-        self.memory.shrink(in_bytes(last));
-        Ok(())
-    }
-
-    async fn table_growing(
-        &mut self,
-        _current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        if desired > TABLE_ELEMENTS {
-            return Err(Exceeded::Table { wanted: desired }.into());
-        }
-        Ok(true)
-    }
-}
-
-fn in_bytes(size: usize) -> u64 {
-    u64::try_from(size).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::guest_memory::GuestMemory;
-
-    /// The limiter of the only call there is.
-    fn limiter(share: &MemoryShare) -> Limiter {
-        Limiter {
-            limit: 100,
-            used: 0,
-            last: 0,
-            memory: share.call(),
-        }
-    }
-
-    #[tokio::test]
-    async fn all_memories_of_a_call_count_together() {
-        let share = GuestMemory::new(None).share("a", 100).unwrap();
-        let mut limiter = limiter(&share);
-        assert!(limiter.memory_growing(0, 60, None).await.unwrap());
-        assert!(limiter.memory_growing(0, 40, None).await.unwrap());
-        let error = limiter.memory_growing(40, 41, None).await.unwrap_err();
-        assert!(matches!(
-            error.downcast_ref(),
-            Some(Exceeded::Memory {
-                wanted: 101,
-                limit: 100
-            })
-        ));
-    }
-
-    #[tokio::test]
-    async fn a_growth_that_failed_is_given_back_once() {
-        let share = GuestMemory::new(None).share("a", 100).unwrap();
-        let mut limiter = limiter(&share);
-        limiter.memory_growing(0, 60, Some(50)).await.unwrap();
-        limiter
-            .memory_grow_failed(wasmtime::Error::msg("beyond the maximum"))
-            .unwrap();
-        limiter.memory_grow_failed(wasmtime::Error::msg("again")).unwrap();
-        assert_eq!(share.in_use().used, 0);
-        assert!(limiter.memory_growing(0, 100, None).await.unwrap());
-        drop(limiter);
-        assert_eq!(share.in_use().used, 0);
-    }
 
     #[test]
     fn events_are_only_for_the_objects_of_the_call() {

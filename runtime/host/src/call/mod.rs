@@ -1,5 +1,4 @@
-//! One call of a provider from asking for an instance to its last metric: slots, span, both deadlines, the fault if
-//! there is one.
+//! One call of a provider: slots, span, deadlines, metrics, fault.
 //!
 //! Two clocks, because each is blind where the other sees: the epoch stops a guest that computes and never waits, the
 //! timeout one that waits for something and so executes nothing the epoch could interrupt.
@@ -10,19 +9,24 @@ pub(crate) mod cpu;
 pub(crate) mod fault;
 pub(crate) mod guest_log;
 pub(crate) mod guest_memory;
+mod headers;
 pub(crate) mod instance;
+pub(crate) mod limiter;
 pub(crate) mod walk;
 
 #[cfg(test)]
 mod answer_tests;
 #[cfg(test)]
+mod guest_log_tests;
+#[cfg(test)]
 mod guest_memory_tests;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, Failure, FaultKind, ProviderFault};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
@@ -36,8 +40,6 @@ use crate::call::instance::{CallState, Env, Subjects};
 use crate::contract::adapter::{Adapter, Reply};
 use crate::egress::EgressHooks;
 use crate::metrics::{ItemKind, Metrics, Operation, Outcome};
-use crate::secrets::config_secrets;
-use crate::secrets::redact::Redactor;
 
 /// What all providers of a host share.
 pub(crate) struct Shared {
@@ -57,7 +59,6 @@ pub(crate) struct Caller {
     /// What the provider is, once it has described itself.
     described: OnceLock<Described>,
     last_fault: Mutex<Option<LastFault>>,
-    redactor: Arc<Redactor>,
 }
 
 /// What a provider is; for faults and spans.
@@ -82,10 +83,6 @@ pub struct LastFault {
 
 impl Caller {
     pub fn new(shared: Arc<Shared>, env: Arc<Env>, name: String) -> Self {
-        let (text, values) = (&env.config_text, &env.values);
-        let written = [config_secrets::in_text(text), config_secrets::in_values(values)].concat();
-        let written = written.iter().map(|(key, value)| (key.as_str(), value.as_bytes()));
-        let redactor = Arc::new(Redactor::new(env.keyring.contents().chain(written)));
         let slots = usize::try_from(env.limits.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
         Self {
             shared,
@@ -94,7 +91,6 @@ impl Caller {
             name,
             described: OnceLock::new(),
             last_fault: Mutex::default(),
-            redactor,
         }
     }
 
@@ -105,17 +101,17 @@ impl Caller {
 
     /// The last call in which the provider misbehaved.
     pub fn last_fault(&self) -> Option<LastFault> {
-        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_fault.lock().clone()
     }
 
     fn remember(&self, fault: &ProviderFault) {
         let (at, fault) = (Timestamp::now(), fault.clone());
-        *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastFault { at, fault });
+        *self.last_fault.lock() = Some(LastFault { at, fault });
     }
 
     /// What texts of this provider pass through.
     pub fn screen(&self) -> Screen<'_> {
-        Screen(&self.redactor)
+        Screen(&self.env.secrets.redactor)
     }
 
     /// From now on faults and spans say so.
@@ -158,7 +154,7 @@ impl Caller {
         };
         let (cpu, log) = (
             CpuMeter::default(),
-            GuestLog::new(self.env.limits.output_bytes, self.redactor.clone()),
+            GuestLog::new(self.env.limits.output_bytes, Arc::clone(&self.env.secrets.redactor)),
         );
         let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
         let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
@@ -297,7 +293,7 @@ impl Call<'_> {
             shared.metrics.invalid_items(name, kind, items);
             let kind = kind.label();
             self.span
-                .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; not used"));
+                .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; ignored"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Pauses while the host walks through a guest's data.
+//! Cooperative yielding while the host walks through data of a guest.
 //!
 //! An answer may have 16 MiB (`limits.answerBytes`), and guests share their thread with everything else that works for the cluster. Whatever goes
 //! through the items of an answer says how many bytes it has seen and yields to other tasks after every 64 KiB. One item has a bound of about

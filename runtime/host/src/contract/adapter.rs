@@ -1,5 +1,6 @@
-//! What every version of the contract has to be able to do. `provider` calls this and knows no version; each version
-//! (`v0_1`) is one implementation.
+//! Trait that each version of the contract implements.
+//!
+//! `provider` calls it and is independent of the version; `v0_1` is one implementation.
 
 use std::pin::Pin;
 
@@ -8,7 +9,7 @@ use cloudwit_model::{
 };
 use wasmtime::Store;
 
-use crate::call::answer::Nonsense;
+use crate::call::answer::InvalidResponse;
 use crate::call::instance::CallState;
 use crate::load::version::Contract;
 
@@ -17,8 +18,8 @@ use crate::load::version::Contract;
 pub(crate) enum CallError {
     /// The guest could not be instantiated, trapped, or was stopped.
     Guest(wasmtime::Error),
-    /// It answered nonsense.
-    Nonsense(Nonsense),
+    /// It answered invalid.
+    InvalidResponse(InvalidResponse),
     /// It does not export this interface.
     NotExported(&'static str),
 }
@@ -29,9 +30,9 @@ impl From<wasmtime::Error> for CallError {
     }
 }
 
-impl From<Nonsense> for CallError {
-    fn from(nonsense: Nonsense) -> Self {
-        Self::Nonsense(nonsense)
+impl From<InvalidResponse> for CallError {
+    fn from(invalid: InvalidResponse) -> Self {
+        Self::InvalidResponse(invalid)
     }
 }
 
@@ -113,15 +114,15 @@ pub struct Description {
     pub version: String,
     /// Prefixes of the provider ids it gives out.
     pub provider_id_prefixes: Vec<String>,
-    /// Destinations it would like to reach with the configuration it has.
-    pub http: Vec<HttpWish>,
-    /// Secrets it would like to use with the configuration it has.
-    pub secrets: Vec<SecretWish>,
+    /// Destinations it requests with the configuration it has.
+    pub http: Vec<HttpGrantRequest>,
+    /// Secrets it requests with the configuration it has.
+    pub secrets: Vec<SecretGrantRequest>,
 }
 
-/// A destination a provider would like to be granted.
+/// A destination that a provider requests to be granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpWish {
+pub struct HttpGrantRequest {
     /// `https` or `http`.
     pub scheme: String,
     /// Host name or IP address; a leading `*.` stands for one or more labels.
@@ -134,9 +135,9 @@ pub struct HttpWish {
     pub reason: String,
 }
 
-/// A secret a provider would like to be granted.
+/// A secret that a provider requests to be granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretWish {
+pub struct SecretGrantRequest {
     /// The name by which the provider asks for it.
     pub name: String,
     /// What it is and how it is used.

@@ -1,27 +1,40 @@
-//! Requests wait here for their turn at their API host: between the check of the grants and the client.
+//! Request budgets: each request waits for its turn at its API host.
 //!
 //! Decisions are those of `rate_limit`. A request that would have to wait longer than its call has time left is answered at once with
 //! a 429 of our own making, whose `Retry-After` says when to come again: guests in every language know what that is, and the SDK makes
 //! the failure `rate-limited` of it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use wasmtime_wasi_http::WasiBody;
 
-use crate::egress::budget_status::BudgetStatus;
 use crate::egress::metrics::EgressMetrics;
-use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, Turn};
+use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, RateStatus, Turn};
 use crate::egress::retry_after;
 use crate::net::destination::Destination;
 
 /// So many API hosts are remembered before those that would be as new again are forgotten. Wildcards grant endless names.
 pub(super) const REMEMBERED: usize = 256;
+
+/// The limits of one API host at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetStatus {
+    /// Scheme, name and port, such as `https://api.example.com`.
+    pub host: String,
+    /// What the grants allow; none when they set no limit.
+    pub rate: Option<RateStatus>,
+    /// How much of a pause is left that the cloud asked for with `Retry-After`.
+    pub paused_for: Option<Duration>,
+    /// Requests that wait for their turn.
+    pub waiting: usize,
+}
 
 /// The budgets of all API hosts that one provider talks to.
 #[derive(Default)]
@@ -33,7 +46,7 @@ impl RequestBudgets {
     pub fn successor(&self, rate: impl Fn(&Destination) -> Option<Rate>) -> Self {
         let now = Instant::now();
         let kept = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
-            let limit = lock(&budget.limit);
+            let limit = budget.limit.lock();
             let rate = rate(to);
             let budget = if limit.rate() == rate {
                 Arc::clone(budget)
@@ -42,14 +55,14 @@ impl RequestBudgets {
             };
             (to.clone(), budget)
         };
-        Self(Mutex::new(lock(&self.0).iter().map(kept).collect()))
+        Self(Mutex::new(self.0.lock().iter().map(kept).collect()))
     }
 
     /// All API hosts that are remembered, by name.
     pub fn status(&self) -> Vec<BudgetStatus> {
         let now = Instant::now();
         let status = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
-            let limit = lock(&budget.limit);
+            let limit = budget.limit.lock();
             BudgetStatus {
                 host: to.to_string(),
                 rate: limit.left(now),
@@ -57,20 +70,20 @@ impl RequestBudgets {
                 waiting: limit.waiting(),
             }
         };
-        let mut all: Vec<BudgetStatus> = lock(&self.0).iter().map(status).collect();
+        let mut all: Vec<BudgetStatus> = self.0.lock().iter().map(status).collect();
         all.sort_by(|a, b| a.host.cmp(&b.host));
         all
     }
 
     /// The budget for this API host, new with this rate if it is not known.
     pub fn of(&self, to: &Destination, rate: impl FnOnce() -> Option<Rate>) -> Arc<RequestBudget> {
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         if let Some(budget) = known.get(to) {
             return Arc::clone(budget);
         }
         let now = Instant::now();
         if known.len() >= REMEMBERED {
-            known.retain(|_, budget| Arc::strong_count(budget) > 1 || !lock(&budget.limit).is_idle(now));
+            known.retain(|_, budget| Arc::strong_count(budget) > 1 || !budget.limit.lock().is_idle(now));
         }
         let budget = Arc::new(RequestBudget::new(to, RateLimit::new(rate(), now)));
         known.insert(to.clone(), Arc::clone(&budget));
@@ -102,7 +115,7 @@ impl RequestBudget {
         provider: &str,
         metrics: &EgressMetrics,
     ) -> Result<Admitted, Response<WasiBody>> {
-        let number = lock(&self.limit).enter();
+        let number = self.limit.lock().enter();
         let admitted = Admitted {
             budget: Arc::clone(self),
             number,
@@ -112,7 +125,7 @@ impl RequestBudget {
             // Listens before it asks, so that no change in between is missed.
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let turn = lock(&self.limit).turn(number, Instant::now(), latest);
+            let turn = self.limit.lock().turn(number, Instant::now(), latest);
             match turn {
                 Turn::Go => {
                     self.changed.notify_waiters();
@@ -160,9 +173,9 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// The answer asks for a pause.
+    /// The response has a `Retry-After`.
     pub fn pause(&self, asked: Duration, provider: &str, metrics: &EgressMetrics) {
-        let begins = lock(&self.budget.limit).pause(asked, Instant::now());
+        let begins = self.budget.limit.lock().pause(asked, Instant::now());
         if begins {
             metrics.paused(provider);
             let (destination, pause) = (&self.budget.to, asked.min(MAX_PAUSE));
@@ -170,7 +183,7 @@ impl Admitted {
                 provider,
                 %destination,
                 ?pause,
-                "the cloud asks for a pause; requests of all calls to it wait"
+                "Retry-After received; requests to this host paused"
             );
         }
     }
@@ -178,12 +191,7 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        lock(&self.budget.limit).leave(self.number);
+        self.budget.limit.lock().leave(self.number);
         self.budget.changed.notify_waiters();
     }
-}
-
-/// A panic elsewhere leaves the value as it was before or after a whole change, so it stays usable.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Waiting for a turn, in time that passes only when everybody waits; and through the hooks, against a server on 127.0.0.1.
+//! Waiting for a turn in paused time, and through the hooks against a server on 127.0.0.1.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,6 @@ use crate::egress::rate_limit::Rate;
 use crate::grants::{Grants, HttpGrant};
 use crate::net::destination::{Destination, Host, Scheme};
 use crate::net::testing::TestServer;
-use crate::secrets::keys::Keyring;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -41,7 +40,7 @@ fn egress(server: &TestServer, more: &str, metrics: &EgressMetrics) -> Arc<Egres
         server.port
     );
     let grants: Grants = serde_saphyr::from_str(&yaml).unwrap();
-    Egress::new("test", &grants, Arc::<Keyring>::default(), metrics.clone()).unwrap_or_else(|error| panic!("{error}"))
+    Egress::new("test", &grants, metrics.clone()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Sends a GET in a call that has this much time left. Status, `Retry-After` and body.
@@ -132,12 +131,12 @@ fn wildcards_cannot_fill_the_memory_and_a_pause_is_not_forgotten() {
         host: Host::parse(&format!("h{number}.example.com")).unwrap(),
         port: 443,
     };
-    lock(&budgets.of(&to(0), || None).limit).pause(SECOND * 60, now);
+    budgets.of(&to(0), || None).limit.lock().pause(SECOND * 60, now);
     for number in 1..10 * REMEMBERED {
         budgets.of(&to(number), || None);
     }
-    assert!(lock(&budgets.0).len() <= REMEMBERED);
-    assert!(!lock(&budgets.of(&to(0), || None).limit).is_idle(now));
+    assert!(budgets.0.lock().len() <= REMEMBERED);
+    assert!(!budgets.of(&to(0), || None).limit.lock().is_idle(now));
 }
 
 #[tokio::test]
@@ -191,8 +190,7 @@ async fn a_pause_is_for_one_api_host_and_not_for_its_neighbour() {
         paused.port, other.port
     );
     let grants: Grants = serde_saphyr::from_str(&yaml).unwrap();
-    let keyring = Arc::<Keyring>::default();
-    let egress = Egress::new("test", &grants, keyring, EgressMetrics::default()).unwrap();
+    let egress = Egress::new("test", &grants, EgressMetrics::default()).unwrap();
     assert_eq!(get(&egress, &paused, "/answer/429/60", SECOND).await.0, 429);
     assert_eq!(get(&egress, &other, "/", SECOND).await.0, 200);
     assert_eq!(get(&egress, &paused, "/", SECOND).await.0, 429);

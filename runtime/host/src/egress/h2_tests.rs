@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::net::client::STREAM_WINDOW;
 use crate::net::resolver::{Found, Lookup};
+use crate::secrets::keys::Keyring;
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -93,7 +94,16 @@ impl Http2Server {
         );
         let grants: Grants = serde_saphyr::from_str(&yaml).unwrap();
         let metrics = EgressMetrics::default();
-        Egress::with_clients(provider, &grants, limits, Arc::default(), metrics, clients, None).unwrap()
+        Egress::with_clients(
+            provider,
+            &grants,
+            limits,
+            Secrets::new(Keyring::default(), &[]),
+            metrics,
+            clients,
+            None,
+        )
+        .unwrap()
     }
 
     fn request(&self, path: &str) -> Request<WasiBody> {

@@ -1,4 +1,4 @@
-//! Limits on requests in flight and on the bytes they hold: for each call, and for all calls of a provider.
+//! Limits on requests in flight and the bytes they hold, per call and per provider.
 //!
 //! A request takes its place before any of its body is read, with room for the largest body that is collected and for what may be buffered of its
 //! response; it takes all of that at once, so that requests never wait for each other half done. What it turns out not to need goes back. The place is

@@ -1,4 +1,4 @@
-//! Metrics of outgoing requests. Labels come from closed sets: configured provider names, methods, classes of status, reasons.
+//! Metrics of outgoing requests. All label values come from closed sets.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -1,4 +1,4 @@
-//! The one way out: every HTTP request of every guest passes here, in this order.
+//! Egress: every HTTP request of every guest passes here, in this order.
 //!
 //! ```text
 //! wasi:http -> EgressHooks -> plan         may it leave?          (host, port, scheme, method, literal address)
@@ -13,7 +13,7 @@
 //! is looked up, and an untrusted certificate. Redirects are the guest's business. Header values and bodies are never logged.
 
 pub(crate) mod budget;
-pub(crate) mod budget_status;
+mod fill;
 pub(crate) mod in_flight;
 pub mod metrics;
 pub(crate) mod plan;
@@ -37,32 +37,32 @@ mod secrets_tests;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http::{HeaderName, Request, Response};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use crate::egress::budget::RequestBudgets;
-use crate::egress::budget_status::BudgetStatus;
+use crate::egress::budget::{BudgetStatus, RequestBudgets};
+use crate::egress::fill::Fill;
 use crate::egress::in_flight::{Place, Places};
 use crate::egress::metrics::EgressMetrics;
 use crate::egress::plan::Rule;
 use crate::egress::rate_limit::Rate;
-use crate::egress::refusal::{Refusal, RefusalLog, RefusalReason};
-use crate::egress::request_body::{BUFFER_LIMIT, Collected, RequestBody};
+use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
 use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
 use crate::net::http_error::Failed;
-use crate::secrets::keys::{KeyError, Keyring};
-use crate::secrets::placeholders::{FillError, Filled, Filling, Placeholders, StandsFor};
-use crate::secrets::redact::Redactor;
+use crate::secrets::Secrets;
+use crate::secrets::keys::KeyError;
+use crate::secrets::placeholders::{Placeholders, StandsFor};
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -70,15 +70,14 @@ pub struct Egress {
     rules: Vec<Rule>,
     /// One for each entry of the grants, in their order.
     clients: Vec<Arc<HttpClient>>,
-    keyring: Arc<Keyring>,
+    /// A provider may put a secret that it was given into the name of a host.
+    secrets: Secrets,
     budgets: Arc<RequestBudgets>,
     limits: Limits,
     /// Requests in flight of all calls.
     places: Places,
     metrics: EgressMetrics,
     log: RefusalLog,
-    /// A provider may put a secret that it was given into the name of a host.
-    redactor: Redactor,
 }
 
 impl Egress {
@@ -88,7 +87,7 @@ impl Egress {
         provider: &str,
         grants: &Grants,
         limits: &Limits,
-        keyring: Arc<Keyring>,
+        secrets: Secrets,
         metrics: EgressMetrics,
         shared: &HttpClients,
         before: Option<&Self>,
@@ -108,20 +107,18 @@ impl Egress {
             return Err(GrantError(problems));
         }
         let (provider, log) = (provider.to_owned(), RefusalLog::default());
-        let redactor = Redactor::new(keyring.contents());
         let budgets = before.map_or_else(Arc::default, |before| before.budgets_for(&rules));
         let places = Places::of_provider(limits, before.map(|before| &before.places));
         Ok(Arc::new(Self {
             provider,
             rules,
             clients,
-            keyring,
+            secrets,
             budgets,
             limits: limits.clone(),
             places,
             metrics,
             log,
-            redactor,
         }))
     }
 
@@ -132,6 +129,7 @@ impl Egress {
             latest,
             places: Places::of_call(&self.limits),
             unsent: 0,
+            headers_denied: false,
             last: Arc::default(),
             placeholders: Placeholders::default(),
         }
@@ -147,10 +145,10 @@ impl Egress {
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = plan::target(&parts.uri)?;
-        let mut fill = Fill::new(placeholders, &self.keyring, &to);
+        let mut fill = Fill::new(placeholders, &self.secrets.keyring, &to);
         fill.leave_out_of(&parts.uri)?;
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
-        let shown = self.redactor.redact(to.host.to_string());
+        let shown = self.secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
         let most = request_body::most(&parts.headers, &body);
         let place = Place::take(places, &self.places, most);
@@ -207,7 +205,7 @@ impl Egress {
     pub(crate) fn budgets(&self) -> Vec<BudgetStatus> {
         let mut budgets = self.budgets.status();
         for budget in &mut budgets {
-            budget.host = self.redactor.redact(std::mem::take(&mut budget.host));
+            budget.host = self.secrets.redactor.redact(std::mem::take(&mut budget.host));
         }
         budgets
     }
@@ -227,7 +225,7 @@ impl Egress {
     /// Counts, logs and remembers a refusal.
     fn refused(&self, mut refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
         let reason = refusal.reason;
-        refusal.message = self.redactor.redact(refusal.message);
+        refusal.message = self.secrets.redactor.redact(refusal.message);
         request_span::not_sent("refused");
         self.metrics.refused(&self.provider, reason);
         if self.log.admit(&refusal) {
@@ -237,7 +235,7 @@ impl Egress {
                 "request refused: {refusal}"
             );
         }
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        *last.lock() = Some(refusal);
         reason.error()
     }
 }
@@ -271,86 +269,6 @@ fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopp
     }
 }
 
-/// Fills in the secrets of one request.
-struct Fill<'a> {
-    placeholders: &'a Placeholders,
-    to: &'a Destination,
-    filling: Filling<'a>,
-}
-
-impl<'a> Fill<'a> {
-    fn new(placeholders: &'a Placeholders, keyring: &'a Keyring, to: &'a Destination) -> Self {
-        Self {
-            placeholders,
-            to,
-            filling: Filling::new(placeholders, keyring, to),
-        }
-    }
-
-    /// Refuses a URL with a placeholder in it.
-    fn leave_out_of(&self, url: &Uri) -> Result<(), Stopped> {
-        if self.placeholders.any_in(url.to_string().as_bytes()) {
-            let why = "its URL contains a placeholder for a secret; URLs are logged by servers and proxies, so placeholders are filled \
-                       only in headers and bodies";
-            return Err(self.refuse(why, None));
-        }
-        Ok(())
-    }
-
-    fn refuse(&self, why: impl std::fmt::Display, yaml: Option<String>) -> Stopped {
-        let message = format!("a request to {} is refused: {why}", self.to);
-        let (reason, destination) = (RefusalReason::Placeholder, Some(self.to.clone()));
-        Refusal {
-            reason,
-            destination,
-            message,
-            yaml,
-        }
-        .into()
-    }
-
-    fn text(&mut self, text: &[u8]) -> Result<Option<Filled>, Stopped> {
-        self.filling.fill(text).map_err(|error| {
-            let yaml = match &error {
-                FillError::Withheld(withheld) => Some(withheld.entry.clone()),
-                FillError::TooMany | FillError::TooLarge => None,
-            };
-            self.refuse(error, yaml)
-        })
-    }
-
-    /// Fills header values and marks them as sensitive. Drops `host`, which belongs to the URL.
-    fn headers(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, Stopped> {
-        headers.remove(header::HOST);
-        for (name, value) in &mut headers {
-            let Some(filled) = self.text(value.as_bytes())? else {
-                continue;
-            };
-            let unfit = format!("a secret for the header {name} contains a line break or another control character");
-            *value = HeaderValue::from_bytes(&filled).map_err(|_| self.refuse(unfit, None))?;
-            value.set_sensitive(true);
-        }
-        Ok(headers)
-    }
-
-    async fn body(&mut self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
-        match request_body::collect(body).await.map_err(Stopped::Failed)? {
-            Collected::Whole(bytes, trailers) => {
-                headers.remove(header::CONTENT_LENGTH);
-                Ok(match self.text(&bytes)? {
-                    Some(filled) => RequestBody::filled(filled, trailers),
-                    None => RequestBody::whole(bytes, trailers),
-                })
-            }
-            Collected::Start(start, _) if self.placeholders.any_in(&start) => {
-                let why = format!("it contains a placeholder for a secret and has more than {BUFFER_LIMIT} bytes");
-                Err(self.refuse(why, None))
-            }
-            Collected::Start(start, rest) => Ok(RequestBody::streamed(start, rest, self.placeholders.clone())),
-        }
-    }
-}
-
 /// What the host takes of a body ahead of its client, in bytes, for so many bodies of a call; and for each beyond.
 const CHUNK: usize = 64 << 10;
 const UNSENT: usize = 32;
@@ -365,6 +283,8 @@ pub struct EgressHooks {
     places: Places,
     /// Bodies that the guest began and did not send.
     unsent: usize,
+    /// The call holds too many headers already.
+    headers_denied: bool,
     last: Arc<Mutex<Option<Refusal>>>,
     placeholders: Placeholders,
 }
@@ -383,12 +303,18 @@ impl EgressHooks {
                 hosts.push(host);
             }
         }
-        self.placeholders.issue(stands_for, &self.egress.keyring, &hosts)
+        self.placeholders
+            .issue(stands_for, &self.egress.secrets.keyring, &hosts)
+    }
+
+    /// From now on the guest can make no headers.
+    pub(crate) fn deny_headers(&mut self) {
+        self.headers_denied = true;
     }
 
     /// The last request of this call that was refused.
     pub fn last_refusal(&self) -> Option<Refusal> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 }
 
@@ -399,6 +325,10 @@ impl WasiHttpHooks for EgressHooks {
     /// The client sets it from the URL; a guest cannot, since `host` is one of the forbidden headers.
     fn set_host_header(&mut self) -> bool {
         false
+    }
+
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        self.headers_denied || DEFAULT_FORBIDDEN_HEADERS.contains(name)
     }
 
     /// Asked once for each body that a guest begins. What it writes before the request has a place is held by the host.

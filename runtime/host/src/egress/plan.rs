@@ -1,4 +1,4 @@
-//! May this request leave? Pure: a URL, a method and the grants in, a rule or a refusal out. The first thing that happens to a request.
+//! Grant check of one request. Pure: URL, method and grants in, rule or refusal out.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! When may the next request to one API host leave? Pure: the clock is passed in. `budget` waits by it.
+//! Token bucket and pauses of one API host. Pure: the clock is passed in.
 //!
 //! Three things hold requests back, and all are kept for one API host (scheme, host and port), over all calls of a provider:
 //!
@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::egress::budget_status::RateStatus;
 use crate::grants::HttpGrant;
 
 /// Longest pause, whatever the cloud asks for: a wrong clock or a typing error must not stop a cluster for a day.
@@ -52,6 +51,17 @@ impl Rate {
     fn slack(self) -> Duration {
         self.interval * (self.burst - 1)
     }
+}
+
+/// A token bucket at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateStatus {
+    /// Requests that become possible in a second.
+    pub per_second: f64,
+    /// Requests that are possible at once after a rest.
+    pub burst: u32,
+    /// Requests that are possible at once now.
+    pub left: u32,
 }
 
 /// What holds a request back.
@@ -179,7 +189,7 @@ impl RateLimit {
         }
     }
 
-    /// The cloud asks for a pause. True when one begins now, false when there was one already.
+    /// A `Retry-After` came. True when one begins now, false when there was one already.
     pub fn pause(&mut self, asked: Duration, now: Instant) -> bool {
         let begins = self.paused_until <= now;
         self.paused_until = self.paused_until.max(now + asked.min(MAX_PAUSE));

@@ -1,13 +1,13 @@
-//! Requests that did not leave, or were not let through to the guest: why, and what the operator would have to write to allow them.
+//! Denied requests: reason, message, and the grant that would allow them.
 //!
 //! The guest gets a `wasi:http` error code, the operator one log line with YAML to paste, and whoever runs the call can ask for the
 //! last refusal to attach it to a failure.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use wasmtime_wasi_http::Error;
 
@@ -93,7 +93,7 @@ impl RefusalLog {
     /// Whether this refusal is to be logged now: once a minute for each reason and destination.
     pub fn admit(&self, refusal: &Refusal) -> bool {
         let now = Instant::now();
-        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.0.lock();
         logged.retain(|_, at| now.duration_since(*at) < QUIET);
         let key = (refusal.reason, refusal.destination.clone());
         if logged.contains_key(&key) || logged.len() >= MOST {

@@ -1,16 +1,16 @@
-//! The body of a request on its way from the guest to the client.
+//! Body of a request on its way from the guest to the client.
 //!
 //! Up to [`BUFFER_LIMIT`] it is collected, so that placeholders in it can be filled and its length is known. What is larger is passed
 //! on as it comes, and only watched: a placeholder in it would reach the cloud unfilled, so it breaks the request off.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use crate::secrets::placeholders::{Filled, LENGTH, Placeholders};
@@ -100,7 +100,7 @@ impl Body for RequestBody {
         }
         match &mut self.rest {
             None => Poll::Ready(None),
-            Some(rest) => rest.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).poll(cx),
+            Some(rest) => rest.get_mut().poll(cx),
         }
     }
 

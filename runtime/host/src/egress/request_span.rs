@@ -1,4 +1,4 @@
-//! The span of one HTTP request of a guest, from the moment it is asked for to the head of its response.
+//! Span of one HTTP request of a guest, from the request to the head of the response.
 //!
 //! It hangs below the span of the provider's call. Its attributes are a closed set (docs/reference/tracing.md, named as OpenTelemetry names
 //! them): method, host, port, status, the kind of error, the wait for a turn. Path, query, headers and bodies are never in it: providers put

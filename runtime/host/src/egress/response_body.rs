@@ -1,4 +1,4 @@
-//! The body of a response on its way from the client to the guest: as it comes, at the guest's pace, up to a limit.
+//! Body of a response: streamed at the pace of the guest, up to a limit.
 
 use std::future::Future as _;
 use std::pin::Pin;

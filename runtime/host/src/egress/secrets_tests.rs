@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::tests::{call, egress, get, request, send_in, with_body};
 use super::*;
+use crate::egress::refusal::RefusalReason;
 use crate::egress::request_body::BUFFER_LIMIT;
 use crate::net::testing::{Echo, TestServer, secret_file};
 use crate::secrets::encoding::Encoding;

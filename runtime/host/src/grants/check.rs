@@ -1,4 +1,4 @@
-//! What can be wrong with grants, found all at once and without looking at any file. Pure.
+//! Validation of grants: all mistakes at once, without reading files. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What the operator allows one provider: HTTP destinations, secrets, views of the cluster, space for state.
+//! Grants of one provider: HTTP destinations, secrets, cluster views, state.
 //!
 //! This is the text of the configuration file and nothing more: [`Grants::validate`] finds all its mistakes, `egress::plan` decides by
 //! it, [`crate::secrets::keys`] and [`crate::state`] keep to it. Whatever is not written here is refused, and the refusal prints the lines that

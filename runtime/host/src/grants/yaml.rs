@@ -1,4 +1,4 @@
-//! Grants as the YAML an operator would have to write, one line for each list entry, so that a refusal can be answered by pasting.
+//! Grants as YAML, one line for each list entry, to paste from a refusal.
 
 use std::fmt::Write as _;
 

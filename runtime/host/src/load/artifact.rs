@@ -1,10 +1,10 @@
-//! A component file on disk: read with a size limit, unpacked if it is compressed with Zstandard, recognised, digested. Nothing is compiled
-//! here.
+//! Component file: read with a size limit, unpacked, recognised, digested. Not compiled here.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use ring::digest::{SHA256, digest};
 use ruzstd::decoding::StreamingDecoder;
 
@@ -68,7 +68,7 @@ impl Artifact {
             bytes
         };
         recognise(file, &bytes)?;
-        let digest = hex(digest(&SHA256, &bytes).as_ref());
+        let digest = HEXLOWER.encode(digest(&SHA256, &bytes).as_ref());
         Ok(Self {
             bytes,
             digest,
@@ -130,17 +130,6 @@ fn recognise(file: &Path, bytes: &[u8]) -> Result<(), LoadError> {
             problem,
         })
     }
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a String never fails");
-            text
-        })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Compiled code on disk, so that a start does not compile what was compiled before.
+//! Cache of compiled code on disk.
 //!
 //! An entry is found by the SHA-256 of the component and of everything in the engine that compiled code depends on.
 //! Whatever is wrong with an entry, it is ignored and made again: the cache makes a load faster and never makes it
@@ -18,6 +18,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, Digest, SHA256, SHA256_OUTPUT_LEN};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -25,7 +26,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::HostError;
-use crate::load::artifact::{Artifact, hex};
+use crate::load::artifact::Artifact;
 use crate::load::compiler::CompiledCode;
 
 /// Start of every entry; changes when the layout does. The entry's key follows, then the SHA-256 of all that is here but itself, then the code.
@@ -124,14 +125,14 @@ impl CodeCache {
         };
         let written = code.and_then(|code| write_atomically(&file, &key, code.as_ref()));
         if let Err(error) = written {
-            tracing::warn!(file = %file.display(), %error, "compiled code was not kept");
+            tracing::warn!(file = %file.display(), %error, "failed to store compiled code");
         } else if let Some(dir) = &self.dir {
             remove_oldest(dir);
         }
     }
 
     fn file(&self, key: &Key) -> Option<PathBuf> {
-        Some(self.dir.as_ref()?.join(format!("{}.code", hex(key))))
+        Some(self.dir.as_ref()?.join(format!("{}.code", HEXLOWER.encode(key))))
     }
 }
 
@@ -239,13 +240,13 @@ fn remove_oldest(dir: &Path) {
     let surplus = files.len().saturating_sub(ENTRIES);
     for (_, file) in &files[..surplus] {
         if let Err(error) = fs::remove_file(file) {
-            tracing::debug!(file = %file.display(), %error, "an old entry of the code cache stays");
+            tracing::debug!(file = %file.display(), %error, "failed to remove old entry of the code cache");
         }
     }
 }
 
 fn log_unusable(file: &Path, problem: &dyn std::fmt::Display) {
-    tracing::warn!(file = %file.display(), %problem, "compiled code is not used; the component is compiled again");
+    tracing::warn!(file = %file.display(), %problem, "cached code rejected; recompiling");
 }
 
 #[cfg(test)]
@@ -264,7 +265,7 @@ mod tests {
     fn component(text: &str) -> Artifact {
         let bytes = wat::parse_str(text).unwrap();
         Artifact {
-            digest: hex(digest(&SHA256, &bytes).as_ref()),
+            digest: HEXLOWER.encode(digest(&SHA256, &bytes).as_ref()),
             file_bytes: bytes.len() as u64,
             bytes,
         }

@@ -1,4 +1,4 @@
-//! The code of a component: read, compiled or found compiled, and kept by the provider so that its successor can take it over.
+//! Code of a component: from the predecessor, from the cache, or compiled.
 
 use std::path::PathBuf;
 use std::sync::Arc;

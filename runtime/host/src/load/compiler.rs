@@ -1,4 +1,4 @@
-//! Who compiles components: this process, or one of its own that is started for each.
+//! Compiles components, in a process of its own with limits unless set otherwise.
 //!
 //! ```text
 //!   code -> compiler -> /proc/self/exe compile-component   (compiler_process: limits, then the component from stdin)
@@ -81,12 +81,12 @@ pub enum CompileFault {
     #[error("it needs more CPU time than the limit of {} s", .0.as_secs())]
     CpuTime(Duration),
     /// [`CompilerLimits::wall_time`].
-    #[error("it was not done within the limit of {} s; where CPU is short, give the process more", .0.as_secs())]
+    #[error("not done within the limit of {} s; where CPU is short, give the process more", .0.as_secs())]
     WallTime(Duration),
     /// [`CompilerLimits::code_bytes`].
     #[error("its compiled code is larger than the limit of {} MiB", .0 >> 20)]
     Code(u64),
-    /// Somebody else ended the compiler.
+    /// Killed from outside, most often for lack of memory.
     #[error(
         "the compiler was killed, as the system does when the container's memory is used up; give it more, or build the component smaller"
     )]
@@ -114,7 +114,7 @@ impl CompileFault {
     }
 }
 
-/// Code that a process of our own program compiled from a component that we gave it. Nobody but `compile_apart` makes one, which is what
+/// Code that a process of our own program compiled from a component that we gave it. Only `compile_apart` makes one, which is what
 /// the safety of loading it rests on.
 pub(crate) struct CompiledCode(Vec<u8>);
 
@@ -178,7 +178,7 @@ pub(super) async fn converse(mut command: Command, limits: &CompilerLimits, comp
     let ended = timeout(limits.wall_time, answer(&mut child, limits, component)).await;
     // It has ended already, unless it was too slow or said too much.
     if let Err(error) = child.kill().await {
-        tracing::debug!(%error, "the process that compiles is gone");
+        tracing::debug!(%error, "failed to kill the compiler process");
     }
     ended.unwrap_or(Ended::Failed(CompileFault::WallTime(limits.wall_time)))
 }
@@ -203,12 +203,12 @@ async fn answer(child: &mut Child, limits: &CompilerLimits, component: &[u8]) ->
         };
     }
     let feed = async move {
-        // Whoever does not read to the end says why.
+        // A compiler that does not read to the end reports why.
         drop(stdin.write_all(component).await);
     };
     let read = async {
         let code = read_at_most(&mut stdout, limits.code_bytes.saturating_add(1)).await;
-        // Nobody waits for the rest of too much.
+        // The rest of too much is not read.
         drop(stdout);
         code
     };
@@ -263,7 +263,7 @@ fn account(status: ExitStatus, complaint: &[u8]) -> String {
 async fn read_at_most(from: impl AsyncRead + Unpin, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Err(error) = from.take(most).read_to_end(&mut bytes).await {
-        tracing::debug!(%error, "the process that compiles is not heard any more");
+        tracing::debug!(%error, "failed to read from the compiler process");
     }
     bytes
 }

@@ -1,4 +1,4 @@
-//! The process that compiles one component and ends: what `compiler` starts.
+//! Entry point of the compiler process that `compiler` starts.
 //!
 //! It limits itself, says so with a greeting, reads the component from stdin to its end, writes the compiled code to stdout. It knows no settings,
 //! no secrets and no network, and opens no file.

@@ -1,4 +1,4 @@
-//! The conversation with a process that compiles, played by shell scripts that do what a compiler may do.
+//! Protocol with the compiler process, played by shell scripts that do what a compiler may do.
 
 use std::fs::File;
 use std::path::Path;

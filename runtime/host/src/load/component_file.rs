@@ -1,4 +1,4 @@
-//! What a component's file is, before anything of it runs: its sizes and its digest. For people who are about to ship it.
+//! Size and digest of a component file, without running it.
 //!
 //! Reads and refuses as loading does (`artifact`); what the component says about itself is a loaded [`Provider`](crate::Provider)'s to tell.
 

@@ -1,4 +1,6 @@
-//! What a provider would like to be granted and is not. Pure: its description and the grants in, the lines to add out.
+//! Grants that a provider requests and does not have. Pure.
+//!
+//! Each comes with the entry to add.
 //!
 //! Asked twice: when a provider is loaded at the start, for one warning, and at a swap, where a successor that lacks more than the running
 //! provider is refused.
@@ -6,13 +8,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::contract::adapter::{Description, HttpWish};
+use crate::contract::adapter::{Description, HttpGrantRequest};
 use crate::grants::{Grants, HttpGrant, SecretGrant, SecretUse, yaml};
 use crate::net::destination::{HostPattern, Scheme};
 
-/// One wish that is not granted.
+/// A grant that a provider requests and does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingGrant {
     /// Where the entry belongs: `grants.http` or `grants.secrets`.
     pub list: &'static str,
     /// The entry to add, as a line of YAML.
@@ -21,7 +23,7 @@ pub struct Lack {
     pub reason: String,
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for MissingGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { list, entry, reason } = self;
         write!(f, "to {list}: {entry}")?;
@@ -33,26 +35,29 @@ impl fmt::Display for Lack {
     }
 }
 
-/// All that the description wishes for and the grants do not give, in the order of the description.
-pub fn lacking(description: &Description, grants: &Grants) -> Vec<Lack> {
-    let http = description.http.iter().filter_map(|wish| http_lack(wish, &grants.http));
+/// All that the description requests and the grants do not give, in the order of the description.
+pub fn missing_grants(description: &Description, grants: &Grants) -> Vec<MissingGrant> {
+    let http = description
+        .http
+        .iter()
+        .filter_map(|request| missing_http(request, &grants.http));
     let granted = |name: &str| grants.secrets.iter().any(|grant| grant.name == name);
-    let secrets = description.secrets.iter().filter(|wish| !granted(&wish.name));
-    http.chain(secrets.map(|wish| {
-        let uses = uses(&wish.reason);
+    let secrets = description.secrets.iter().filter(|request| !granted(&request.name));
+    http.chain(secrets.map(|request| {
+        let uses = uses(&request.reason);
         // Hosts only matter for what is written into requests.
         let bound = uses.contains(&SecretUse::Placeholder);
         let hosts = description.http.iter().map(binding).filter(|_| bound).collect();
-        Lack {
+        MissingGrant {
             list: "grants.secrets",
             entry: yaml::secret_entry(&SecretGrant {
-                name: wish.name.clone(),
+                name: request.name.clone(),
                 // Where the file is is the operator's to know; this is the usual answer.
-                file: PathBuf::from("/etc/cloudwit/secrets").join(&wish.name),
+                file: PathBuf::from("/etc/cloudwit/secrets").join(&request.name),
                 hosts,
                 uses,
             }),
-            reason: wish.reason.clone(),
+            reason: request.reason.clone(),
         }
     }))
     .collect()
@@ -78,22 +83,22 @@ fn uses(reason: &str) -> Vec<SecretUse> {
     uses.unwrap_or_else(|| vec![SecretUse::Placeholder])
 }
 
-fn binding(wish: &HttpWish) -> String {
-    match wish.port {
-        Some(port) => format!("{}:{port}", wish.host),
-        None => wish.host.clone(),
+fn binding(request: &HttpGrantRequest) -> String {
+    match request.port {
+        Some(port) => format!("{}:{port}", request.host),
+        None => request.host.clone(),
     }
 }
 
-/// A wish of which at least one method is not granted.
-fn http_lack(wish: &HttpWish, grants: &[HttpGrant]) -> Option<Lack> {
-    let scheme = if wish.scheme == "http" {
+/// A request of which at least one method is not granted.
+fn missing_http(request: &HttpGrantRequest, grants: &[HttpGrant]) -> Option<MissingGrant> {
+    let scheme = if request.scheme == "http" {
         Scheme::Http
     } else {
         Scheme::Https
     };
-    let port = wish.port.unwrap_or_else(|| scheme.default_port());
-    let host = HostPattern::parse(&wish.host);
+    let port = request.port.unwrap_or_else(|| scheme.default_port());
+    let host = HostPattern::parse(&request.host);
     let covers = |grant: &&HttpGrant| {
         let pattern = HostPattern::parse(&grant.host);
         let same_host = pattern
@@ -103,34 +108,34 @@ fn http_lack(wish: &HttpWish, grants: &[HttpGrant]) -> Option<Lack> {
     };
     let granted: Vec<&HttpGrant> = grants.iter().filter(covers).collect();
     let has = |method: &String| granted.iter().any(|grant| grant.methods.contains(method));
-    let missing: Vec<String> = wish.methods.iter().filter(|method| !has(method)).cloned().collect();
-    // A wish without methods is one for the host alone.
-    if missing.is_empty() && !(wish.methods.is_empty() && granted.is_empty()) {
+    let missing: Vec<String> = request.methods.iter().filter(|method| !has(method)).cloned().collect();
+    // A request without methods is one for the host alone.
+    if missing.is_empty() && !(request.methods.is_empty() && granted.is_empty()) {
         return None;
     }
     let mut entry = HttpGrant {
         scheme,
-        host: wish.host.clone(),
-        port: wish.port,
+        host: request.host.clone(),
+        port: request.port,
         ..HttpGrant::default()
     };
     if !missing.is_empty() {
         entry.methods = missing;
     }
-    Some(Lack {
+    Some(MissingGrant {
         list: "grants.http",
         entry: yaml::http_entry(&entry),
-        reason: wish.reason.clone(),
+        reason: request.reason.clone(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::adapter::SecretWish;
+    use crate::contract::adapter::SecretGrantRequest;
 
-    fn wish(host: &str, port: Option<u16>, methods: &[&str]) -> HttpWish {
-        HttpWish {
+    fn request(host: &str, port: Option<u16>, methods: &[&str]) -> HttpGrantRequest {
+        HttpGrantRequest {
             scheme: "https".into(),
             host: host.into(),
             port,
@@ -139,31 +144,34 @@ mod tests {
         }
     }
 
-    fn texts(http: Vec<HttpWish>, yaml: &str) -> Vec<String> {
+    fn texts(http: Vec<HttpGrantRequest>, yaml: &str) -> Vec<String> {
         let description = Description {
             http,
-            secrets: vec![SecretWish {
+            secrets: vec![SecretGrantRequest {
                 name: "token".into(),
                 reason: "bearer token".into(),
             }],
             ..Description::default()
         };
         let grants: Grants = serde_saphyr::from_str(yaml).unwrap();
-        lacking(&description, &grants).iter().map(ToString::to_string).collect()
+        missing_grants(&description, &grants)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn a_secret_is_proposed_for_the_use_that_the_provider_names() {
         let entry = |reason: &str| {
             let description = Description {
-                http: vec![wish("api.example.com", None, &["POST"])],
-                secrets: vec![SecretWish {
+                http: vec![request("api.example.com", None, &["POST"])],
+                secrets: vec![SecretGrantRequest {
                     name: "key".into(),
                     reason: reason.into(),
                 }],
                 ..Description::default()
             };
-            lacking(&description, &Grants::default()).pop().unwrap().entry
+            missing_grants(&description, &Grants::default()).pop().unwrap().entry
         };
         let begin = "- {name: key, file: /etc/cloudwit/secrets/key,";
         assert_eq!(entry("signs (uses: [hmac])"), format!("{begin} uses: [hmac]}}"));
@@ -176,8 +184,8 @@ mod tests {
 
     #[test]
     fn everything_missing_is_said_with_the_lines_that_grant_it() {
-        let wishes = || vec![wish("api.example.com", Some(8443), &["GET", "POST"])];
-        let missing = texts(wishes(), "{}");
+        let requested = || vec![request("api.example.com", Some(8443), &["GET", "POST"])];
+        let missing = texts(requested(), "{}");
         assert_eq!(
             missing,
             [
@@ -191,13 +199,13 @@ mod tests {
             .map(|line| line.split_once(": ").unwrap().1.rsplit_once(" (").unwrap().0)
             .collect();
         let pasted = format!("http:\n  {}\nsecrets:\n  {}\n", lines[0], lines[1]);
-        assert_eq!(texts(wishes(), &pasted), Vec::<String>::new(), "{pasted}");
+        assert_eq!(texts(requested(), &pasted), Vec::<String>::new(), "{pasted}");
     }
 
     #[test]
     fn only_the_methods_that_are_missing_are_asked_for() {
         let grants = "{http: [{host: api.example.com, methods: [GET]}], secrets: [{name: token}]}";
-        let missing = texts(vec![wish("api.example.com", None, &["GET", "DELETE"])], grants);
+        let missing = texts(vec![request("api.example.com", None, &["GET", "DELETE"])], grants);
         assert_eq!(
             missing,
             ["to grants.http: - {host: api.example.com, methods: [DELETE]} (the API)"]
@@ -216,10 +224,13 @@ mod tests {
             ("api.example.com", "API.example.com", true),
         ] {
             let yaml = format!("{{http: [{{host: {granted}}}], {secret}}}");
-            let missing = texts(vec![wish(wanted, None, &["GET"])], &yaml);
+            let missing = texts(vec![request(wanted, None, &["GET"])], &yaml);
             assert_eq!(missing.is_empty(), fits, "{granted} for {wanted}: {missing:?}");
         }
         let other_port = format!("{{http: [{{host: a.example.com, port: 8443}}], {secret}}}");
-        assert_eq!(texts(vec![wish("a.example.com", None, &["GET"])], &other_port).len(), 1);
+        assert_eq!(
+            texts(vec![request("a.example.com", None, &["GET"])], &other_port).len(),
+            1
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which version of `cloudwit:provider` a component speaks and which interfaces it exports, read from its type alone.
+//! Contract version and exported interfaces of a component, read from its type.
 //!
 //! Everything here happens before anything is linked, on the names of exports and imports. Versions are compared the
 //! way the component model does it: `0.1.0` and `0.1.7` fit each other, `0.2.0` is another contract.

@@ -1,4 +1,4 @@
-//! The one HTTP client behind the egress: pooled connections, rustls, private authorities, proxies.
+//! HTTP clients: pooled connections, rustls, private authorities, proxies.
 //!
 //! Grants of one provider that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections,
 //! across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
@@ -16,11 +16,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
+use parking_lot::Mutex;
 use reqwest::Url;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -146,7 +147,7 @@ impl HttpClients {
             addresses,
             connect_timeout: grant.connect_timeout(),
         };
-        let mut live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.0.live.lock();
         live.retain(|_, client| client.strong_count() > 0);
         if let Some(client) = live.get(&key).and_then(Weak::upgrade) {
             return Ok(client);
@@ -369,7 +370,7 @@ impl HttpClient {
             first_byte,
         } = outgoing;
         let (busy, mut connecting) = watch::channel(false);
-        let client = self.connections.lock().unwrap_or_else(PoisonError::into_inner).to(&url);
+        let client = self.connections.lock().to(&url);
         let request = client.request(method, url).headers(headers).body(body).send();
         tokio::select! {
             response = CONNECTING.scope(Connecting { limit: connect, busy }, request) => {

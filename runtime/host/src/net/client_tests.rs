@@ -1,4 +1,6 @@
-//! Which grants share a client, and where authorities come from. What clients do on the wire is tested through the egress.
+//! Which grants share a client, and where authorities come from.
+//!
+//! What clients do on the wire is tested through the egress.
 
 use std::sync::Arc;
 
@@ -117,7 +119,7 @@ fn a_client_nobody_uses_is_forgotten() {
         },
         0,
     );
-    assert_eq!(clients.0.live.lock().unwrap().len(), 1);
+    assert_eq!(clients.0.live.lock().len(), 1);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The time one request allows for connecting.
+//! Connect timeout of one request.
 //!
 //! The client is shared, so it only knows the grant's limit. A request that allows less says so in a task-local, which this layer around
 //! the client's connector reads; and it tells the request while it connects, so that the wait for the answer is not counted meanwhile.

@@ -1,4 +1,4 @@
-//! Where a request goes, and the patterns by which a grant names it.
+//! Destinations of requests, and the host patterns of grants.
 //!
 //! Both sides go through the same reading of an address: what is compared with the grants here is, character for character, what the
 //! client connects to later. That is why a request's host is taken from the parsed URL (which turns `0x7f.1` into `127.0.0.1`) and not

@@ -1,4 +1,4 @@
-//! Names to addresses, asynchronously, by the system's `/etc/resolv.conf` and `/etc/hosts`.
+//! Asynchronous DNS by `/etc/resolv.conf` and `/etc/hosts`.
 //!
 //! `getaddrinfo` blocks a thread for as long as a name server is silent, and cannot be cancelled; a few slow names would fill the threads for blocking
 //! work. Here a look-up is a future: dropped with its request, and in nobody's way while it waits. Each provider has a resolver of its own. Both files
@@ -151,7 +151,7 @@ impl Contents {
             let mut bytes = Vec::new();
             let read = File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes));
             if let Err(error) = read {
-                tracing::debug!(file = %path.display(), %error, "not readable; names are looked up without it");
+                tracing::debug!(file = %path.display(), %error, "failed to read; resolving without it");
             }
             bytes
         };

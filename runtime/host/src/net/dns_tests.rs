@@ -1,4 +1,4 @@
-//! A name server of the test's own on 127.0.0.1, which answers A questions by a table and is silent about names below `silent.example`.
+//! Look-ups at a name server on 127.0.0.1, which never answers for names below `silent.example`.
 
 use std::collections::HashMap;
 use std::io;

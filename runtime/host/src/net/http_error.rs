@@ -1,4 +1,4 @@
-//! What went wrong with a request, in the words of `wasi:http`.
+//! Maps errors of the HTTP client to error codes of `wasi:http`.
 //!
 //! Only closed sets of words and the texts of TLS and the operating system get out of here: the texts of the client itself can contain
 //! the URL, and with it whatever the provider put there.

@@ -1,4 +1,4 @@
-//! Which addresses a request may connect to, and the resolver that hands out no others.
+//! Checked resolver: returns only addresses that a request may connect to.
 //!
 //! The client connects to exactly the addresses this resolver returns, so a name is checked and used in one step: a second look-up that
 //! could answer differently (DNS rebinding) does not happen. Literal addresses never reach a resolver; `egress` checks them before.

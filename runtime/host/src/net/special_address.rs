@@ -1,4 +1,4 @@
-//! Which addresses are special: loopback, link-local, metadata services, multicast; also as IPv4 inside IPv6.
+//! Special addresses: loopback, link-local, metadata, multicast; also inside IPv6.
 //!
 //! An IPv6 address that leads to an IPv4 one is judged as that one: translators, tunnels and sockets turn it into exactly that.
 

@@ -1,4 +1,4 @@
-//! A server on 127.0.0.1 for the tests of the egress: answers with what it was sent, counts connections and requests.
+//! Test server on 127.0.0.1: echoes requests, counts connections and requests.
 
 use std::collections::BTreeMap;
 use std::io;

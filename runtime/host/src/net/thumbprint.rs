@@ -1,4 +1,4 @@
-//! Thumbprints: a server's own certificate named by its hash, as vSphere, OpenSSL and browsers print it.
+//! Certificate pinning by thumbprint, as vSphere, OpenSSL and browsers print it.
 //!
 //! A grant with `thumbprints` trusts exactly the certificates that it names and asks no authority: neither the name in the certificate
 //! nor its dates count, since the operator has said which certificate is meant. That the server has the key that belongs to it is checked
@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -33,15 +34,8 @@ impl Thumbprint {
     /// Reads hexadecimal digits, in whatever case, with or without colons, dashes or blanks between the bytes. None when these are neither
     /// 20 nor 32 bytes.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits: Vec<char> = text.chars().filter(|c| !matches!(c, ':' | '-' | ' ')).collect();
-        if !digits.len().is_multiple_of(2) {
-            return None;
-        }
-        let byte = |pair: &[char]| {
-            let (high, low) = (pair[0].to_digit(16)?, pair[1].to_digit(16)?);
-            u8::try_from(high * 16 + low).ok()
-        };
-        let bytes: Vec<u8> = digits.chunks(2).map(byte).collect::<Option<_>>()?;
+        let digits = text.replace([':', '-', ' '], "");
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?;
         match bytes.len() {
             20 => bytes.try_into().ok().map(Self::Sha1),
             32 => bytes.try_into().ok().map(Self::Sha256),

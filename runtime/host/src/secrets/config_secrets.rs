@@ -1,4 +1,4 @@
-//! Finds secrets that an operator wrote into a cloud config, where upstream's providers expect them: `password = ...` and the like.
+//! Finds secrets inside a cloud config: `password = ...` and the like.
 //!
 //! Secrets belong into files that are granted (`keys`), but a cloud config that was taken over from upstream has them in its text, and a
 //! provider quotes what it cannot read. What is found here is hidden by `redact` as well. The text may be git-config, YAML or JSON, and wrong in

@@ -1,4 +1,4 @@
-//! How a secret is written for where it stands: as it is, in Base64, or escaped for JSON, a form or XML.
+//! Encodings of a secret in a request: plain, Base64, or escaped for JSON, forms, XML.
 //!
 //! Pure. Lengths are counted before anything is written, so that the text a secret goes into is allocated once, at its exact size: a
 //! vector that grows would leave copies of secrets behind.

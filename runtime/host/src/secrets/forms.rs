@@ -1,9 +1,10 @@
-//! How a secret may be written in a text: as it is, or escaped and encoded as clouds and their libraries do.
+//! Forms in which a secret may show up in a text: plain, escaped, encoded.
 //!
 //! `redact` hides each piece of eight bytes of each form, so forms that differ in some places only cost no more than these places.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use data_encoding::{HEXLOWER, HEXUPPER};
 use zeroize::Zeroizing;
 
 use crate::secrets::encoding::escaped_forms;
@@ -32,8 +33,8 @@ pub(crate) fn of(secret: &[u8]) -> Vec<Form> {
         }
         forms.extend(percent_forms(part));
         forms.extend(base64_forms(part));
-        forms.push(hex(part, b"0123456789abcdef"));
-        forms.push(hex(part, b"0123456789ABCDEF"));
+        forms.push(Zeroizing::new(HEXLOWER.encode(part).into_bytes()));
+        forms.push(Zeroizing::new(HEXUPPER.encode(part).into_bytes()));
     }
     forms
 }
@@ -153,14 +154,6 @@ fn base64_forms(secret: &[u8]) -> impl Iterator<Item = Form> {
         // Six bits a letter: the first letters hold bits of what stands before.
         Zeroizing::new(encoded[(before * 8).div_ceil(6)..].to_vec())
     })
-}
-
-fn hex(secret: &[u8], digits: &[u8; 16]) -> Form {
-    let mut form = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
-    for byte in secret {
-        form.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
-    }
-    form
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Secrets and what the host computes with them: HMAC, derived keys, signatures. Read once when a provider is loaded; never handed to
-//! the guest unless `reveal` is granted.
+//! Keyring: HMAC, derived keys and signatures with the secrets of a provider.
+//!
+//! Secrets are read once when a provider is loaded, and reach the guest only where `reveal` is granted.
 //!
 //! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is asked for
 //! ([`Keyring::placeholder_use`]), and when a request with it leaves ([`Keyring::placeholder`]).
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use data_encoding::HEXLOWER;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaKeyPair};
 use ring::{digest as ring_digest, hmac as ring_hmac};
@@ -219,7 +221,7 @@ impl Keyring {
         granted.require(SecretUse::Reveal)?;
         tracing::warn!(
             secret = name,
-            "secret handed to the provider, as granted by its use \"reveal\""
+            "secret revealed to the provider, as granted by its use \"reveal\""
         );
         Ok(granted.secret.expose().to_vec())
     }
@@ -336,7 +338,7 @@ impl Key {
         key.extend_from_slice(&how.suffix);
         let tag = hmac(hash, &key, data);
         let derived = if how.as_hex {
-            hex(tag.as_ref())
+            HEXLOWER.encode(tag.as_ref()).into_bytes()
         } else {
             tag.as_ref().to_vec()
         };
@@ -380,12 +382,4 @@ pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> ring_hmac::Tag {
 /// Hash of the data; no secret involved.
 pub fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {
     ring_digest::digest(hash.digest(), data).as_ref().to_vec()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]])
-        .collect()
 }

@@ -1,9 +1,12 @@
-//! Keys against published vectors: RFC 2202, RFC 4231, the worked examples of AWS, Alibaba and Baidu; RSA against OpenSSL.
+//! Keys against published vectors of RFCs and clouds; RSA against OpenSSL.
+//!
+//! RFC 2202, RFC 4231, the worked examples of AWS, Alibaba and Baidu. Over 400 lines for the vectors.
 
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ring::signature::{
@@ -39,7 +42,7 @@ fn bytes(key: &Key) -> &[u8] {
 }
 
 fn hex_text(bytes: &[u8]) -> String {
-    String::from_utf8(hex(bytes)).unwrap()
+    HEXLOWER.encode(bytes)
 }
 
 fn to(host: &str, port: u16) -> Destination {

@@ -1,4 +1,4 @@
-//! Texts that stand for secrets in the requests of one call: issued, found, and replaced by the secret on the way out.
+//! Placeholders for secrets in the requests of one call: issued, found, filled.
 //!
 //! ```text
 //!   guest: keys.placeholder("token", json)  -> grant? -> a random text, in the table of this call
@@ -10,9 +10,11 @@
 //! filled in is never searched again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use memchr::memmem;
+use parking_lot::{Mutex, MutexGuard};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -103,18 +105,17 @@ impl Placeholders {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 fn random_digits() -> Result<[u8; DIGITS], KeyError> {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut bytes = [0; DIGITS / 2];
+    let (mut bytes, mut digits) = ([0; DIGITS / 2], [0; DIGITS]);
     SystemRandom::new()
         .fill(&mut bytes)
         .map_err(|_| KeyError::Unusable("the system has no random numbers for a placeholder".into()))?;
-    let nibble = |at: usize| (bytes[at / 2] >> (4 * (at % 2))) & 15;
-    Ok(std::array::from_fn(|at| HEX[usize::from(nibble(at))]))
+    HEXLOWER.encode_mut(&bytes, &mut digits);
+    Ok(digits)
 }
 
 pub(super) fn text(digits: &[u8; DIGITS]) -> String {

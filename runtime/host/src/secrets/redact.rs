@@ -1,4 +1,4 @@
-//! Hides secrets in what a provider says: failures, faults, log lines, Events, names. One pass, linear in the text.
+//! Redacts secrets in texts of a provider. One pass, linear in the text.
 //!
 //! A guest never holds a secret (see `keys`), but a cloud may send one back in an error page, and one granted for `reveal` may be put into a
 //! message by mistake. Every text of a guest that becomes visible passes here: those for people through [`Redactor::redact`], which writes

@@ -1,4 +1,4 @@
-//! Bytes that are never shown and do not stay in memory: what every secret is kept in.
+//! Bytes of a secret: never printed, wiped when dropped.
 
 use std::path::Path;
 use std::{fmt, fs, io};

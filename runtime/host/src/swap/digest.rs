@@ -1,4 +1,4 @@
-//! By what a changed configuration or secret is noticed without ever being shown: one digest over all that the operator set.
+//! Keyed digest over all settings of a provider, to detect changes without showing them.
 //!
 //! It becomes part of [`ProviderIdentity::digest`](cloudwit_model::ProviderIdentity), by which the deletion brake tells two sources of
 //! opinions apart. That one is seen by people, and a plain hash over a short secret could be guessed; so this is an HMAC under a key that is

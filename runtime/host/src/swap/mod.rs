@@ -1,9 +1,9 @@
-//! A provider that can be replaced while it runs: component, configuration, grants, limits and secrets.
+//! Hot swap of a provider: component, configuration, grants, limits and secrets.
 //!
 //! ```text
 //!   new files -> load beside -> same as what runs? -> lost something? -> grants -> check -> probe -> switch
 //!                    |                 unchanged           |               |         |        |
-//!                    +------------------ refused: the last good one stays, and says why ------+
+//!                    +------------------ refused: the last good one keeps running ------------+
 //! ```
 //!
 //! Calls in flight end on the provider they began with, since they hold it; the next call takes the new one. When to try is the manager's
@@ -13,7 +13,7 @@ pub(crate) mod digest;
 pub(crate) mod status;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use cloudwit_model::{
@@ -21,14 +21,15 @@ use cloudwit_model::{
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
 use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
 
 use crate::LoadError;
 use crate::call::LastFault;
 use crate::call::instance::Outside;
 use crate::contract::adapter::Problem;
-use crate::egress::budget_status::BudgetStatus;
+use crate::egress::budget::BudgetStatus;
 use crate::host::{Host, ProviderSettings};
-use crate::load::requests::Lack;
+use crate::load::requests::MissingGrant;
 use crate::provider::Provider;
 use crate::swap::status::{ProviderStatus, Swap, SwapResult};
 
@@ -77,7 +78,7 @@ impl std::fmt::Debug for SwappableProvider {
 }
 
 impl SwappableProvider {
-    /// Loads the provider to begin with, as [`Host::load`] does. What it would like to be granted and is not is logged, once.
+    /// Loads the provider to begin with, as [`Host::load`] does. Missing grants are logged, once.
     pub async fn load(
         host: Arc<Host>,
         component: PathBuf,
@@ -86,11 +87,8 @@ impl SwappableProvider {
     ) -> Result<Self, LoadError> {
         let name = settings.name.clone();
         let provider = host.load(&component, settings, outside.clone()).await?;
-        for lack in provider.lacking() {
-            tracing::warn!(
-                provider = name,
-                "the provider would like to be granted more; add {lack}"
-            );
+        for missing in provider.missing_grants() {
+            tracing::warn!(provider = name, "missing grants; add {missing}");
         }
         host.metrics().runs(&name);
         Ok(Self {
@@ -114,13 +112,13 @@ impl SwappableProvider {
 
     /// The provider that takes the next call.
     pub fn current(&self) -> Provider {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// What runs, since when, and what came of the last change. Cheap: no call of the provider.
     pub fn status(&self) -> ProviderStatus {
         let provider = self.current();
-        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.lock();
         let status = ProviderStatus::of(&self.name, &provider, history.since);
         ProviderStatus {
             last_swap: history.last_swap.clone(),
@@ -161,12 +159,12 @@ impl SwappableProvider {
                 provider = self.name,
                 step,
                 ?took,
-                "a change is refused, the last good one stays: {message}"
+                "change refused; previous provider keeps running: {message}"
             );
         } else {
             tracing::info!(provider = self.name, result = result.label(), ?took, "{message}");
         }
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut history = self.history.lock();
         let was_refused = history.last_swap.as_ref().is_some_and(|last| last.result.is_refusal());
         // That nothing changed is only news when something had.
         if result != SwapResult::Unchanged || was_refused {
@@ -189,7 +187,7 @@ impl SwappableProvider {
             component.display()
         );
         if candidate.is_like(&before) {
-            return Ok((SwapResult::Unchanged, format!("nothing changed: {who} runs on")));
+            return Ok((SwapResult::Unchanged, format!("nothing changed: {who} keeps running")));
         }
         compare(&before, &candidate)?;
         let problems = candidate
@@ -213,8 +211,8 @@ impl SwappableProvider {
     /// The next call takes the new one.
     fn switch(&self, before: &Provider, candidate: Provider) {
         candidate.env().state.take_over(&before.env().state);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = candidate;
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.current.write() = candidate;
+        let mut history = self.history.lock();
         history.since = Timestamp::now();
         if let Some(fault) = before.last_fault() {
             history.last_fault = Some(fault);
@@ -282,10 +280,10 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
         return Err(Refused::new(SwapResult::Abilities, text));
     }
     if old != new {
-        tracing::warn!("the new provider exports more interfaces; restart to run the controllers that use them");
+        tracing::warn!("new provider exports more interfaces; restart to run the controllers that use them");
     }
-    let accepted = before.lacking();
-    let lacking: Vec<Lack> = candidate.lacking();
+    let accepted = before.missing_grants();
+    let lacking: Vec<MissingGrant> = candidate.missing_grants();
     let lacking: Vec<String> = lacking
         .iter()
         .filter(|lack| !accepted.contains(lack))
@@ -294,10 +292,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     if lacking.is_empty() {
         return Ok(());
     }
-    let text = format!(
-        "it would like to be granted more than it is; add {}",
-        lacking.join("; add ")
-    );
+    let text = format!("missing grants; add {}", lacking.join("; add "));
     Err(Refused::new(SwapResult::Grants, text))
 }
 

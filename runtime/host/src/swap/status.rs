@@ -1,4 +1,4 @@
-//! What came of a swap, and what runs now: for health pages, the status page, Events and metrics. No secrets in it.
+//! Result of a swap and facts of the running provider. Contains no secrets.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub enum SwapResult {
     Load,
     /// Refused: it lost an interface or a provider-id prefix that the running one has.
     Abilities,
-    /// Refused: it would like to be granted more than it is, and the running one would not.
+    /// Refused: it misses grants that the running one does not request.
     Grants,
     /// Refused: the provider finds mistakes in its configuration.
     Check,
@@ -85,7 +85,7 @@ pub struct ProviderStatus {
     pub provider_id_prefixes: Vec<String>,
     /// Where it may send requests: methods and destination, such as `GET POST https://api.example.com:443`.
     pub granted: Vec<String>,
-    /// What it would like to be granted and is not, each with the entry to add.
+    /// Grants that it requests and does not have, each with the entry to add.
     pub lacking: Vec<String>,
     /// Since when it runs with this component and these settings.
     pub since: Timestamp,
@@ -131,7 +131,7 @@ impl ProviderStatus {
             abilities: provider.abilities(),
             provider_id_prefixes: description.provider_id_prefixes.clone(),
             granted: provider.env().grants.http.iter().map(granted).collect(),
-            lacking: provider.lacking().iter().map(ToString::to_string).collect(),
+            lacking: provider.missing_grants().iter().map(ToString::to_string).collect(),
             since,
             last_swap: None,
             last_fault: provider.last_fault(),

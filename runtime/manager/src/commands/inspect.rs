@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use cloudwit_host::{ComponentFile, Grants, Host, Lack, Limits, Provider, ProviderSettings};
+use cloudwit_host::{ComponentFile, Grants, Host, Limits, MissingGrant, Provider, ProviderSettings};
 use cloudwit_model::{Abilities, Cloud as _};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -156,7 +156,7 @@ impl Inspection {
         let description = provider.description();
         let (exports, imports) = provider.interfaces();
         let compressed = file.compressed_bytes();
-        let wish = |lack: Lack| Wish {
+        let wish = |lack: MissingGrant| Wish {
             list: lack.list,
             entry: lack.entry,
             reason: lack.reason,
@@ -171,7 +171,7 @@ impl Inspection {
             exports,
             imports,
             // Nothing is granted, so everything it wishes for lacks.
-            wishes: provider.lacking().into_iter().map(wish).collect(),
+            wishes: provider.missing_grants().into_iter().map(wish).collect(),
             size: Size {
                 file: file.file_bytes,
                 component: file.bytes,

@@ -1,13 +1,13 @@
-//! From the words of `wit/v0.1` to those of the model: what a guest answers.
+//! Converts answers of guests: types of `wit/v0.1` to types of the model.
 //!
-//! Everything passes through `answer`, which finds nonsense and secrets. Items of lists are checked one by one, and lists are walked with pauses.
+//! Everything passes through `answer`, which finds invalid and secrets. Items of lists are checked one by one, and lists are walked with pauses.
 
 use std::fmt;
 
 use cloudwit_model as model;
 use cloudwit_model::{AddressKind, Evidence, Failure, IpMode, Presence, Protocol};
 
-use crate::call::answer::{self, Checked, Nonsense, Screen};
+use crate::call::answer::{self, Checked, InvalidResponse, Screen};
 use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
@@ -59,17 +59,17 @@ pub(crate) fn failure(screen: Screen<'_>, failure: types::Failure) -> Checked<Fa
     })
 }
 
-/// What an item of a list comes to: nonsense costs this item alone.
+/// What an item of a list comes to: invalid costs this item alone.
 fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, types::Failure>) -> Result<T, Failure> {
-    let nonsense = match item {
+    let invalid = match item {
         Ok(Ok(found)) => return Ok(found),
-        Ok(Err(nonsense)) => nonsense,
+        Ok(Err(invalid)) => invalid,
         Err(failed) => match failure(screen, failed) {
             Ok(failure) => return Err(failure),
-            Err(nonsense) => nonsense,
+            Err(invalid) => invalid,
         },
     };
-    Err(screen.invalid(&nonsense))
+    Err(screen.invalid(&invalid))
 }
 
 /// Bytes of all texts about the machine.
@@ -92,7 +92,7 @@ pub(super) fn instance(screen: Screen<'_>, node: &str, instance: types::Instance
     let bytes = instance_bytes(&instance);
     if bytes > limits::INSTANCE {
         let most = limits::INSTANCE;
-        return Err(Nonsense(format!(
+        return Err(InvalidResponse(format!(
             "the machine of {whose} has {bytes} bytes of text, at most {most} are allowed"
         )));
     }
@@ -232,7 +232,7 @@ pub(crate) async fn ensured_balancer(
     if ensured.ingress.is_empty() {
         let text =
             "load-balancers.ensure succeeded without saying where the load balancer is reached (ingress is empty)";
-        return Err(Nonsense(text.into()));
+        return Err(InvalidResponse(text.into()));
     }
     balancer(screen, walk, ensured).await
 }
@@ -275,9 +275,9 @@ pub(crate) async fn routes(
         walk.next(one.id.len() + one.destination.len() + hops).await;
         match route(screen, one) {
             Ok(route) => listed.routes.push(route),
-            Err(nonsense) => {
+            Err(invalid) => {
                 listed.left_out += 1;
-                listed.first_problem.get_or_insert_with(|| screen.message(&nonsense.0));
+                listed.first_problem.get_or_insert_with(|| screen.message(&invalid.0));
             }
         }
     }
@@ -311,20 +311,20 @@ pub(crate) async fn outcome(
     })
 }
 
-fn http_wish(screen: Screen<'_>, wish: info::HttpWish) -> Checked<adapter::HttpWish> {
+fn http_request(screen: Screen<'_>, request: info::HttpWish) -> Checked<adapter::HttpGrantRequest> {
     let what = |part: &str| format!("the {part} of an HTTP destination of info.describe");
     answer::at_most(
         format_args!("{}", what("list of methods")),
-        &wish.methods,
+        &request.methods,
         limits::METHODS,
     )?;
     let method = |method| screen.value(format_args!("{}", what("method")), method, limits::METHOD);
-    Ok(adapter::HttpWish {
-        scheme: screen.value(format_args!("{}", what("scheme")), wish.scheme, limits::METHOD)?,
-        host: screen.value(format_args!("{}", what("host")), wish.host, limits::HOST_NAME)?,
-        port: wish.port,
-        methods: wish.methods.into_iter().map(method).collect::<Checked<_>>()?,
-        reason: screen.message(&wish.reason),
+    Ok(adapter::HttpGrantRequest {
+        scheme: screen.value(format_args!("{}", what("scheme")), request.scheme, limits::METHOD)?,
+        host: screen.value(format_args!("{}", what("host")), request.host, limits::HOST_NAME)?,
+        port: request.port,
+        methods: request.methods.into_iter().map(method).collect::<Checked<_>>()?,
+        reason: screen.message(&request.reason),
     })
 }
 
@@ -338,22 +338,22 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
     answer::at_most(
         format_args!("the destinations of info.describe"),
         &found.http,
-        limits::WISHES,
+        limits::GRANT_REQUESTS,
     )?;
     answer::at_most(
         format_args!("the secrets of info.describe"),
         &found.secrets,
-        limits::WISHES,
+        limits::GRANT_REQUESTS,
     )?;
     let prefix = |prefix| screen.word(format_args!("a provider-id prefix of info.describe"), prefix);
-    let secret = |wish: info::SecretWish| {
+    let secret = |request: info::SecretWish| {
         let what = format_args!("the name of a secret of info.describe");
-        Ok(adapter::SecretWish {
-            name: screen.value(what, wish.name, limits::WORD)?,
-            reason: screen.message(&wish.reason),
+        Ok(adapter::SecretGrantRequest {
+            name: screen.value(what, request.name, limits::WORD)?,
+            reason: screen.message(&request.reason),
         })
     };
-    let http = found.http.into_iter().map(|wish| http_wish(screen, wish));
+    let http = found.http.into_iter().map(|request| http_request(screen, request));
     Ok(adapter::Description {
         name: screen.word(format_args!("the name of info.describe"), found.name)?,
         version: screen.word(format_args!("the version of info.describe"), found.version)?,

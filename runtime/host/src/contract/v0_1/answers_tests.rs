@@ -1,3 +1,7 @@
+//! Answers of guests: conversion, limits, secrets.
+//!
+//! Over 400 lines: each kind of answer is checked in each way, on the same samples.
+
 use std::time::Duration;
 
 use cloudwit_model as model;
@@ -419,8 +423,8 @@ fn a_description_ends_at_its_limits_and_contains_no_secret() {
         |odd| odd.version.clear(),
         |odd| odd.provider_id_prefixes = vec![String::new()],
         |odd| odd.provider_id_prefixes = vec!["a://".into(); limits::PREFIXES + 1],
-        |odd| odd.http = vec![odd.http[0].clone(); limits::WISHES + 1],
-        |odd| odd.secrets = vec![odd.secrets[0].clone(); limits::WISHES + 1],
+        |odd| odd.http = vec![odd.http[0].clone(); limits::GRANT_REQUESTS + 1],
+        |odd| odd.secrets = vec![odd.secrets[0].clone(); limits::GRANT_REQUESTS + 1],
         |odd| odd.http[0].methods = vec!["GET".into(); limits::METHODS + 1],
         |odd| odd.http[0].methods = vec!["G".repeat(limits::METHOD + 1)],
         |odd| odd.http[0].scheme = "h".repeat(limits::METHOD + 1),

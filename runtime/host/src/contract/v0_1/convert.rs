@@ -1,4 +1,4 @@
-//! From the words of the model to those of `wit/v0.1`: what a guest is asked. What it answers is in `answers`.
+//! Converts arguments of calls: types of the model to types of `wit/v0.1`.
 
 use cloudwit_model as model;
 use cloudwit_model::{AddressKind, IpFamily, IpMode, Protocol, TrafficPolicy};

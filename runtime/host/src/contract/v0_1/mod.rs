@@ -1,5 +1,6 @@
-//! Version 0.1 of the contract: its bindings, and calls through them. Conversions are in `convert` and `answers`, what guests may import
-//! in `imports`.
+//! Version 0.1 of the contract: bindings, linking and calls.
+//!
+//! Arguments are converted in `convert`, answers in `answers`; `imports` is what guests may import.
 
 pub(crate) mod answers;
 pub(crate) mod convert;

@@ -58,7 +58,7 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
                 continue;
             }
         };
-        for lack in provider.lacking() {
+        for lack in provider.missing_grants() {
             eprintln!("Warning: provider {name} lacks a grant that it asks for; add {lack}");
         }
         match provider.check().await {
