@@ -1,7 +1,7 @@
-//! Reads the command line as upstream does, and tells all that is wrong with it at once.
+//! Parser of the command line: upstream's syntax, all mistakes at once.
 //!
 //! Each flag is brought into the form `--name=value` and tried alone, so that one mistake hides no other; what is left is parsed
-//! together. No flag depends on another while it is parsed: that is for `flag_checks.rs` and `config.rs`, which report their findings
+//! together. No flag depends on another while it is parsed: that is for `checks` and `config::settings`, which report their findings
 //! in the same list.
 
 use std::error::Error as _;

@@ -1,4 +1,4 @@
-//! `cloudwit install`: prints or applies the manifests of a cluster's Cloudwit, with the provider, its configuration and its secrets inside.
+//! `cloudwit install`: prints or applies the manifests with provider, configuration and secrets.
 //!
 //! ```text
 //!   configuration, components, secrets -> install_bundle -> install_check (the sandbox tries them here)

@@ -1,4 +1,4 @@
-//! The flags about reaching the API server.
+//! Flags of the API server.
 
 use std::path::PathBuf;
 

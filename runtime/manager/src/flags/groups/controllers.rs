@@ -1,4 +1,4 @@
-//! The flags of the four controllers. What they become is in `options.rs`.
+//! Flags of the controllers.
 
 use crate::flags::values::duration::GoDuration;
 use crate::flags::values::go::whole;

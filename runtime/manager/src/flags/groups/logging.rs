@@ -1,4 +1,4 @@
-//! The flags about logging.
+//! Flags of logging.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! The flags about deleting Nodes whose machines are gone; upstream has none of these.
+//! Flags of Node deletion; upstream has none of these.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! The flags of the HTTPS server and of the plain one on loopback.
+//! Flags of the HTTPS server and of the plain one on loopback.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::flags::values::go::{address, boolean, whole};
 
 /// Flags about HTTPS.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Serving health, metrics and debugging over HTTPS")]
+#[command(next_help_heading = "Secure serving")]
 pub struct SecureServingArgs {
     /// The address to serve on; 0.0.0.0 and :: stand for all.
     #[arg(long, value_name = "IP", default_value = "0.0.0.0", value_parser = address)]

@@ -1,5 +1,4 @@
-//! The flags about tracing. Upstream's cloud-controller-manager has none; the rate is counted as kube-apiserver counts it
-//! (`TracingConfiguration.samplingRatePerMillion`).
+//! Flags of tracing.
 
 use std::path::PathBuf;
 

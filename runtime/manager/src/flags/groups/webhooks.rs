@@ -1,5 +1,4 @@
-//! Upstream's flags about webhooks. There are no webhooks here: naming one is refused, the flags of their server have no effect, as
-//! upstream's have none while no webhook is named.
+//! Upstream's flags of webhooks, which have no effect or are refused.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

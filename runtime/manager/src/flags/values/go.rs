@@ -1,4 +1,4 @@
-//! Values of flags as Go's flag library reads them, so that a manifest written for upstream parses here.
+//! Flag values as Go's flag library reads them, with errors that name the fix.
 
 use std::fmt::Display;
 use std::net::IpAddr;
