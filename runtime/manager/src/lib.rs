@@ -1,4 +1,4 @@
-//! The cloud-controller-manager as a library of the binary `cloudwit`: [`start`] is all of it, and what fuzzing needs besides.
+//! The cloud-controller-manager as a library: [`start`], and what fuzzing calls.
 
 mod api;
 mod commands;

@@ -1,5 +1,4 @@
-//! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C, also during the start.
-//! What runs on which of the two runtimes: `work_runtime`.
+//! Wiring: API server, provider host, controllers, admin pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -75,7 +74,7 @@ pub async fn run(
         started = starting.start(traces) => Some(started?),
     };
     let Some(mut started) = started else {
-        tracing::info!("stopping before the start is complete");
+        tracing::info!("stopping before startup completed");
         settling.settle().await;
         return Ok(());
     };
@@ -91,7 +90,7 @@ pub async fn run(
             started.shutdown.cancel();
             match tokio::time::timeout(LAST_LOOPS, started.loops.join()).await {
                 Ok(ended) => ended.context("the controllers")?.context("the controllers ended")?,
-                Err(_) => tracing::warn!("the controllers do not end; they are left behind"),
+                Err(_) => tracing::warn!("controllers did not stop in time; abandoned"),
             }
             started.candidacy.release(all_ended).await;
         }
@@ -134,7 +133,7 @@ impl Start {
         let read = args.clone();
         let settings = bounded("settings", CHECKS, move || settings::resolve(&read)).await??;
         if args.controllers.dry_run && args.leader_election.leader_elect {
-            tracing::info!("dry run: no part in leader election; the Lease is neither waited for nor taken");
+            tracing::info!("dry run: leader election skipped");
         }
         let traces = traces?;
         // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
@@ -309,7 +308,7 @@ fn reload(args: &Arc<Args>, name: &str) -> Reload {
 async fn probe(provider: Arc<SwappableProvider>, leadership: Leadership) {
     leadership.begun().await;
     match provider.current().probe().await {
-        Ok(()) => tracing::info!(provider = provider.name(), "the cloud answers"),
-        Err(error) => tracing::warn!(provider = provider.name(), %error, "the cloud cannot be used yet; trying on"),
+        Ok(()) => tracing::info!(provider = provider.name(), "cloud reachable"),
+        Err(error) => tracing::warn!(provider = provider.name(), %error, "cloud not usable yet; retrying"),
     }
 }

@@ -78,7 +78,7 @@ fn the_sim_provider_is_told_with_the_grants_it_needs_ready_to_paste() {
     contains_all(
         &text,
         &[
-            "It would like to be granted:\n\ngrants:\n  http:\n",
+            "Missing grants; add:\n\ngrants:\n  http:\n",
             "port: 8443",
             "  secrets:\n",
         ],

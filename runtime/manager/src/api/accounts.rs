@@ -1,4 +1,4 @@
-//! `--use-service-account-credentials`: each controller acts as a ServiceAccount of its own, so that RBAC applies to each alone.
+//! ServiceAccounts of the controllers (`--use-service-account-credentials`).
 //!
 //! The account `kube-system/NAME` is fetched or created with the process's own credentials, and its tokens come from TokenRequest:
 //! an hour long, renewed when a fifth of that is left (`spec/flags-and-process.md`, section 7). Ages are measured on our own steady
@@ -90,7 +90,7 @@ impl Account {
             Ok(new) => Ok(token.insert(new).header.clone()),
             Err(error) => match token.as_ref().filter(|token| token.is_valid()) {
                 Some(old) => {
-                    warn!(%error, "going on with the old token");
+                    warn!(%error, "failed to renew token; using the last one");
                     Ok(old.header.clone())
                 }
                 None => Err(error),
@@ -157,7 +157,7 @@ impl Account {
             ..ServiceAccount::default()
         };
         let create = || async { existing(accounts.create(&PostParams::default(), &account).await) };
-        info!(account = self.name, "creating the service account");
+        info!(account = self.name, "creating service account");
         match create().await {
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 let namespace = Namespace {

@@ -1,4 +1,4 @@
-//! Where an API server is and how it is spoken to: from a kubeconfig, or from the service account of the Pod.
+//! Where an API server is and how to reach it: kubeconfig or service account of the Pod.
 //!
 //! All files are read on the blocking pool, once. What is replaced while the process runs (the Pod's authority and token, a kubeconfig's token
 //! file, what an exec plugin gives) is followed in the background: no request ever waits for a file or a plugin.

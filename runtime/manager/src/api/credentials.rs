@@ -1,5 +1,4 @@
-//! Bearer tokens that change: from a file that kubelet replaces, or from an exec plugin. They are followed in the background, so that a request
-//! takes the token that is known and never waits for a file or a process.
+//! Bearer tokens that change, from a file or an exec plugin, renewed in the background.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl Bearer {
             user.client_certificate_data = Some(STANDARD.encode(certificate));
             user.client_key_data = Some(STANDARD.encode(key).into());
             if let Some(until) = first.expires()? {
-                tracing::info!(%until, "the exec plugin gave a client certificate, which is not renewed while the process runs");
+                tracing::info!(%until, "client certificate of the exec plugin is not renewed while the process runs");
             }
         }
         let Some(header) = header_of(&first)? else {
@@ -154,7 +153,7 @@ async fn follow_plugin(flag: &'static str, exec: ExecConfig, mut until: Option<T
             Err(error) => {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 until = Some(Timestamp::now());
-                tracing::warn!("{flag}: no new token, so the last one stays in use: {error:#}");
+                tracing::warn!("{flag}: failed to renew token; using the last one: {error:#}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Runs the exec credential plugin of a kubeconfig (`client.authentication.k8s.io`), as a process that nothing waits for but its own task.
+//! Exec credential plugin of a kubeconfig (`client.authentication.k8s.io`).
 
 use std::io::IsTerminal as _;
 use std::process::Stdio;

@@ -1,5 +1,4 @@
-//! Limits on what an API server answers: bytes of a response, bytes of one line of a watch, and time. Without them a list or a line without
-//! end fills the memory, and a connection that was cut without a word stops whoever waits for it for good.
+//! Limits on responses of an API server: bytes, bytes of a watch line, time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

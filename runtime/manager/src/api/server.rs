@@ -1,4 +1,4 @@
-//! How the API server is reached, and one client for each part of the process.
+//! Clients of the API server, one for each part of the process.
 //!
 //! ```text
 //!   controller -> request_budget  waits for its turn          (--kube-api-qps, --kube-api-burst)

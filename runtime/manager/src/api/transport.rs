@@ -1,4 +1,4 @@
-//! One client of an API server: the library's, with our layer on it.
+//! Client of an API server: the library's, with our layer on it.
 //!
 //! ```text
 //!   request -> token as it is known now -> head within a minute -> body within its limits (response_limits) -> counted (rest_client_metrics)

@@ -1,4 +1,4 @@
-//! `cloudwit config check`: what the process would say about its configuration file, without starting it. Touches neither cluster nor cloud.
+//! `cloudwit config check`: validates the configuration file without starting anything.
 //!
 //! ```text
 //!   file::read   keys, ranges, routing, named files, with line and path    same as at start

@@ -1,4 +1,4 @@
-//! `cloudwit explain`: asks the running process, and where none answers, the API server what the object itself tells.
+//! `cloudwit explain`: from the running process, else from the API server alone.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -60,7 +60,7 @@ pub enum Command {
     #[command(subcommand)]
     Config(crate::commands::config::ConfigCommand),
 
-    /// Say what a component is, can be asked, and would like to be granted.
+    /// Describe a component: exports, settings and the grants it requests.
     ///
     /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
     /// words of the start.

@@ -1,4 +1,4 @@
-//! The shape of an answer of `cloudwit explain`, as text for people and as JSON for programs. The admin pages and the command share it.
+//! Answer of `cloudwit explain`, as text or JSON; shared by the command and the admin pages.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What `cloudwit explain` says when no process answers: what the object itself tells, and its Events, from the API server alone.
+//! `cloudwit explain` without a running process: the object itself and its Events.
 
 use anyhow::Context;
 use cloudwit_controllers::explain_object;

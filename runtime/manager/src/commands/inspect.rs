@@ -1,4 +1,4 @@
-//! `cloudwit inspect`: what a component is, can do and would like to be granted, before anybody gives it anything.
+//! `cloudwit inspect`: exports of a component, and the grants it requests.
 //!
 //! The component is loaded in the same sandbox as in the cluster, with no grants and no cluster, and asked who it is. A file that cannot be
 //! loaded, and a cloud config that the provider does not accept, are refused in the words of the start.
@@ -35,7 +35,7 @@ pub struct InspectArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The provider's own configuration. What a provider would like to be granted often follows from it.
+    /// The provider's own configuration. The grants a provider requests often follow from it.
     // A name of its own: the process has a flag of this name too.
     #[arg(id = "inspect_cloud_config", long = "cloud-config", value_name = "FILE")]
     pub cloud_config: Option<PathBuf>,
@@ -217,12 +217,12 @@ impl Inspection {
     fn grants(&self, configured: bool) -> String {
         let hint = match configured {
             true => "",
-            false => " without a configuration (--cloud-config=FILE tells with yours)",
+            false => " without a configuration (--cloud-config=FILE takes yours into account)",
         };
         if self.wishes.is_empty() {
             return format!("\nIt asks for no grants{hint}.\n");
         }
-        let mut text = format!("\nIt would like to be granted{hint}:\n\ngrants:\n");
+        let mut text = format!("\nMissing grants{hint}; add:\n\ngrants:\n");
         for list in ["http", "secrets"] {
             let mut wishes = self.wishes.iter().filter(|wish| wish.list.ends_with(list)).peekable();
             if wishes.peek().is_some() {

@@ -1,7 +1,7 @@
-//! The file of `--config`: several providers, what each may do, and which Nodes and Services are whose.
+//! File of `--config`: providers, grants, limits, routing.
 //!
 //! ```text
-//!   text -> config_tree (lines) -> config_keys (unknown keys, wrong kinds) -> the types here -> what only the whole shows -> Configured
+//!   text -> `tree` (lines) -> `check` (unknown keys, wrong kinds) -> the types here -> what only the whole shows -> Configured
 //! ```
 //!
 //! All mistakes are told at once, each with its line. Nothing but the files that are named is read, and those of secrets not even that.
@@ -13,12 +13,12 @@ use cloudwit_host::{Grants, Limits, ProviderSettings};
 use cloudwit_model::ServiceRules;
 use serde::Deserialize;
 
-use crate::config::keys;
+use crate::config::check;
 use crate::config::tree::{Tree, Value};
 use crate::config::yaml;
 use crate::providers::swap::Source;
 
-/// What the file says, as it is written; keys and meanings are in `config_keys`.
+/// What the file says, as it is written; keys and meanings are in `keys`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct File {
@@ -117,7 +117,7 @@ pub fn read(file: &Path, common: Common<'_>) -> Result<Configured, Vec<String>> 
 pub fn parse(file: &Path, text: &str, common: Common<'_>) -> Result<Configured, Vec<String>> {
     let shown = file.display().to_string();
     let tree = Tree::parse(text).map_err(|error| vec![format!("{shown}: {error}")])?;
-    let mut mistakes = keys::mistakes(&shown, &tree);
+    let mut mistakes = check::mistakes(&shown, &tree);
     if !mistakes.is_empty() {
         return Err(mistakes);
     }

@@ -1,11 +1,6 @@
-//! Every key of the configuration file: name, meaning, unit, default. One table, from which come the check that finds all mistakes with
-//! their lines, the JSON schema (`config_schema`) and the page docs/reference/configuration.md.
+//! Keys of the configuration file: name, meaning, unit, default.
 //!
-//! The types that the file is read into are in `config_file` and in the host; a test holds the table to them key by key.
-
-use jiff::SignedDuration;
-
-use crate::config::tree::{Tree, Value};
+//! The types that the file is read into are in `config::file` and in the host; a test holds the table to them key by key.
 
 /// A key.
 #[derive(Debug)]
@@ -97,7 +92,8 @@ pub const FILE: Shape = Shape::Keys(&[
     ),
 ]);
 
-const PROVIDER: Shape = Shape::Keys(&[
+/// One provider.
+pub const PROVIDER: Shape = Shape::Keys(&[
     must(
         "name",
         Shape::Text,
@@ -127,7 +123,8 @@ const PROVIDER: Shape = Shape::Keys(&[
     key("limits", LIMITS, "", "What the provider may use."),
 ]);
 
-const GRANTS: Shape = Shape::Keys(&[
+/// What a provider may do.
+pub const GRANTS: Shape = Shape::Keys(&[
     key("http", Shape::List(&HTTP), "[]", "Where its requests may go."),
     key(
         "secrets",
@@ -139,7 +136,8 @@ const GRANTS: Shape = Shape::Keys(&[
     key("state", STATE, "", "Space for what outlives a call."),
 ]);
 
-const HTTP: Shape = Shape::Keys(&[
+/// A destination of HTTP requests.
+pub const HTTP: Shape = Shape::Keys(&[
     key(
         "scheme",
         Shape::Word(&["https", "http"]),
@@ -220,7 +218,8 @@ const HTTP: Shape = Shape::Keys(&[
     ),
 ]);
 
-const SECRET: Shape = Shape::Keys(&[
+/// A secret.
+pub const SECRET: Shape = Shape::Keys(&[
     must("name", Shape::Text, "The name by which the provider asks for it."),
     must(
         "file",
@@ -240,19 +239,22 @@ const SECRET: Shape = Shape::Keys(&[
     ),
 ]);
 
-const CLUSTER: Shape = Shape::Keys(&[
+/// What of the cluster is shown.
+pub const CLUSTER: Shape = Shape::Keys(&[
     key("nodes", Shape::Flag, "false", "All Nodes."),
     key("services", Shape::Flag, "false", "All Services of type LoadBalancer."),
 ]);
 
-const STATE: Shape = Shape::Keys(&[key(
+/// Space for state.
+pub const STATE: Shape = Shape::Keys(&[key(
     "maxBytes",
     Shape::Whole(0, u64::MAX),
     "1048576",
     "For all entries together, in bytes.",
 )]);
 
-const LIMITS: Shape = Shape::Keys(&[
+/// Limits of a provider.
+pub const LIMITS: Shape = Shape::Keys(&[
     key(
         "memoryBytes",
         Shape::Whole(1 << 20, 256 << 20),
@@ -312,7 +314,8 @@ const LIMITS: Shape = Shape::Keys(&[
     ),
 ]);
 
-const ROUTING: Shape = Shape::Keys(&[
+/// Which Nodes and Services belong to which provider.
+pub const ROUTING: Shape = Shape::Keys(&[
     key(
         "default",
         Shape::Text,
@@ -333,7 +336,8 @@ const ROUTING: Shape = Shape::Keys(&[
     ),
 ]);
 
-const NODE_RULE: Shape = Shape::Keys(&[
+/// Nodes of a provider.
+pub const NODE_RULE: Shape = Shape::Keys(&[
     must("provider", Shape::Text, "Name of the provider."),
     must(
         "providerIDPrefixes",
@@ -342,7 +346,8 @@ const NODE_RULE: Shape = Shape::Keys(&[
     ),
 ]);
 
-const SERVICE_RULE: Shape = Shape::Keys(&[
+/// Services of a provider.
+pub const SERVICE_RULE: Shape = Shape::Keys(&[
     must("provider", Shape::Text, "Name of the provider."),
     key(
         "classes",
@@ -357,119 +362,6 @@ const SERVICE_RULE: Shape = Shape::Keys(&[
         "Annotations, each of which makes a Service its.",
     ),
 ]);
-
-/// Finds everything that cannot stand where it stands. `file` is named in each mistake.
-pub fn mistakes(file: &str, tree: &Tree) -> Vec<String> {
-    let mut check = Check {
-        file,
-        mistakes: Vec::new(),
-    };
-    check.value(tree, &FILE, "");
-    check.mistakes
-}
-
-struct Check<'a> {
-    file: &'a str,
-    mistakes: Vec<String>,
-}
-
-impl Check<'_> {
-    fn wrong(&mut self, line: u64, path: &str, what: &str) {
-        let path = if path.is_empty() { "the file" } else { path };
-        self.mistakes.push(format!("{}:{line}: {path}: {what}", self.file));
-    }
-
-    fn value(&mut self, tree: &Tree, shape: &Shape, path: &str) {
-        match (shape, &tree.value) {
-            (Shape::Keys(keys), Value::Map(entries)) => self.keys(tree.line, entries, keys, path),
-            (Shape::List(shape), Value::List(items)) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.value(item, shape, &format!("{path}[{at}]"));
-                }
-            }
-            (Shape::Texts, Value::Map(entries)) => {
-                for (name, _, item) in entries {
-                    self.value(item, &Shape::Text, &join(path, name));
-                }
-            }
-            (Shape::Word(words), Value::Text(text)) if !words.contains(&text.as_str()) => {
-                let list = words.join(", ");
-                self.wrong(
-                    tree.line,
-                    path,
-                    &format!("{text:?} is not known; write {list}{}", nearest(text, words)),
-                );
-            }
-            (Shape::Whole(least, most), Value::Whole(number))
-                if !(i128::from(*least)..=i128::from(*most)).contains(number) =>
-            {
-                self.wrong(
-                    tree.line,
-                    path,
-                    &format!("{number} is out of range; give {least} to {most}"),
-                );
-            }
-            (Shape::Duration(least, most), Value::Text(text)) => self.duration(tree.line, path, text, *least, *most),
-            (Shape::Text | Shape::Word(_), Value::Text(_))
-            | (Shape::Flag, Value::Flag)
-            | (Shape::Whole(..), Value::Whole(_))
-            | (Shape::Decimal, Value::Whole(_) | Value::Decimal) => {}
-            (shape, value) => {
-                let quotes = match (shape, value) {
-                    (Shape::Text | Shape::Word(_), Value::Whole(_) | Value::Decimal | Value::Flag) => {
-                        "; put it into quotes"
-                    }
-                    _ => "",
-                };
-                self.wrong(
-                    tree.line,
-                    path,
-                    &format!(
-                        "{} cannot stand here, it has to be {}{quotes}",
-                        value.kind(),
-                        shape.kind()
-                    ),
-                );
-            }
-        }
-    }
-
-    fn duration(&mut self, line: u64, path: &str, text: &str, least: u64, most: u64) {
-        let Ok(duration) = text.parse::<SignedDuration>() else {
-            let what = format!("{text:?} is no duration; write for example 5s or 500ms");
-            return self.wrong(line, path, &what);
-        };
-        if !(i128::from(least)..=i128::from(most)).contains(&duration.as_millis()) {
-            self.wrong(
-                line,
-                path,
-                &format!("{text} is out of range; give {least} to {most} ms"),
-            );
-        }
-    }
-
-    fn keys(&mut self, line: u64, entries: &[(String, u64, Tree)], keys: &[Key], path: &str) {
-        for (name, line, value) in entries {
-            match keys.iter().find(|key| key.name == name) {
-                Some(key) => self.value(value, &key.shape, &join(path, name)),
-                None => {
-                    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-                    let what = format!("unknown key{}; known: {}", nearest(name, &names), names.join(", "));
-                    self.wrong(*line, &join(path, name), &what);
-                }
-            }
-        }
-        for key in keys.iter().filter(|key| key.required) {
-            if !entries.iter().any(|(name, ..)| name == key.name) {
-                self.wrong(
-                    line,
-                    &join(path, key.name),
-                    &format!("is missing; it has to be {}", key.shape.kind()),
-                );
-            }
-        }
-    }
-}
 
 impl Shape {
     /// In words.
@@ -487,27 +379,3 @@ impl Shape {
         }
     }
 }
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
-}
-
-/// The known word that was probably meant.
-fn nearest(word: &str, known: &[&str]) -> String {
-    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
-    let likeness = |one: &&str| strsim::jaro_winkler(&plain(word), &plain(one));
-    let best = known
-        .iter()
-        .copied()
-        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    best.filter(|best| likeness(best) > 0.75)
-        .map(|best| format!(", did you mean {best}?"))
-        .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests;

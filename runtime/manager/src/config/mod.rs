@@ -1,5 +1,6 @@
 //! The configuration file, and the settings that follow from it and from the flags.
 
+pub mod check;
 pub mod file;
 pub mod keys;
 pub mod options;

@@ -1,5 +1,4 @@
-//! The JSON schema of the configuration file, and its reference page, both from the table of keys. Editors read the schema
-//! (`# yaml-language-server: $schema=...`), people the page; a test keeps the shipped files up to date.
+//! JSON schema and reference page of the configuration file, both from the table of keys.
 
 use serde_json::{Map, Value, json};
 

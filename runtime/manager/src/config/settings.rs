@@ -1,4 +1,4 @@
-//! From the command line to settings that make sense, or all mistakes at once. Reads files; touches neither cluster nor cloud.
+//! Settings from the command line and the files it names; all mistakes at once.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A YAML document as a tree that knows its lines: what `config_keys` looks through before anything is made of it.
+//! YAML document as a tree with line numbers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Reads YAML such that its errors can be shown to anybody: they say what is wrong and where, and quote nothing of the file.
+//! YAML reader whose errors quote nothing of the file.
 //!
 //! A cloud config inside a configuration file, a token in a kubeconfig: a line beside the mistake may be a secret. The parser's own messages
 //! show such lines.

@@ -1,4 +1,4 @@
-//! What a candidate last saw of its Lease, for the status page: who leads, since when. Written by `lease` with each look, read when asked.
+//! Last observed holder of a Lease, for the status page.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who of several replicas works: flags `--leader-elect*`, and the life of the candidates from start to release.
+//! Flags `--leader-elect*`, and the life of a candidate from start to release.
 //!
 //! ```text
 //!   Candidates::new --Leadership--> controllers, clients, provider host     before anything runs
@@ -323,7 +323,7 @@ impl Candidacy {
 
     /// Begins no more writes and waits for those under way, at most so long. Answers whether all have ended.
     pub async fn resign(&self, limit: Duration) -> bool {
-        info!("finishing the writes under way");
+        info!("draining writes in flight");
         let mut all_ended = true;
         for term in &self.terms {
             all_ended &= term.resign(limit).await;
@@ -335,7 +335,7 @@ impl Candidacy {
     /// off may still go on in the API server or the cloud.
     pub async fn release(mut self, all_ended: bool) {
         if !all_ended {
-            warn!("a write had to be cut off, so the Lease is left to expire");
+            warn!("write in flight cancelled; lease left to expire");
             return;
         }
         self.stop.cancel();

@@ -1,4 +1,4 @@
-//! The clock of leadership, and the name of this process.
+//! Clock of leadership, and identity of this process.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Leader election on a Lease: does what `lease_plan` decides, and tells [`Term`] until when this process leads.
+//! Leader election on a Lease: carries out `plan`, moves the deadline of [`Term`].
 //!
 //! The deadline counts from *before* the request that renewed: whoever waits for the Lease cannot have seen that renewal earlier, so
 //! between our deadline and the first moment another one may take over there is always at least lease duration - renew deadline.
@@ -100,7 +100,7 @@ impl Candidate {
             ..
         } = &self.settings;
         let mut watch = LeaseWatch::new(self.leases.clone(), name, timing.retry_period);
-        info!(lease = %format!("{namespace}/{name}"), identity = self.settings.identity, "waiting to lead");
+        info!(lease = %format!("{namespace}/{name}"), identity = self.settings.identity, "waiting to acquire lease");
         loop {
             let jitter = 1.0 + JITTER * rand::random::<f64>();
             let pause = self.settings.timing.retry_period.mul_f64(jitter);
@@ -111,7 +111,7 @@ impl Candidate {
                     self.wait(pause, &mut watch).await;
                 }
                 Err(error) => {
-                    warn!(%error, "the Lease cannot be used; trying on");
+                    warn!(%error, "failed to acquire lease; retrying");
                     sleep(pause).await;
                 }
             }
@@ -161,7 +161,7 @@ impl Candidate {
                     Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) => {
                         break Some(format!("{holder} holds it now"));
                     }
-                    Ok(Err(error)) => warn!(%error, "the Lease could not be renewed; trying on"),
+                    Ok(Err(error)) => warn!(%error, "failed to renew lease; retrying"),
                     Err(_) => {}
                 }
                 sleep(rest.min(self.settings.timing.retry_period)).await;
@@ -182,10 +182,10 @@ impl Candidate {
         }
         let limit = self.settings.timing.request_limit();
         match timeout(limit, self.try_release()).await {
-            Ok(Ok(true)) => info!("released the Lease"),
+            Ok(Ok(true)) => info!("released lease"),
             Ok(Ok(false)) => {}
-            Ok(Err(error)) => warn!(%error, "the Lease could not be released; a successor waits until it expires"),
-            Err(_) => warn!("the Lease could not be released in time; a successor waits until it expires"),
+            Ok(Err(error)) => warn!(%error, "failed to release lease; a successor waits until it expires"),
+            Err(_) => warn!("timed out releasing lease; a successor waits until it expires"),
         }
     }
 
@@ -334,7 +334,7 @@ impl Candidate {
         };
         let params = PostParams::default();
         if let Err(error) = within(timing.retry_period, self.events.create(&params, &event)).await {
-            debug!(%error, "the Event about leadership could not be written");
+            debug!(%error, "failed to write Event about leadership");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics of leader election, with client-go's names (`component-base metrics/prometheus/clientgo/leaderelection`).
+//! Metrics of leader election, with the names of client-go.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

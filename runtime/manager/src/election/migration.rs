@@ -1,5 +1,4 @@
-//! `--enable-leader-migration`: controllers move from one manager to another (kube-controller-manager to this one) without a moment in
-//! which two of them run: those listed run under a Lease of their own, which both managers compete for.
+//! `--enable-leader-migration`: hands controllers over between two managers.
 //!
 //! The file and its rules are upstream's (`controller-manager pkg/leadermigration`, `spec/flags-and-process.md`, section 6). One thing is
 //! better: upstream's default list still has the old names of two controllers, which match nothing; here a controller is meant

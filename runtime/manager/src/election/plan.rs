@@ -1,4 +1,4 @@
-//! What to do about the Lease now? Pure: what was seen of it and the clock are passed in. `lease` does it.
+//! Next step of leader election: acquire, renew, wait or stop. Pure.
 //!
 //! The rules are client-go's (`tools/leaderelection`): a Lease is free when nobody holds it, or when it has not *changed before our own
 //! eyes* for the time its holder wrote into it. The times in it are never compared with our clock, so clocks may differ.

@@ -1,4 +1,4 @@
-//! Tells a replica that waits what becomes of the Lease, as it happens: it then neither has to look again and again nor comes later than it could.
+//! Watch of a Lease, so that a waiting replica acquires it without polling.
 //!
 //! Only a help. Where the Lease cannot be watched, for lack of the right or because the API server breaks off, `lease` looks at it every
 //! retry period, as upstream's election does.
@@ -81,7 +81,7 @@ impl LeaseWatch {
         };
         self.events = None;
         if let Some(error) = failure {
-            debug!(%error, lease = self.name, "the watch of the Lease broke off");
+            debug!(%error, lease = self.name, "lease watch interrupted");
         }
         self.later();
         Change::Watch
@@ -93,7 +93,7 @@ impl LeaseWatch {
         let params = WatchParams::default().fields(&format!("metadata.name={}", self.name));
         match self.leases.watch(&params, version).await {
             Ok(events) => {
-                info!(lease = self.name, "watching the Lease");
+                info!(lease = self.name, "watching lease");
                 self.told = false;
                 self.events = Some(Box::pin(events));
             }
@@ -107,13 +107,13 @@ impl LeaseWatch {
 
     fn tell(&mut self, error: &kube::Error) {
         if std::mem::replace(&mut self.told, true) {
-            debug!(%error, lease = self.name, "the Lease cannot be watched");
+            debug!(%error, lease = self.name, "failed to watch lease");
             return;
         }
         warn!(
             %error,
             lease = self.name,
-            "the Lease cannot be watched, so it is looked at every retry period, and a leader that dies is followed later; \
+            "failed to watch lease; polling every retry period, so a leader that dies is replaced later; \
              if the right is missing, grant the verb watch on it"
         );
     }

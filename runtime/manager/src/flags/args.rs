@@ -1,4 +1,4 @@
-//! The command line: one group of flags per noun, each in the file of that noun. `command_line.rs` reads it.
+//! Command line: one group of flags per noun, each in a file of its own.
 //!
 //! Flags that upstream has keep its names, and its defaults and meaning unless docs/reference/flags.md, which is written from these
 //! definitions, says otherwise (kubernetes/cloud-provider 1.37).

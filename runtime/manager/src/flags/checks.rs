@@ -1,4 +1,4 @@
-//! What is wrong with flags beyond the shape of their values, collected from all groups; and what the log says of those without effect.
+//! Checks of flags beyond the syntax of single values, and notes on flags without effect.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};

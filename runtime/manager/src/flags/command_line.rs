@@ -1,7 +1,7 @@
-//! Reads the command line as upstream does, and tells all that is wrong with it at once.
+//! Parser of the command line: upstream's syntax, all mistakes at once.
 //!
 //! Each flag is brought into the form `--name=value` and tried alone, so that one mistake hides no other; what is left is parsed
-//! together. No flag depends on another while it is parsed: that is for `flag_checks.rs` and `config.rs`, which report their findings
+//! together. No flag depends on another while it is parsed: that is for `checks` and `config::settings`, which report their findings
 //! in the same list.
 
 use std::error::Error as _;
@@ -35,7 +35,7 @@ pub fn parse(line: impl IntoIterator<Item = String>) -> Result<Parsed, clap::Err
         match command.clone().try_get_matches_from([&program, &flag]) {
             Ok(_) => good.push(flag),
             Err(help) if matches!(help.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => return Err(help),
-            Err(error) => mistakes.push(mistake(&command, &flag, &error)),
+            Err(error) => mistakes.push(mistake(&flag, &error)),
         }
     }
     finish(command, good, mistakes)
@@ -98,7 +98,7 @@ fn takes_next_word(command: &Command, name: &str) -> bool {
 }
 
 /// One sentence naming the flag, the value and the fix.
-fn mistake(command: &Command, flag: &str, error: &clap::Error) -> String {
+fn mistake(flag: &str, error: &clap::Error) -> String {
     let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
     match error.kind() {
         ErrorKind::UnknownArgument => match error.get(ContextKind::SuggestedArg) {
@@ -110,42 +110,12 @@ fn mistake(command: &Command, flag: &str, error: &clap::Error) -> String {
             Some(ContextValue::Strings(valid)) => format!("{flag}: {value:?} is none of {}", valid.join(", ")),
             _ => format!("{flag}: this value cannot be used"),
         },
-        ErrorKind::ValueValidation => format!("{flag}: {}", unreadable(command, name, value, error)),
-        _ => format!("{flag}: {}", error.kind()),
+        // Each type of ours says what it takes.
+        kind => match error.source() {
+            Some(source) => format!("{flag}: {source}"),
+            None => format!("{flag}: {kind}"),
+        },
     }
-}
-
-/// Why the value cannot be read, and what can. Our own types say so themselves; of the library's, the errors tell neither.
-fn unreadable(command: &Command, name: &str, value: &str, error: &clap::Error) -> String {
-    let Some(source) = error.source() else {
-        return "this value cannot be used".into();
-    };
-    if source.is::<std::num::ParseIntError>() || source.to_string().contains(" is not in ") {
-        let fix = match range(command, name) {
-            Some((least, most)) => format!("give a whole number from {least} to {most}"),
-            None => "give a whole number".into(),
-        };
-        return format!("{value:?} cannot be used; {fix}");
-    }
-    if source.is::<std::num::ParseFloatError>() {
-        return format!("{value:?} is no number; write for example 20 or 0.5");
-    }
-    if source.is::<std::net::AddrParseError>() {
-        return format!("{value:?} is no IP address; write for example 127.0.0.1, 0.0.0.0 or ::");
-    }
-    if source.is::<http::uri::InvalidUri>() {
-        return format!("{value:?} is no URL; write for example https://10.0.0.1:6443");
-    }
-    source.to_string()
-}
-
-/// The numbers that a flag takes, in the library's own words when it is given one that none takes.
-fn range(command: &Command, name: &str) -> Option<(String, String)> {
-    let word = format!("{name}={}", i64::MIN);
-    let error = command.clone().try_get_matches_from(["cloudwit", &word]).err()?;
-    let text = error.source()?.to_string();
-    let (least, most) = text.split_once(" is not in ")?.1.split_once("..=")?;
-    Some((least.to_owned(), most.to_owned()))
 }
 
 #[cfg(test)]

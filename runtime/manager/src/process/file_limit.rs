@@ -1,4 +1,4 @@
-//! The limit of open files: raised to what the system allows, since connections of strangers, clouds and the API server share it.
+//! Raises the limit of open files to the hard limit.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub fn log(raised: &io::Result<Raised>) {
             was = from.unwrap_or(u64::MAX),
             "limit of open files raised to the hard limit"
         ),
-        Err(error) => tracing::warn!(%error, "limit of open files stays as it is; it could not be raised"),
+        Err(error) => tracing::warn!(%error, "failed to raise the limit of open files"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How much memory a container needs for what the settings allow. Pure but for the warning; docs/guide/install.md has the formula.
+//! Memory a container needs for its settings; the formula is in docs/guide/install.md.
 //!
 //! ```text
 //!   192 MiB                                               the process and its compiler

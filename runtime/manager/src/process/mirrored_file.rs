@@ -1,4 +1,4 @@
-//! The content of a file, kept in memory under a path that never hangs: for libraries that read a file again whenever they like.
+//! Copy of a file in memory, under a path whose reads never hang.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C, from the first moment of the process: it may be process 1 of a container, where the kernel drops signals without a handler.
+//! SIGTERM and Ctrl-C, handled from the first moment of the process.
 
 use std::io;
 

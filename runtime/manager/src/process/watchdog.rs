@@ -1,4 +1,4 @@
-//! Notices when the working thread stands still: a heartbeat over there, looked at from the control thread.
+//! Watchdog: the control thread checks a heartbeat of the working thread.
 //!
 //! Leadership and `/livez` do not need the working thread, so without this a process that does nothing would keep its Lease for ever. A pause is
 //! logged and counted; one beyond [`STALL_LIMIT`] fails `/livez`, upon which kubelet starts the process anew.
@@ -100,7 +100,7 @@ impl Watchdog {
                 "working thread stalled; nothing is reconciled"
             );
         } else if stalled && !stalls {
-            tracing::info!("working thread runs again");
+            tracing::info!("working thread recovered");
         }
         stalls
     }

@@ -1,5 +1,4 @@
-//! Small files that are read again when they change, such as certificates: compared by content once a second, which sees every way of
-//! replacing a file, the links of ConfigMap and Secret mounts included.
+//! Watcher of small files such as certificates: compared by content once a second.
 //!
 //! They are read on the blocking pool (`bounded_work`): a mount that hangs costs one thread, and what was read last stays in use.
 
@@ -41,16 +40,16 @@ pub fn follow<F>(
                     known = Some(now);
                     if changed {
                         match reload().await {
-                            Ok(()) => tracing::info!("{what}: changed, and read again"),
-                            Err(error) => tracing::warn!(
-                                "{what}: changed, and cannot be used, so the last good one stays: {error:#}"
-                            ),
+                            Ok(()) => tracing::info!("{what}: reloaded"),
+                            Err(error) => {
+                                tracing::warn!("{what}: reload failed; keeping the last good version: {error:#}")
+                            }
                         }
                     }
                 }
                 Err(error) if !hangs => {
                     hangs = true;
-                    tracing::warn!("{what}: cannot be read, so the last good one stays: {error}");
+                    tracing::warn!("{what}: read failed; keeping the last good version: {error}");
                 }
                 Err(_) => {}
             }

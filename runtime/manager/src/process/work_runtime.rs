@@ -1,4 +1,4 @@
-//! The two runtimes of the process, so that nothing that a guest or its data does holds up leadership, serving and signals.
+//! The two runtimes: one for leadership, serving and signals, one for the work.
 //!
 //! ```text
 //!   control  this thread: signals, lease renewal, HTTPS, admin pages, watchdog        (main.rs)

@@ -1,4 +1,4 @@
-//! Finding a provider by its name in `--provider-dir`, as upstream finds one in its registration map.
+//! Lookup of a provider by name in `--provider-dir`.
 
 use std::collections::BTreeSet;
 use std::fs;

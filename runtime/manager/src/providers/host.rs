@@ -1,4 +1,4 @@
-//! What the provider host uses on this system: components are compiled in a process of their own, within the memory of the container.
+//! Options of the provider host on this system.
 
 use std::fs;
 use std::path::PathBuf;

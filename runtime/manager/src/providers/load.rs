@@ -1,4 +1,4 @@
-//! One provider from its files to a running one: loaded, checked, and from then on kept to what its files say (`swap`).
+//! Loads a provider from its files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Watches the files of one provider and lets the host follow their changes: component, cloud config, grants, limits, secrets, authorities.
+//! Watcher of a provider's files: component, cloud config, grants, limits, secrets, authorities.
 //!
 //! ```text
 //!   files -> swap_files (fingerprint) -> swap_plan (settled? due?) -> reload (settings anew) -> SwappableProvider::swap -> Event

@@ -1,4 +1,4 @@
-//! By what a change of files is noticed: what the file system says about each, links followed.
+//! Fingerprint of a provider's files, links followed.
 //!
 //! kubelet writes a ConfigMap or Secret into a new folder and then turns the link `..data` to it; the file behind the link is another one
 //! then, with another inode, though its own link is the same. A plain file has another time of change.

@@ -1,4 +1,4 @@
-//! When is a change of a provider's files followed? Pure: fingerprints and the clock are passed in. `swap` acts by it.
+//! When a change of a provider's files is followed. Pure.
 //!
 //! 1. **Settled**: two looks in a row see the same, so that component and config of one roll-out are taken together and a copy that is still
 //!    being written is left alone.

@@ -1,4 +1,4 @@
-//! The pages over plain HTTP on loopback, for `cloudwit explain` and for people on this machine.
+//! Admin pages over plain HTTP on loopback.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,7 +22,7 @@ pub async fn serve(pages: Router, address: Option<SocketAddr>, shutdown: Cancell
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("--admin-address={address}: cannot listen there; give a free address, or off"))?;
-    tracing::info!(address = %listener.local_addr()?, "serving the admin pages on this machine");
+    tracing::info!(address = %listener.local_addr()?, "serving admin pages on loopback");
     let pages = pages.layer(Extension(Trusted)).layer(from_fn(only_by_its_own_name));
     axum::serve(listener, pages)
         .with_graceful_shutdown(shutdown.cancelled_owned())

@@ -1,4 +1,4 @@
-//! Stands in front of every page: who is asking, then whether he may, and only then what there is.
+//! Admission of requests: authentication, then authorization, then the page.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn admit(
         Ok(user) => user,
         Err(NotAuthenticated::Busy) => return busy(),
         Err(NotAuthenticated::Wrong(why)) => {
-            tracing::debug!(why, "refused a request whose sender is not known");
+            tracing::debug!(why, "request denied: authentication failed");
             return status(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized".into());
         }
     };
@@ -58,8 +58,8 @@ async fn admit(
         Verdict::Denied(reason) | Verdict::NoOpinion(reason) => return forbidden(&user, &verb, &path, &reason),
         Verdict::Busy => return busy(),
         Verdict::Unknown(why) => {
-            tracing::warn!(why, "the API server could not be asked whether a request is allowed");
-            let text = "it could not be found out whether this is allowed".into();
+            tracing::warn!(why, "failed to authorize request");
+            let text = "authorization check failed".into();
             return status(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text);
         }
     }

@@ -1,4 +1,4 @@
-//! `/configz`: the settings in upstream's shape (`config/v1alpha1 CloudControllerManagerConfiguration`), its mixed case included.
+//! `/configz`: the settings in upstream's shape.
 
 use serde_json::{Value, json};
 

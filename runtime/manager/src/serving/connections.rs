@@ -1,4 +1,4 @@
-//! The open HTTPS connections: who has how many, which are idle, and which one is closed when a new one comes and there is no room.
+//! Open HTTPS connections: limits per peer, and which one is closed for a new one.
 //!
 //! A probe opens a connection, asks once and goes. So room for the next one matters more than any that has nothing under way: the one that is
 //! closed is idle, of a sender that is not known, and of the peer that has most.

@@ -1,4 +1,4 @@
-//! `/explain/node/NAME` and `/explain/service/NAMESPACE/NAME` of the running process, as text or, with `Accept: application/json`, as JSON.
+//! `/explain/node/NAME` and `/explain/service/NAMESPACE/NAME`, as text or JSON.
 //!
 //! Every answer carries a header by which `cloudwit explain` knows that it talks to a Cloudwit and to nobody else.
 

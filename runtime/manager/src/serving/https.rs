@@ -1,4 +1,4 @@
-//! The HTTPS server: it listens, makes TLS connections, and passes each request to `admission.rs`, which lets it through to the pages.
+//! HTTPS server: listener, TLS, and requests through `admission` to the pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl SecureServing {
                 continue;
             };
             let Some(place) = open.enter(peer.ip()) else {
-                tracing::debug!(%peer, "closed an HTTPS connection: its peer has too many, or all others are busy");
+                tracing::debug!(%peer, "HTTPS connection closed: connection limit reached");
                 continue;
             };
             let (acceptor, http, pages, shutdown) = (
@@ -121,7 +121,7 @@ impl SecureServing {
                     ended = connection(stream, acceptor, http, pages, shutdown, place.clone()) => ended,
                 };
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "an HTTPS connection ended");
+                    tracing::debug!(%error, "HTTPS connection failed");
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! What is served, over HTTPS behind authorization and over plain HTTP on loopback: health, metrics, configuration, explanations.
+//! Routes of both servers: health, metrics, configuration, explanations, status.
 
 use std::sync::Arc;
 

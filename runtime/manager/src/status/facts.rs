@@ -1,4 +1,4 @@
-//! The facts of the status page and of `/status.json`: one value that both are made from. Its JSON is described in `docs/reference/status.md`.
+//! Facts of the status page and of `/status.json`.
 //!
 //! ```text
 //!   status_source (asks everybody) --> Facts --> status_verdict (pure) --> Status --> status_page (HTML) or JSON

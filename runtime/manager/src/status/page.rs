@@ -1,4 +1,4 @@
-//! `/`: the status page as HTML, without scripts, pictures or anything from elsewhere; it renews itself.
+//! `/`: the status page as HTML, without scripts; it refreshes itself.
 //!
 //! The answer to "is all well?" is its first line. Colours only repeat what words say.
 

@@ -1,4 +1,4 @@
-//! `/` and `/status.json`: the same facts for people and for programs.
+//! Handlers of `/` and `/status.json`.
 //!
 //! They name Nodes, Services, hosts and the provider's last words, so they are for those who have said who they are, also where somebody
 //! opened these paths with `--authorization-always-allow-paths`.
@@ -77,10 +77,5 @@ async fn programs(State(status): State<StatusOfWork>, trusted: Trust) -> Respons
 }
 
 fn unknown() -> Response {
-    (
-        StatusCode::FORBIDDEN,
-        HEADERS,
-        "say who you are: the status is not for everybody\n",
-    )
-        .into_response()
+    (StatusCode::FORBIDDEN, HEADERS, "authentication required\n").into_response()
 }

@@ -1,4 +1,4 @@
-//! Sections of the status page: what waits, controllers, providers, API hosts, deletion brake, leadership.
+//! Sections of the status page.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! Asks everybody for the facts of the status page. Reads what is kept anyway: no call of a provider, no request.
+//! Collects the facts of the status page from state in memory; no call, no request.
 
 use std::collections::BTreeMap;
 use std::fmt;

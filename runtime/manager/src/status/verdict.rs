@@ -1,4 +1,4 @@
-//! Is all well? Pure: from the facts to one line, and to what is to be done about each thing that is not well.
+//! Verdict of the status page: one line, and a next step for each trouble. Pure.
 //!
 //! What stands still comes first, then what needs somebody's attention, in each the oldest first. Work that takes its usual time is no
 //! trouble, and neither is a replica that waits for its turn.

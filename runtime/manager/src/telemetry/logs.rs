@@ -1,4 +1,4 @@
-//! Logs: one structured line for each thing that happened, as text or JSON, on standard error. And spans, for `trace_export`.
+//! Logs as text or JSON on standard error, and spans for `trace_export`.
 
 use std::io::IsTerminal;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Upstream's help texts, with the level of stability that upstream's programs put before them (`component-base/metrics`), and its two counters whose
-//! names do not end with `_total`.
+//! Upstream's help texts of metrics, and its counters without `_total`.
 
 /// Counters that OpenMetrics has no type for.
 pub const COUNTERS_WITHOUT_TOTAL: [&str; 2] = ["authenticated_user_requests", "authentication_attempts"];

@@ -1,4 +1,4 @@
-//! How metrics are written: the text format of Prometheus as Go programs write it, to the digit, and OpenMetrics.
+//! Text formats of metrics: Prometheus with Go's numbers, and OpenMetrics.
 //!
 //! The registry writes OpenMetrics with Rust's numbers. A query on `le="1"` finds nothing where `le="1.0"` is served, so numbers become Go's
 //! here, in one place; so do the types and help texts of upstream's metrics.

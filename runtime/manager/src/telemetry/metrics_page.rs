@@ -1,5 +1,4 @@
-//! `/metrics` in the format the reader asks for: OpenMetrics, or the older text format of Prometheus.
-//! A scraper that does not name the former in `Accept` gets the latter. How both are written: `metric_text`.
+//! `/metrics`, as OpenMetrics or in the text format of Prometheus.
 
 use std::sync::Arc;
 use std::time::Duration;

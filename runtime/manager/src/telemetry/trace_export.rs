@@ -1,4 +1,4 @@
-//! Sends spans to an OpenTelemetry collector: OTLP over HTTP, in batches, from a thread of its own.
+//! Export of spans to an OpenTelemetry collector: OTLP over HTTP, in batches.
 //!
 //! ```text
 //!   tracing spans -> tracing-opentelemetry -> queue of 2048 -> every 5 s: trace_spans::shape -> one POST
@@ -218,9 +218,9 @@ impl Health {
         match trouble {
             Some(why) if !was_failing => tracing::warn!(
                 why,
-                "the trace collector does not take spans; they are lost until it does"
+                "trace export failed; spans are dropped until the collector accepts them"
             ),
-            None if was_failing => tracing::info!("the trace collector takes spans again"),
+            None if was_failing => tracing::info!("trace export recovered"),
             _ => {}
         }
     }

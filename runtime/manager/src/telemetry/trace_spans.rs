@@ -1,4 +1,4 @@
-//! Which spans are exported and with which attributes: a closed set, so that nothing that a cloud or a provider says gets into a trace.
+//! Exported spans and attributes: a closed set without texts of clouds or providers.
 //!
 //! The spans are begun in `cloudwit_controllers::queue::span`, `cloudwit_host::call` and `cloudwit_host::egress::request_span`; the logs show the
 //! same ones. Here is what of them leaves the process, their kinds, and which of them are errors. docs/reference/tracing.md is the same table.

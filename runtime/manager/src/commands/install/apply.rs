@@ -1,4 +1,4 @@
-//! Applies the manifests server-side: the API server merges them with what is there and remembers which fields are ours.
+//! Server-side apply of the manifests.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What `install` brings into the cluster: the configuration with the paths of the Pod in it, and all files that it names.
+//! What `install` brings into the cluster: the configuration and all files it names.
 //!
 //! | of a provider | goes to | is called there |
 //! | ------------- | ------- | --------------- |

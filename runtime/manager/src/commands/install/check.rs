@@ -1,5 +1,4 @@
-//! Before anything is installed, each provider is loaded here, in the same sandbox as in the cluster, and checks its configuration. No
-//! request leaves this machine: what needs the network is tried by the process in the cluster.
+//! Loads each provider in the sandbox and checks its configuration before anything is installed.
 
 use std::sync::Arc;
 

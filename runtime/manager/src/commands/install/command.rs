@@ -1,4 +1,4 @@
-//! `cloudwit install`: prints or applies the manifests of a cluster's Cloudwit, with the provider, its configuration and its secrets inside.
+//! `cloudwit install`: prints or applies the manifests with provider, configuration and secrets.
 //!
 //! ```text
 //!   configuration, components, secrets -> install_bundle -> install_check (the sandbox tries them here)
@@ -17,6 +17,7 @@ use crate::commands::install::apply;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::check;
 use crate::commands::install::manifests::{self, Settings};
+use crate::flags::values::go::whole;
 
 /// Flags of `install`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +53,7 @@ pub struct InstallArgs {
     pub image: String,
 
     /// How many replicas. Each needs a control-plane Node of its own; one works, the others wait.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=9), help_heading = "How it runs")]
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "How it runs", value_parser = whole(1..=9))]
     pub replicas: u8,
 
     /// The cluster's name in the cloud.

@@ -1,4 +1,4 @@
-//! The manifests that are installed: those of deploy/manifests, which are inside this binary, with what the flags and the bundle say.
+//! Manifests of deploy/manifests, embedded, with the changes of flags and bundle.
 //!
 //! Pure: no file, no cluster.
 

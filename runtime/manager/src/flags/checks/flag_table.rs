@@ -1,5 +1,4 @@
-//! Writes the table of flags from the command line's own definitions and compares it with docs/reference/flags.md.
-//! `CLOUDWIT_UPDATE_DOCS=1 cargo test -p cloudwit flag_table` writes the page anew.
+//! Generates docs/reference/flags.md and compares it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! The flags about reaching the API server.
+//! Flags of the API server.
 
 use std::path::PathBuf;
 
+use crate::flags::values::go::{decimal, url, whole};
 use http::Uri;
 
 /// Flags about reaching the API server.
@@ -13,16 +14,16 @@ pub struct ApiServerArgs {
     pub kubeconfig: Option<PathBuf>,
 
     /// URL of the API server; wins over the one in the kubeconfig.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = url)]
     pub master: Option<Uri>,
 
     /// Requests a second that each client (one for each controller) may make; 0 or less for no limit, since API servers since 1.20 limit
     /// clients themselves (API priority and fairness) and what is written at a time is bounded by --concurrent-*-syncs.
-    #[arg(long, value_name = "N", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0.0, allow_negative_numbers = true, value_parser = decimal)]
     pub kube_api_qps: f32,
 
     /// Requests that each client may make at once after a rest, where --kube-api-qps limits it.
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = whole(0..=u32::MAX))]
     pub kube_api_burst: u32,
 
     /// Accepted for compatibility: application/json or application/vnd.kubernetes.protobuf. Cloudwit speaks JSON in both cases.

@@ -1,4 +1,4 @@
-//! The flags about the cluster.
+//! Flags of the cluster.
 
 /// Flags about the cluster.
 #[derive(Debug, clap::Args)]

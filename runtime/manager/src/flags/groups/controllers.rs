@@ -1,6 +1,7 @@
-//! The flags of the four controllers. What they become is in `options.rs`.
+//! Flags of the controllers.
 
 use crate::flags::values::duration::GoDuration;
+use crate::flags::values::go::whole;
 
 /// Flags about the controllers.
 #[derive(Debug, clap::Args)]
@@ -30,19 +31,19 @@ pub struct ControllerArgs {
     pub node_monitor_period: GoDuration,
 
     /// How many Nodes are written at a time; one look-up in the cloud serves all that wait, so this does not bound calls.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole(1..=u16::MAX))]
     pub concurrent_node_syncs: u16,
 
     /// The same for the refresh of addresses; 0 takes --concurrent-node-syncs.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole(0..=u16::MAX))]
     pub concurrent_node_status_updates: u16,
 
     /// How many Nodes that are not Ready are written at a time.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole(1..=u16::MAX))]
     pub concurrent_node_lifecycle_syncs: u16,
 
     /// How many Services are worked on at a time.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=u16::MAX))]
     pub concurrent_service_syncs: u16,
 
     /// How often the cloud is asked whether a finished load balancer is still there, with its address; one that was deleted
@@ -51,7 +52,7 @@ pub struct ControllerArgs {
     pub service_drift_period: GoDuration,
 
     /// How many of these questions are asked in a minute at most, for all Services together.
-    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = whole(1..=u16::MAX))]
     pub service_drift_per_minute: u16,
 
     /// Set routes in the cloud, where the provider can.

@@ -1,4 +1,4 @@
-//! The flags about who may read the HTTPS pages: authentication and authorization, both delegated to the API server.
+//! Flags of delegated authentication and authorization.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::flags::values::go::{boolean, entries};
 
 /// Flags about authentication.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Who reads over HTTPS (authentication)")]
+#[command(next_help_heading = "Authentication")]
 pub struct AuthenticationArgs {
     /// Kubeconfig for TokenReviews. Without it the service account of the Pod; where there is none either, tokens count for nothing.
     #[arg(long, value_name = "FILE")]
@@ -56,7 +56,7 @@ pub struct AuthenticationArgs {
 
 /// Flags about authorization.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "What they may read (authorization)")]
+#[command(next_help_heading = "Authorization")]
 pub struct AuthorizationArgs {
     /// Kubeconfig for SubjectAccessReviews. Without it the service account of the Pod; where there is none either, only the paths
     /// that are always allowed are served, and all to members of system:masters.

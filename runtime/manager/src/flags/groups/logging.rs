@@ -1,15 +1,15 @@
-//! The flags about logging.
+//! Flags of logging.
 
 use clap::{Args, ValueEnum};
 
-use crate::flags::values::go::boolean;
+use crate::flags::values::go::{boolean, whole};
 
 /// Flags about logging.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
     /// How much to log, as klog counts: 0 and 1 inform, 2 to 4 debug, 5 and more trace. `RUST_LOG` overrides it.
-    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
+    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0, value_parser = whole(0..=u8::MAX))]
     pub verbosity: u8,
 
     /// `text` for people, `json` for machines.

@@ -1,7 +1,7 @@
-//! Upstream's flags that change nothing here. A manifest that sets one keeps working, and the log says what the flag does not do.
+//! Upstream's flags that have no effect here; the log names them.
 //!
 //! A flag whose silence could hurt (a webhook nobody would serve, a log nobody would find) is refused instead, in
-//! `flag_checks.rs`.
+//! `flags::checks`.
 
 use crate::flags::values::duration::GoDuration;
 use crate::flags::values::go::boolean;

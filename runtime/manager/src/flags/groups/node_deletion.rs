@@ -1,8 +1,9 @@
-//! The flags about deleting Nodes whose machines are gone; upstream has none of these.
+//! Flags of Node deletion; upstream has none of these.
 
 use clap::ValueEnum;
 
 use crate::flags::values::duration::GoDuration;
+use crate::flags::values::go::whole;
 
 /// What happens to a Node whose machine is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,11 +39,11 @@ pub struct NodeDeletionArgs {
 
     /// The largest share of all Nodes, in percent, that is deleted within --node-deletion-window. When more are gone, nothing is
     /// deleted until somebody looks.
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = whole(1..=100))]
     pub node_deletion_max_percent: u8,
 
     /// So many Nodes may be deleted within the window even where the percentage comes to fewer.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u16::MAX))]
     pub node_deletion_min_count: u16,
 
     /// The window of --node-deletion-max-percent.

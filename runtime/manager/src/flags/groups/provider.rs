@@ -1,4 +1,4 @@
-//! The flags that name the provider and its files.
+//! Flags of the provider and its files.
 
 use std::path::PathBuf;
 

@@ -1,20 +1,20 @@
-//! The flags of the HTTPS server and of the plain one on loopback.
+//! Flags of the HTTPS server and of the plain one on loopback.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use crate::flags::values::go::boolean;
+use crate::flags::values::go::{address, boolean, whole};
 
 /// Flags about HTTPS.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Serving health, metrics and debugging over HTTPS")]
+#[command(next_help_heading = "Secure serving")]
 pub struct SecureServingArgs {
     /// The address to serve on; 0.0.0.0 and :: stand for all.
-    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0", value_parser = address)]
     pub bind_address: IpAddr,
 
     /// The port of /healthz, /livez, /readyz, /metrics, /configz and /explain. 0 serves nothing.
-    #[arg(long, value_name = "PORT", default_value_t = 10258)]
+    #[arg(long, value_name = "PORT", default_value_t = 10258, value_parser = whole(0..=u16::MAX))]
     pub secure_port: u16,
 
     /// Where the generated pair is kept when there is no --tls-cert-file, so that it outlives a restart; empty keeps it in memory.
@@ -43,7 +43,7 @@ pub struct SecureServingArgs {
     pub tls_cipher_suites: Vec<String>,
 
     /// Key exchange groups by number: 29 (X25519), 23 (P-256), 24 (P-384), the preferred first. Empty: all of them.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole(i32::MIN..=i32::MAX))]
     pub tls_curve_preferences: Vec<i32>,
 
     /// Serve HTTP/1.1 only.
@@ -51,7 +51,7 @@ pub struct SecureServingArgs {
     pub disable_http2_serving: bool,
 
     /// How many requests one HTTP/2 connection may have open; 0 takes the library's limit.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole(0..=u32::MAX))]
     pub http2_max_streams_per_connection: u32,
 
     /// Listen with SO_REUSEPORT, which allows several processes on one port.

@@ -1,8 +1,8 @@
-//! The flags about tracing. Upstream's cloud-controller-manager has none; the rate is counted as kube-apiserver counts it
-//! (`TracingConfiguration.samplingRatePerMillion`).
+//! Flags of tracing.
 
 use std::path::PathBuf;
 
+use crate::flags::values::go::whole;
 use reqwest::Url;
 
 /// Where OTLP over HTTP is received when an address has no path (OpenTelemetry's specification of the exporter).
@@ -22,7 +22,7 @@ pub struct TracingArgs {
     pub tracing_endpoint: Option<String>,
 
     /// How many of a million traces are sent.
-    #[arg(long, value_name = "N", default_value_t = MILLION)]
+    #[arg(long, value_name = "N", default_value_t = MILLION, value_parser = whole(0..=u32::MAX))]
     pub tracing_sampling_rate_per_million: u32,
 
     /// Authorities that the collector is trusted by, as PEM, instead of the public ones.

@@ -1,10 +1,9 @@
-//! Upstream's flags about webhooks. There are no webhooks here: naming one is refused, the flags of their server have no effect, as
-//! upstream's have none while no webhook is named.
+//! Upstream's flags of webhooks, which have no effect or are refused.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::flags::values::go::{boolean, entries};
+use crate::flags::values::go::{address, boolean, entries, whole};
 
 /// Flags about webhooks.
 #[derive(Debug, clap::Args)]
@@ -15,11 +14,11 @@ pub struct WebhookArgs {
     pub webhooks: Vec<String>,
 
     /// No effect without a webhook.
-    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0", value_parser = address)]
     pub webhook_bind_address: IpAddr,
 
     /// No effect without a webhook.
-    #[arg(long, value_name = "PORT", default_value_t = 10260)]
+    #[arg(long, value_name = "PORT", default_value_t = 10260, value_parser = whole(0..=u16::MAX))]
     pub webhook_secure_port: u16,
 
     /// No effect without a webhook.
@@ -47,7 +46,7 @@ pub struct WebhookArgs {
     pub webhook_tls_cipher_suites: Vec<String>,
 
     /// No effect without a webhook.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = whole(i32::MIN..=i32::MAX))]
     pub webhook_tls_curve_preferences: Vec<i32>,
 
     /// No effect without a webhook.

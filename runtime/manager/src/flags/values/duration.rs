@@ -1,4 +1,4 @@
-//! Durations on the command line, in the syntax of upstream's flags: `10s`, `5m0s`, `1h30m`, `250ms`, `1.5h`.
+//! Durations in Go's syntax: `10s`, `5m0s`, `1h30m`, `250ms`, `1.5h`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,9 @@
-//! Values of flags as Go's flag library reads them, so that a manifest written for upstream parses here.
+//! Flag values as Go's flag library reads them, with errors that name the fix.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Go's `strconv.ParseBool`.
 pub fn boolean(text: &str) -> Result<bool, String> {
@@ -7,6 +12,36 @@ pub fn boolean(text: &str) -> Result<bool, String> {
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
         other => Err(format!("{other:?} is neither true nor false; write =true or =false")),
     }
+}
+
+/// A whole number in this range.
+pub fn whole<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        let (least, most) = (range.start(), range.end());
+        let read = text.parse().ok().filter(|number| range.contains(number));
+        read.ok_or_else(|| format!("{text:?} cannot be used; give a whole number from {least} to {most}"))
+    }
+}
+
+/// A number.
+pub fn decimal(text: &str) -> Result<f32, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is no number; write for example 20 or 0.5"))
+}
+
+/// An IP address.
+pub fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is no IP address; write for example 127.0.0.1, 0.0.0.0 or ::"))
+}
+
+/// A URL.
+pub fn url(text: &str) -> Result<http::Uri, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is no URL; write for example https://10.0.0.1:6443"))
 }
 
 /// A list without its empty entries: `--flag=` clears the default, as upstream's empty value does.

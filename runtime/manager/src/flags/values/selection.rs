@@ -1,4 +1,4 @@
-//! `--controllers`: which controllers run. Names and aliases are upstream's (`names/controller_names.go` of kubernetes/cloud-provider).
+//! `--controllers`: which controllers run, by upstream's names and aliases.
 
 use cloudwit_controllers::Controller;
 

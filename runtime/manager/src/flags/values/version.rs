@@ -10,7 +10,7 @@ pub const UPSTREAM: &str = "v1.37.2";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Version")]
 pub struct VersionArgs {
-    /// Print the version and exit; `raw` prints all that is known of it. Another one cannot be pretended.
+    /// Print the version and exit; `raw` prints all that is known of it.
     #[arg(long, value_name = "true|false|raw", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub version: String,
 }
@@ -29,7 +29,7 @@ impl VersionArgs {
                 Ok(true) => Ok(Some(format!("cloudwit {VERSION}\n"))),
                 Ok(false) => Ok(None),
                 Err(_) => Err(format!(
-                    "--version={text}: the version of this binary is {VERSION}, another one cannot be pretended; write --version or --version=raw"
+                    "--version={text}: this binary has version {VERSION}; --version takes true, false or raw: write --version or --version=raw"
                 )),
             },
         }
@@ -51,6 +51,6 @@ mod tests {
         assert_eq!(of("false"), Ok(None));
         assert_eq!(of("true"), Ok(Some(format!("cloudwit {VERSION}\n"))));
         assert!(of("raw").unwrap().unwrap().contains(UPSTREAM));
-        assert!(of("v9.9.9").unwrap_err().contains("cannot be pretended"));
+        assert!(of("v9.9.9").unwrap_err().contains("takes true, false or raw"));
     }
 }

@@ -1,4 +1,4 @@
-//! Who is asking: a front proxy that speaks for a user, a client certificate, a bearer token (by TokenReview), or nobody in particular.
+//! Authentication: front proxy, client certificate, bearer token, anonymous.
 //!
 //! As upstream's chain: the first one that recognises the request decides; if none does and one found something wrong, the answer is
 //! 401; if there was nothing to recognise, the request is anonymous.

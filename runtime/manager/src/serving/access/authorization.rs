@@ -1,4 +1,4 @@
-//! May this user read this page: always allowed paths, `system:masters`, then the API server by SubjectAccessReview.
+//! Authorization: always allowed paths, `system:masters`, SubjectAccessReview.
 
 use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReviewSpec};
 use sha2::{Digest, Sha256};
@@ -63,7 +63,7 @@ impl Authorizer {
     pub fn new(args: &AuthorizationArgs, reviewer: Option<Reviewer>, metrics: AccessMetrics) -> Self {
         if reviewer.is_none() {
             tracing::warn!(
-                "nobody can be asked who may read /metrics: only --authorization-always-allow-paths are served; give --authorization-kubeconfig, or run in a Pod"
+                "no API server for SubjectAccessReviews of /metrics: only --authorization-always-allow-paths are served; give --authorization-kubeconfig, or run in a Pod"
             );
         }
         Self {

@@ -1,4 +1,4 @@
-//! An API server that answers reviews, and remembers them.
+//! Fake API server for reviews.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! `authentication_*` and `authorization_*`: who asked for the HTTPS pages and what came of it, under upstream's names
-//! (`apiserver pkg/endpoints/filters/metrics.go`, `pkg/authentication/token/cache/stats.go`).
+//! Metrics `authentication_*` and `authorization_*`, with upstream's names.
 
 use std::fmt;
 use std::sync::Arc;

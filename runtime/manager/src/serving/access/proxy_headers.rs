@@ -1,4 +1,4 @@
-//! The headers in which a front proxy says for which user it speaks (`apiserver pkg/authentication/request/headerrequest`).
+//! Headers in which a front proxy names the user it speaks for.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Answers of the API server that are remembered for a while, and questions under way that several requests share: a hundred requests
-//! with one token are one TokenReview.
+//! Cache of reviews; equal reviews in flight share one request.
 
 use std::collections::HashMap;
 use std::sync::Arc;

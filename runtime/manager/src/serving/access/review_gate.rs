@@ -1,5 +1,4 @@
-//! Who may put a question to the API server that was not asked before: a flood of made-up tokens or paths is stopped here, and does not take the
-//! place of tokens that were good a moment ago.
+//! Rate limit of new reviews, so that a flood does not displace known ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;

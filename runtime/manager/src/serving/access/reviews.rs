@@ -1,6 +1,4 @@
-//! Questions to the API server: whose token is this (TokenReview), may he do that (SubjectAccessReview). Questions that fail are repeated
-//! (`apiserver pkg/server/options`: 10 s each, five times, 500 ms growing by half). The way to the API server is followed when its
-//! kubeconfig, or a certificate that it names, changes.
+//! TokenReviews and SubjectAccessReviews, with retries.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

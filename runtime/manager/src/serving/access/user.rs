@@ -1,4 +1,4 @@
-//! Who somebody is, in the words of TokenReviews and SubjectAccessReviews.
+//! User, in the words of TokenReviews and SubjectAccessReviews.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/healthz`, `/livez` and `/readyz`: the checks, and how their results are written (`apiserver pkg/server/healthz`).
+//! `/healthz`, `/livez` and `/readyz`: checks, and the format of their results.
 //!
 //! Every part of the process that can be unwell adds a source with one line in `run.rs`. `/healthz` and `/livez` ask whether the process
 //! had better be started anew, `/readyz` also whether it can do its work now. Reasons are for those who have proven who they are.

@@ -1,4 +1,4 @@
-//! `/metrics/slis`: how the checks of `health.rs` went, under upstream's names (`component-base metrics/slis`).
+//! `/metrics/slis`: results of health checks, with upstream's names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Where the checks of `health.rs` come from: the controllers, leadership, the providers. Each answers at once, from what is known anyway.
+//! Sources of the health checks: controllers, leadership, providers.
 
 use std::sync::Arc;
 

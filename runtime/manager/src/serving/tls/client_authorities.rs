@@ -1,5 +1,4 @@
-//! The authorities of client certificates and of the front proxy: from the files of the flags, else from the cluster's
-//! `kube-system/extension-apiserver-authentication`, which the API server keeps. Both are followed when they change.
+//! Authorities of client certificates and of the front proxy, followed when they change.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -54,11 +53,11 @@ pub async fn follow(authenticator: &Arc<Authenticator>, args: &AuthenticationArg
     match Api::<ConfigMap>::namespaced(client, NAMESPACE).get(NAME).await {
         Ok(map) => take(authenticator, args, &map),
         Err(error) if args.authentication_tolerate_lookup_failure => {
-            tracing::warn!(%error, "{NAMESPACE}/{NAME} cannot be read, so client certificates count for nothing yet");
+            tracing::warn!(%error, "failed to read {NAMESPACE}/{NAME}; client certificates are not accepted yet");
         }
         Err(error) => {
             return Err(error).context(format!(
-                "{NAMESPACE}/{NAME} cannot be read; bind the role extension-apiserver-authentication-reader in kube-system to this \
+                "failed to read {NAMESPACE}/{NAME}; bind the role extension-apiserver-authentication-reader in kube-system to this \
                  account, or give --authentication-tolerate-lookup-failure or --authentication-skip-lookup"
             ));
         }
@@ -92,7 +91,7 @@ async fn watch(authenticator: &Authenticator, args: &AuthenticationArgs, client:
     while let Some(change) = changes.next().await {
         match change {
             Ok(map) => take(authenticator, args, &map),
-            Err(error) => tracing::debug!(%error, "the watch of {NAMESPACE}/{NAME} was interrupted, trying again"),
+            Err(error) => tracing::debug!(%error, "watch of {NAMESPACE}/{NAME} interrupted; retrying"),
         }
     }
 }
@@ -114,7 +113,7 @@ fn take(authenticator: &Authenticator, args: &AuthenticationArgs, map: &ConfigMa
         }
         // An unreadable list of names must not become an empty one, which stands for any name.
         Err(why) => {
-            tracing::warn!("{NAMESPACE}/{NAME}: {why}; what was said of the front proxy before holds on");
+            tracing::warn!("{NAMESPACE}/{NAME}: {why}; keeping the last settings of the front proxy");
             return;
         }
     }

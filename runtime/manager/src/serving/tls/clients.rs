@@ -1,5 +1,4 @@
-//! Client certificates. The handshake only makes sure that the client has the key; whether the certificate counts is decided for each
-//! request by [`Trust`], so that changed authorities hold at once and a certificate that counts for nothing gets an answer in words.
+//! Verifier of client certificates.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `--tls-min-version`, `--tls-cipher-suites`, `--tls-curve-preferences`: from upstream's names to what the TLS library has.
+//! TLS versions, cipher suites and curves, by upstream's names.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The certificates that are served: from files, read again when they change, or one that is generated and signed by itself.
+//! Served certificates: from files, followed when they change, or self-signed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

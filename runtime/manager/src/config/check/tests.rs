@@ -1,6 +1,7 @@
 use serde::de::DeserializeOwned;
 
 use super::*;
+use crate::config::keys::{CLUSTER, GRANTS, HTTP, LIMITS, NODE_RULE, PROVIDER, ROUTING, SECRET, SERVICE_RULE, STATE};
 
 fn of(text: &str) -> Vec<String> {
     mistakes("c.yaml", &Tree::parse(text).unwrap())
@@ -42,9 +43,9 @@ fn what_is_missing_or_of_the_wrong_kind_is_told_in_one_go() {
     );
     let parts = [
         "c.yaml:1: apiVersion: \"cloudwit.dev/v1\" is not known; write cloudwit.dev/v1alpha1",
-        "c.yaml:3: providers[0].component: a number cannot stand here, it has to be a text; put it into quotes",
+        "c.yaml:3: providers[0].component: a number is not allowed here; expected a text; put it into quotes",
         "c.yaml:6: providers[0].grants.http[0].port: 99999 is out of range; give 1 to 65535",
-        "c.yaml:6: providers[0].grants.http[0].allowLoopback: a text cannot stand here, it has to be true or false",
+        "c.yaml:6: providers[0].grants.http[0].allowLoopback: a text is not allowed here; expected true or false",
         "c.yaml:7: providers[0].limits.cpuTime: \"soon\" is no duration",
         "c.yaml:7: providers[0].limits.concurrency: 0 is out of range",
         "c.yaml:3: providers[0].name: is missing",
@@ -170,7 +171,7 @@ fn ranges_in_the_table_are_those_of_the_host() {
     }
 }
 
-/// `CLOUDWIT_UPDATE=1 cargo test -p cloudwit config_keys` writes them anew.
+/// `CLOUDWIT_UPDATE=1 cargo test -p cloudwit config::check` writes them anew.
 #[test]
 fn the_shipped_schema_and_the_reference_page_are_up_to_date() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
