@@ -1,8 +1,6 @@
 //! Base64 (RFC 4648, section 4), for what a cloud hands out or takes in it. Secrets are put into requests in Base64 by the host
 //! (`Encoding::Base64`).
 
-use crate::without_std::prelude::*;
-
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Writes the bytes with padding.

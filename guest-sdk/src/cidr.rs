@@ -1,10 +1,9 @@
 //! Networks as clouds and annotations write them: `10.0.0.0/8`, `fd00::/64`.
 
-use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::types::{Failure, IpFamily, Service};
-use crate::without_std::prelude::*;
 
 /// A network. Two texts that mean the same network are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +38,7 @@ impl Cidr {
                 Self::new(address.parse().ok()?, length.parse().ok().filter(|_| digits)?)
             })
             .ok_or_else(|| {
-                Failure::Invalid(["\"", text, "\" is no network; write it like 10.0.0.0/8 or fd00::/64"].concat())
+                Failure::Invalid(format!("\"{text}\" is no network; write it like 10.0.0.0/8 or fd00::/64"))
             })
     }
 

@@ -4,7 +4,7 @@
 //! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`json_reader.rs`),
 //! the rest by [`Provider::validate`].
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use serde::Deserialize;
 
@@ -14,7 +14,6 @@ use crate::json::Json;
 use crate::json_mistakes::Unknown;
 use crate::json_reader;
 use crate::types::{Failure, Pair, Problem};
-use crate::without_std::prelude::*;
 
 /// Where a problem of the whole text is reported.
 pub(crate) const WHOLE: &str = "cloud-config";
@@ -42,7 +41,7 @@ impl Problems {
     }
 
     /// The mistakes in the order in which they were found.
-    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
@@ -70,7 +69,7 @@ impl From<Problems> for Vec<Problem> {
 /// # Errors
 /// Line, column and what was expected.
 pub fn parse_json(text: &str) -> Result<Json<'_>, Problem> {
-    Json::parse(text).map_err(|mistake| Problem::new(WHOLE, ["this is no valid JSON: ", &mistake].concat()))
+    Json::parse(text).map_err(|mistake| Problem::new(WHOLE, format!("this is no valid JSON: {mistake}")))
 }
 
 /// Reads whatever the text is: JSON when it starts with a brace, git-config syntax ([`gcfg`](crate::gcfg)) when with a section, else, with

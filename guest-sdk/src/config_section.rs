@@ -3,12 +3,11 @@
 //!
 //! serde's own derive makes a reader for each struct; with the forty keys of an upstream config that is a tenth of a component.
 
-use core::fmt;
+use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::map::Map;
-use crate::without_std::prelude::*;
+use std::collections::BTreeMap;
 
 /// Where a value belongs.
 #[doc(hidden)]
@@ -74,15 +73,15 @@ impl Field for IgnoredAny {
     }
 }
 
-impl<S: Section + Default> Field for Map<String, S> {
+impl<S: Section + Default> Field for BTreeMap<String, S> {
     fn slot(&mut self) -> Slot<'_> {
         Slot::Sections(self)
     }
 }
 
-impl<S: Section + Default> Sections for Map<String, S> {
+impl<S: Section + Default> Sections for BTreeMap<String, S> {
     fn section_of(&mut self, name: String) -> &mut dyn Section {
-        self.or_default(name)
+        self.entry(name).or_default()
     }
 }
 
@@ -204,7 +203,7 @@ macro_rules! section {
         }
 
         impl<'de> $crate::serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> ::std::result::Result<Self, D::Error> {
                 let mut section = Self::default();
                 $crate::serde::de::DeserializeSeed::deserialize($crate::config_section::Into(&mut section), deserializer)?;
                 Ok(section)
@@ -212,8 +211,8 @@ macro_rules! section {
         }
 
         /// Values are not shown: some are secrets.
-        impl ::core::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(stringify!($name))
             }
         }
@@ -222,7 +221,7 @@ macro_rules! section {
 
 #[cfg(test)]
 mod tests {
-    use crate::map::Map;
+    use std::collections::BTreeMap;
     use crate::prelude::*;
     use crate::testing::FakeHost;
 
@@ -232,7 +231,7 @@ mod tests {
             /// One.
             pub route: Route = "route",
             /// Many, by name.
-            pub classes: Map<String, Route> = "class",
+            pub classes: BTreeMap<String, Route> = "class",
         }
 
         /// A part.

@@ -13,12 +13,11 @@
 //! | refused by the host | `denied` |
 //! | anything else | `other` |
 
-use core::time::Duration;
+use std::time::Duration;
 
 use crate::http::Response;
 use crate::http_date::seconds_until;
 use crate::types::{Failure, Pending, Throttle};
-use crate::without_std::prelude::*;
 
 /// Bytes of an answer's body that are quoted in a failure.
 const QUOTED: usize = 300;
@@ -175,11 +174,11 @@ fn describe(response: &Response) -> String {
 /// The first part of a text; what is no UTF-8 ends it.
 fn beginning(body: &[u8]) -> &str {
     let body = body.get(..QUOTED).unwrap_or(body);
-    match core::str::from_utf8(body) {
+    match std::str::from_utf8(body) {
         Ok(text) => text,
         Err(error) => body
             .get(..error.valid_up_to())
-            .and_then(|valid| core::str::from_utf8(valid).ok())
+            .and_then(|valid| std::str::from_utf8(valid).ok())
             .unwrap_or_default(),
     }
 }

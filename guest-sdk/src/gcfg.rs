@@ -12,13 +12,11 @@
 //! Unicode's tables would add 20 KB to each component.) What stands in quotes behind a section's name keeps its case. All values are text.
 //! A variable that occurs several times is a list where the `Config` has one, else its last value counts.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use crate::config::WHOLE;
 use crate::json::Json;
-use crate::text;
 use crate::types::Problem;
-use crate::without_std::prelude::*;
 
 /// Reads the text; [`Provider::parse_config`](crate::Provider::parse_config) may pass its own on to this.
 ///
@@ -34,7 +32,7 @@ pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
     match reader.read() {
         Ok(()) => Ok(reader.root),
         Err(wrong) => {
-            let message = ["line ", &reader.line.to_string(), ": ", wrong].concat();
+            let message = format!("line {}: {wrong}", reader.line);
             Err(Problem::new(WHOLE, message))
         }
     }
@@ -187,14 +185,14 @@ impl Reader<'_> {
             .rest
             .find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-' || letter == '_'))
             .unwrap_or(self.rest.len());
-        let (name, rest) = text::split_at(self.rest, end);
+        let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
         name.to_ascii_lowercase()
     }
 
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        self.rest = text::split_at(self.rest, end).1;
+        self.rest = self.rest.split_at(end).1;
     }
 
     fn skip_blank(&mut self) {

@@ -1,7 +1,5 @@
 //! Bytes as hexadecimal text, lower case.
 
-use crate::without_std::prelude::*;
-
 /// Writes two digits for each byte.
 ///
 /// ```

@@ -4,7 +4,6 @@
 
 use crate::bindings::imports::cloudwit::provider::keys::Hash;
 use crate::host;
-use crate::without_std::prelude::*;
 
 /// Bytes in a block of SHA-256.
 const BLOCK: usize = 64;

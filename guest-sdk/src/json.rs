@@ -3,7 +3,7 @@
 //! Own code instead of serde_json because a provider is a few dozen kilobytes: reading through a tree keeps what serde generates for each
 //! type small, and it knows the path of a mistake (`items[3].state: ...`), for the configuration and the cloud's answers alike.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
@@ -11,7 +11,6 @@ use crate::Problems;
 use crate::json_mistakes::Unknown;
 use crate::json_reader;
 use crate::types::Pair;
-use crate::without_std::prelude::*;
 
 /// Arrays and objects deeper than this are refused, as they would exhaust the stack.
 const MAX_DEPTH: usize = 100;
@@ -86,14 +85,14 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 }
 
 fn parse_bytes(bytes: &[u8]) -> Result<Json<'_>, String> {
-    Json::parse(core::str::from_utf8(bytes).map_err(|_| String::from("UTF-8 text is expected"))?)
+    Json::parse(std::str::from_utf8(bytes).map_err(|_| String::from("UTF-8 text is expected"))?)
 }
 
 fn first(problems: &Problems) -> String {
     problems
         .iter()
         .next()
-        .map(|first| [&first.at, ": ", &first.message].concat())
+        .map(|first| format!("{}: {}", first.at, first.message))
         .unwrap_or_default()
 }
 
@@ -106,7 +105,7 @@ pub fn pairs<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Pa
     impl<'de> serde::de::Visitor<'de> for Visitor {
         type Value = Vec<Pair>;
 
-        fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an object of texts")
         }
 
@@ -143,14 +142,7 @@ impl<'a> Parser<'a> {
                 .rposition(|byte| *byte == b'\n')
                 .map_or(0, |newline| newline + 1)
             + 1;
-        [
-            expected,
-            " is expected at line ",
-            &line.to_string(),
-            ", column ",
-            &column.to_string(),
-        ]
-        .concat()
+        format!("{expected} is expected at line {line}, column {column}")
     }
 
     fn rest(&self) -> &'a [u8] {

@@ -1,13 +1,12 @@
 //! What is said about mistakes in JSON: where, and in which words. Nothing here depends on the type that is read.
 
-use core::cell::RefCell;
-use core::fmt::{self, Display};
+use std::cell::RefCell;
+use std::fmt::{self, Display};
 
 use serde::de;
 
 use crate::Problems;
 use crate::json::Json;
-use crate::without_std::prelude::*;
 
 /// What to do with keys that a type does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +29,8 @@ impl Path<'_> {
         match self {
             Self::Root => String::new(),
             Self::Key(Path::Root, key) => (*key).into(),
-            Self::Key(parent, key) => [&parent.text(), ".", key].concat(),
-            Self::Index(parent, index) => [&parent.text(), "[", &index.to_string(), "]"].concat(),
+            Self::Key(parent, key) => format!("{}.{key}", parent.text()),
+            Self::Index(parent, index) => format!("{}[{index}]", parent.text()),
         }
     }
 }
@@ -78,7 +77,6 @@ struct Error {
 }
 
 impl Stop {
-    #[inline(never)]
     pub(crate) fn at(mut self, path: &Path<'_>) -> Self {
         if self.0.at.is_none() {
             self.0.at = Some(match self.0.missing {
@@ -96,7 +94,7 @@ impl Display for Stop {
     }
 }
 
-impl core::error::Error for Stop {}
+impl std::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: Display>(message: T) -> Self {
@@ -107,7 +105,6 @@ impl de::Error for Stop {
         }))
     }
 
-    #[inline(never)]
     fn missing_field(field: &'static str) -> Self {
         Self(Box::new(Error {
             at: None,
@@ -117,34 +114,28 @@ impl de::Error for Stop {
     }
 
     // The others would each bring number formatting for a text that nobody needs: stand-ins keep them from happening.
-    #[inline(never)]
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn invalid_length(_: usize, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(["this must be one of ", &expected.join(", ")].concat())
+        Self::custom(format!("this must be one of {}", expected.join(", ")))
     }
 
-    #[inline(never)]
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         Self::custom(unknown_key(field, expected))
     }
 
-    #[inline(never)]
     fn duplicate_field(field: &'static str) -> Self {
-        Self::custom([field, " is there twice"].concat())
+        Self::custom(format!("{field} is there twice"))
     }
 }
 
@@ -159,7 +150,7 @@ pub(crate) fn name(value: &Json<'_>) -> String {
             if short.len() < text.len() {
                 short.push_str("...");
             }
-            ["the text \"", &short, "\""].concat()
+            format!("the text \"{short}\"")
         }
         Json::List(_) => "a list".into(),
         Json::Repeated(values) => values.last().map_or_else(String::new, name),
@@ -170,9 +161,9 @@ pub(crate) fn name(value: &Json<'_>) -> String {
 /// What is said about a key that is none.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
-        Some(nearest) => ["there is no such key; did you mean \"", nearest, "\"?"].concat(),
+        Some(nearest) => format!("there is no such key; did you mean \"{nearest}\"?"),
         None if known.is_empty() => "there is no such key; none is known here".into(),
-        None => ["there is no such key; there are ", &known.join(", ")].concat(),
+        None => format!("there is no such key; there are {}", known.join(", ")),
     }
 }
 

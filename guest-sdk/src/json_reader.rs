@@ -7,14 +7,13 @@
 //! serde copies generic functions for each type, so everything that does not depend on it is here, in functions that do not either;
 //! `json_serde.rs` has the rest.
 
-use core::cell::RefCell;
+use std::cell::RefCell;
 
 use serde::de::DeserializeOwned;
 
 use crate::Problems;
 use crate::json::Json;
 use crate::json_mistakes::{Notes, Path, Unknown, name, unknown_key};
-use crate::without_std::prelude::*;
 
 /// More mistakes than this are not searched for; it also ends the search when a type refuses every stand-in.
 const MAX_ROUNDS: usize = 100;
@@ -70,34 +69,30 @@ impl<'a> Reader<'a> {
     }
 
     /// The same with all values of a repeated variable.
-    #[inline(never)]
     fn written(&self) -> Option<&'a Json<'a>> {
         let value = self.value?;
         let stand_ins = self.notes.stand_ins.borrow();
         (stand_ins.is_empty() || !stand_ins.contains(&self.path.text())).then_some(value)
     }
 
-    #[inline(never)]
     pub(crate) fn wrong(&self, wanted: &str, value: &Json<'_>) {
-        let message = ["this must be ", wanted, ", not ", &name(value)].concat();
+        let message = format!("this must be {wanted}, not {}", name(value));
         self.notes.problems.borrow_mut().add(self.path.text(), message);
     }
 
     /// A whole number in this range, or nought: a JSON number, or text that is one, as values from the provider list are always text.
-    #[inline(never)]
     pub(crate) fn unsigned(&self, most: u64) -> u64 {
         let Some(value) = self.value() else { return 0 };
         let number = number_text(value)
             .and_then(|text| text.parse::<u64>().ok())
             .filter(|number| *number <= most);
         number.unwrap_or_else(|| {
-            self.wrong(&["a whole number from 0 to ", &most.to_string()].concat(), value);
+            self.wrong(&format!("a whole number from 0 to {most}"), value);
             0
         })
     }
 
     /// The same for numbers that may be below nought.
-    #[inline(never)]
     pub(crate) fn signed(&self, least: i64, most: i64) -> i64 {
         let Some(value) = self.value() else { return 0 };
         let number = number_text(value).and_then(|text| text.parse::<i64>().ok());
@@ -105,14 +100,13 @@ impl<'a> Reader<'a> {
             .filter(|number| (least..=most).contains(number))
             .unwrap_or_else(|| {
                 self.wrong(
-                    &["a whole number from ", &least.to_string(), " to ", &most.to_string()].concat(),
+                    &format!("a whole number from {least} to {most}"),
                     value,
                 );
                 0
             })
     }
 
-    #[inline(never)]
     pub(crate) fn flag(&self) -> bool {
         let Some(value) = self.value() else { return false };
         match value {
@@ -125,7 +119,6 @@ impl<'a> Reader<'a> {
         false
     }
 
-    #[inline(never)]
     pub(crate) fn text(&self) -> &'a str {
         match self.value() {
             Some(Json::Text(text)) => text,
@@ -137,7 +130,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline(never)]
     pub(crate) fn items(&self) -> Items<'a> {
         let items = match self.written() {
             Some(Json::List(items) | Json::Repeated(items)) => items.as_slice(),
@@ -156,7 +148,6 @@ impl<'a> Reader<'a> {
     }
 
     /// All keys of an object.
-    #[inline(never)]
     pub(crate) fn entries(&self) -> Entries<'a> {
         let mut entries = Vec::new();
         match self.value() {
@@ -175,7 +166,6 @@ impl<'a> Reader<'a> {
     }
 
     /// The known keys of an object, stand-ins included. Notes the unknown ones.
-    #[inline(never)]
     pub(crate) fn fields(&self, fields: &'static [&'static str]) -> Entries<'a> {
         let mut entries: Vec<(&'a str, Option<&'a Json<'a>>)> = Vec::with_capacity(fields.len());
         match self.value() {
@@ -210,7 +200,6 @@ impl<'a> Reader<'a> {
     }
 
     /// The variant's name and its content.
-    #[inline(never)]
     pub(crate) fn variant(&self, variants: &'static [&'static str]) -> Variant<'a> {
         let known = |name: &str| variants.iter().copied().find(|variant| *variant == name);
         let value = self.value();
@@ -223,7 +212,7 @@ impl<'a> Reader<'a> {
             _ => (None, None),
         };
         if let (None, Some(value)) = (name, value) {
-            self.wrong(&["one of ", &variants.join(", ")].concat(), value);
+            self.wrong(&format!("one of {}", variants.join(", ")), value);
         }
         let name = name.or(variants.first().copied()).unwrap_or_default();
         Variant {

@@ -86,7 +86,7 @@ fn a_mistake_is_named_with_its_place() {
 fn depth_is_bounded() {
     let deep = "[".repeat(100_000);
     assert!(Json::parse(&deep).unwrap_err().contains("deep"));
-    let fine = ["[".repeat(100), "]".repeat(100)].concat();
+    let fine = format!("{}{}", "[".repeat(100), "]".repeat(100));
     assert!(Json::parse(&fine).is_ok());
 }
 

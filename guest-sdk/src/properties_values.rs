@@ -1,6 +1,4 @@
-//! Properties of the readers and writers of single values: networks, names, URLs, annotations, times, encodings; and of the SDK's own collections.
-
-use std::collections::BTreeMap;
+//! Properties of the readers and writers of single values: networks, names, URLs, annotations, times, encodings.
 
 use ipnet::IpNet;
 use proptest::prelude::*;
@@ -8,10 +6,9 @@ use proptest::prelude::*;
 use crate::annotations::{Annotation, Table};
 use crate::cidr::Cidr;
 use crate::http::Http;
-use crate::map::Map;
 use crate::types::{Pair, Service};
 use crate::url::{is_url, percent_encode};
-use crate::{base64, config, hex, names, sort, text, time};
+use crate::{base64, config, hex, names, time};
 
 /// Enough to find what is there, and within a second.
 fn config() -> ProptestConfig {
@@ -39,7 +36,7 @@ static ROWS: [Annotation; 4] = [
 /// A Service with this annotation.
 fn annotated(key: &str, value: &str) -> Service {
     Service {
-        annotations: vec![Pair::new(["x/", key].concat(), value)],
+        annotations: vec![Pair::new(format!("x/{key}"), value)],
         ..Service::new("default", "web", "1")
     }
 }
@@ -141,7 +138,7 @@ proptest! {
     #[test]
     fn unknown_annotations_are_told_once_each(keys in prop::collection::btree_set("[a-z]{1,6}", 0..5)) {
         let table = Table::new("x/", &ROWS);
-        let annotations = keys.iter().map(|key| Pair::new(["x/", key].concat(), "")).collect();
+        let annotations = keys.iter().map(|key| Pair::new(format!("x/{key}"), "")).collect();
         let service = Service { annotations, ..Service::new("default", "web", "1") };
         let unknown = keys.iter().filter(|key| !["text", "count", "networks", "tags"].contains(&key.as_str())).count();
         prop_assert_eq!(table.unknown(&service).len(), unknown);
@@ -197,37 +194,5 @@ proptest! {
             let leap = text.get(17..19) == Some("60");
             prop_assert!(ours as i64 == theirs.as_second() || leap, "{text}: {ours}, {theirs}");
         }
-    }
-
-    #[test]
-    fn search_in_texts_agrees_with_std(whole in "[ab]{0,12}", part in "[ab]{1,3}", with in "[abc]{0,3}") {
-        prop_assert_eq!(text::find(&whole, &part), whole.find(&part));
-        prop_assert_eq!(text::split_once(&whole, &part), whole.split_once(part.as_str()));
-        prop_assert_eq!(text::replaced(&whole, &part, &with), whole.replace(&part, &with));
-    }
-
-    #[test]
-    fn sorting_agrees_with_std(items in prop::collection::vec((0u8..5, any::<u8>()), 0..40)) {
-        let (mut ours, mut theirs) = (items.clone(), items);
-        sort::sort_by_key(&mut ours, |item| item.0);
-        theirs.sort_by_key(|item| item.0);
-        let keys = |items: &[(u8, u8)]| items.iter().map(|item| item.0).collect::<Vec<_>>();
-        prop_assert_eq!(keys(&ours), keys(&theirs));
-        sort::sort(&mut ours);
-        theirs.sort();
-        prop_assert_eq!(ours, theirs);
-    }
-
-    #[test]
-    fn map_agrees_with_std(steps in prop::collection::vec((0u8..3, 0u8..8, any::<u8>()), 0..40)) {
-        let (mut ours, mut theirs) = (Map::new(), BTreeMap::new());
-        for (what, key, value) in steps {
-            match what {
-                0 => prop_assert_eq!(ours.insert(key, value), theirs.insert(key, value)),
-                1 => prop_assert_eq!(ours.remove(&key), theirs.remove(&key)),
-                _ => prop_assert_eq!(ours.get(&key), theirs.get(&key)),
-            }
-        }
-        prop_assert_eq!(ours.iter().collect::<Vec<_>>(), theirs.iter().collect::<Vec<_>>());
     }
 }

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 
 use crate::json::Json;
 use crate::types::*;
-use crate::without_std::prelude::*;
 use crate::{Context, Problems};
 
 /// What every provider answers. Export `info` of the contract.

@@ -1,7 +1,6 @@
 //! Times as clouds write them; within a provider a time is seconds since 1970.
 
 use crate::http_date::days_since_1970;
-use crate::without_std::prelude::*;
 
 /// `20150830T123600Z`, for `x-amz-date`. Its first eight characters are the date.
 ///
@@ -99,7 +98,7 @@ fn offset(text: &str) -> Option<(bool, u64)> {
 
 fn push(text: &mut String, number: u64, digits: usize) {
     let number = number.to_string();
-    text.extend(core::iter::repeat_n('0', digits.saturating_sub(number.len())));
+    text.extend(std::iter::repeat_n('0', digits.saturating_sub(number.len())));
     text.push_str(&number);
 }
 

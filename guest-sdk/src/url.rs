@@ -1,7 +1,5 @@
 //! URLs, as far as API calls need them: taking one apart, and percent-encoding.
 
-use crate::without_std::prelude::*;
-
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UrlParts<'a> {

@@ -15,7 +15,6 @@
 
 use crate::http::Response;
 use crate::types::Failure;
-use crate::without_std::prelude::*;
 use crate::xml_reader;
 
 /// An element and all that is in it.
@@ -35,7 +34,7 @@ impl Element {
     /// `unavailable`, with line and column, when the document is cut or broken: the next answer may be whole.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         xml_reader::read(text)
-            .map_err(|mistake| Failure::Unavailable(["the answer is no whole XML: ", &mistake].concat()))
+            .map_err(|mistake| Failure::Unavailable(format!("the answer is no whole XML: {mistake}")))
     }
 
     /// The value of the attribute of this name, which is without prefix too. Where there are several, the one that was written without a prefix.
@@ -63,7 +62,7 @@ impl Element {
     }
 
     /// All elements that this way of names leads to, in their order: `all(&["reservationSet", "item", "instancesSet", "item"])`.
-    pub fn all(&self, names: &[&str]) -> alloc::vec::IntoIter<&Self> {
+    pub fn all(&self, names: &[&str]) -> std::vec::IntoIter<&Self> {
         let mut found = vec![self];
         for name in names {
             found = found.into_iter().flat_map(|element| element.children(name)).collect();
@@ -72,7 +71,7 @@ impl Element {
     }
 
     /// All children.
-    pub fn elements(&self) -> core::slice::Iter<'_, Self> {
+    pub fn elements(&self) -> std::slice::Iter<'_, Self> {
         self.children.iter()
     }
 
@@ -90,7 +89,7 @@ impl Element {
 /// The children of one name.
 #[derive(Debug, Clone)]
 pub struct Children<'a, 'n> {
-    rest: core::slice::Iter<'a, Element>,
+    rest: std::slice::Iter<'a, Element>,
     name: &'n str,
 }
 
@@ -98,7 +97,6 @@ impl<'a> Iterator for Children<'a, '_> {
     type Item = &'a Element;
 
     // In each of the dozens of places where children are read it would be as much code as all else there.
-    #[inline(never)]
     fn next(&mut self) -> Option<&'a Element> {
         self.rest.by_ref().find(|child| child.name == self.name)
     }
@@ -110,7 +108,7 @@ impl Response {
     /// # Errors
     /// `unavailable`, naming the request and the place, when it is cut or broken.
     pub fn xml(&self) -> Result<Element, Failure> {
-        let text = core::str::from_utf8(&self.body);
+        let text = std::str::from_utf8(&self.body);
         text.map_err(|_| Failure::unavailable("the answer is no UTF-8"))
             .and_then(Element::parse)
             .map_err(|failure| failure.context(&self.request))

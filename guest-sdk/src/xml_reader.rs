@@ -1,7 +1,5 @@
 //! The text of a document, piece by piece, to the tree of `xml.rs`. Nothing here recurses, so no document makes the stack overflow.
 
-use crate::text;
-use crate::without_std::prelude::*;
 use crate::xml::Element;
 
 /// Elements in each other. The deepest answers that are known have about 20.
@@ -57,7 +55,7 @@ impl<'a> Reader<'a> {
     /// Text up to the next markup.
     fn text(&mut self, after_root: bool) -> Read<()> {
         let end = self.rest.find('<').unwrap_or(self.rest.len());
-        let (text, rest) = text::split_at(self.rest, end);
+        let (text, rest) = self.rest.split_at(end);
         match self.open.last_mut() {
             Some((_, element)) => unescape(text, &mut element.text)?,
             None if text.trim_ascii().is_empty() => {}
@@ -97,7 +95,7 @@ impl<'a> Reader<'a> {
     /// What stands between the marks, which are passed over too.
     fn skip(&mut self, start: &str, end: &str) -> Read<&'a str> {
         let inner = self.rest.get(start.len()..).unwrap_or_default();
-        let (inner, rest) = text::split_once(inner, end).ok_or(CUT)?;
+        let (inner, rest) = inner.split_once(end).ok_or(CUT)?;
         self.rest = rest;
         Ok(inner)
     }
@@ -187,7 +185,7 @@ impl<'a> Reader<'a> {
     fn name(&mut self) -> Read<&'a str> {
         let no_name = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '_' | ':' | '-' | '.');
         let end = self.rest.find(no_name).unwrap_or(self.rest.len());
-        let (name, rest) = text::split_at(self.rest, end);
+        let (name, rest) = self.rest.split_at(end);
         if rest.is_empty() {
             return Err(CUT);
         }
@@ -218,7 +216,7 @@ impl<'a> Reader<'a> {
         let before = text.get(..text.len() - self.rest.len()).unwrap_or_default();
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        let mut place = ["line ", &line.to_string(), ", column ", &column.to_string()].concat();
+        let mut place = format!("line {line}, column {column}");
         for (index, (_, element)) in self.open.iter().enumerate() {
             place.push_str(if index == 0 { ", in " } else { "/" });
             place.push_str(&element.name);

@@ -4,14 +4,13 @@
 //! numbers are what they look like, everything else is text. Anchors and aliases work; tags, several documents, merge keys and keys
 //! that are no texts are refused in words, for no upstream cloud config has them.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;
-use crate::without_std::prelude::*;
 
 /// What aliases may blow a config up to, in values; a configuration has dozens.
 const MOST_VALUES: usize = 10_000;
@@ -37,15 +36,7 @@ pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
 
 fn problem(marker: &Marker, wrong: &str) -> Problem {
     let (line, column) = (marker.line().to_string(), (marker.col() + 1).to_string());
-    let message = [
-        "this is no usable YAML: line ",
-        &line,
-        ", column ",
-        &column,
-        ": ",
-        wrong,
-    ]
-    .concat();
+    let message = format!("this is no usable YAML: line {line}, column {column}: {wrong}");
     Problem::new(WHOLE, message)
 }
 

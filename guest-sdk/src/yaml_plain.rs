@@ -4,12 +4,11 @@
 //! What is read means what it means in YAML 1.2, and JSON is read too. What is not known is refused in words and never taken for something else: anchors,
 //! aliases, tags, merge keys, keys that are no texts, several documents, and texts that go on in the next line without `|`, `>` or a list's bracket.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use crate::config::WHOLE;
 use crate::json::Json;
 use crate::types::Problem;
-use crate::without_std::prelude::*;
 use crate::yaml_scalar::{is_colon, plain_end, plain_value, text_value};
 
 /// Lists and maps deeper than this are refused, as they would exhaust the stack.

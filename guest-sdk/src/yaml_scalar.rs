@@ -1,9 +1,8 @@
 //! Texts of plain YAML: without quotes, in either kind of them, and over several lines.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use crate::json::Json;
-use crate::without_std::prelude::*;
 use crate::yaml_plain::{NO_KEY, OPEN, Read, Reader};
 
 const QUOTES: &str = "a text that begins so has to be in quotes";
@@ -102,9 +101,9 @@ impl Reader<'_> {
                 // One end of a line becomes a blank, each further one stays.
                 match (began, folded, empty) {
                     (true, true, 0) => text.push(' '),
-                    (true, true, ends) => text.extend(core::iter::repeat_n('\n', ends)),
-                    (true, false, ends) => text.extend(core::iter::repeat_n('\n', ends + 1)),
-                    (false, _, ends) => text.extend(core::iter::repeat_n('\n', ends)),
+                    (true, true, ends) => text.extend(std::iter::repeat_n('\n', ends)),
+                    (true, false, ends) => text.extend(std::iter::repeat_n('\n', ends + 1)),
+                    (false, _, ends) => text.extend(std::iter::repeat_n('\n', ends)),
                 }
                 text.push_str(rest);
                 (empty, began) = (0, true);
@@ -113,7 +112,7 @@ impl Reader<'_> {
         }
         match keep_end {
             Some(false) => {}
-            Some(true) => text.extend(core::iter::repeat_n('\n', empty + usize::from(began))),
+            Some(true) => text.extend(std::iter::repeat_n('\n', empty + usize::from(began))),
             None if began => text.push('\n'),
             None => {}
         }

@@ -41,7 +41,7 @@ fn aliases_cannot_blow_a_config_up() {
         yaml.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
     }
     assert!(wrong(&yaml).contains("too many values"));
-    let deep = ["[".repeat(150), "]".repeat(150)].concat();
+    let deep = format!("{}{}", "[".repeat(150), "]".repeat(150));
     assert!(wrong(&deep).contains("nested"), "{}", wrong(&deep));
 }
 

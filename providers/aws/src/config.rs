@@ -12,10 +12,9 @@
 
 use cloudwit_guest_sdk::config::parse_any;
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::section;
-use cloudwit_guest_sdk::text;
 
 use crate::config_credentials::CredentialSettings;
 use crate::endpoints::Endpoints;
@@ -26,7 +25,7 @@ section! {
         /// `[Global]`.
         pub global: Global = "global",
         /// `[ServiceOverride "NAME"]`, by name.
-        pub service_overrides: Map<String, ServiceOverride> = "serviceoverride",
+        pub service_overrides: BTreeMap<String, ServiceOverride> = "serviceoverride",
         /// `[Credentials]`.
         pub credentials: CredentialSettings = "credentials",
         /// `[Limits]`.
@@ -194,8 +193,8 @@ impl Global {
         ];
         for (key, id, prefix) in ids {
             if !id.is_empty() && !id.starts_with(prefix) {
-                let advice = ["is no id of this kind; it begins with ", prefix].concat();
-                problems.add(["global.", key].concat(), quoted(id, &advice));
+                let advice = format!("is no id of this kind; it begins with {prefix}");
+                problems.add(format!("global.{key}"), quoted(id, &advice));
             }
         }
     }
@@ -212,7 +211,7 @@ impl Global {
         for (key, arn) in [("rolearn", &self.role_arn), ("sourcearn", &self.source_arn)] {
             if !arn.is_empty() && account_of(arn).is_none() {
                 let message = quoted(arn, "is no ARN; write it like arn:aws:iam::123456789012:role/cloudwit");
-                problems.add(["global.", key].concat(), message);
+                problems.add(format!("global.{key}"), message);
             }
         }
         if !self.source_arn.is_empty() && self.role_arn.is_empty() {
@@ -261,14 +260,14 @@ impl Global {
 
 /// `"VALUE" is wrong`.
 pub(crate) fn quoted(value: &str, wrong: &str) -> String {
-    ["\"", value, "\" ", wrong].concat()
+    format!("\"{value}\" {wrong}")
 }
 
 /// The region a zone lies in: groups of letters, each with a dash, and a number (upstream's `azToRegion`). Local zones
 /// (`us-west-2-lax-1a`) lie in the region they begin with.
 fn region_of_zone(zone: &str) -> Option<&str> {
     let first_digit = zone.find(|c: char| c.is_ascii_digit())?;
-    let (letters, rest) = text::split_at(zone, first_digit);
+    let (letters, rest) = zone.split_at(first_digit);
     let groups = letters.strip_suffix('-')?.split('-');
     let proper = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_alphabetic());
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -293,7 +292,7 @@ fn lower_keys(value: Json<'_>) -> Json<'_> {
     match value {
         Json::Object(entries) => {
             let lower =
-                |(key, value): (alloc::borrow::Cow<'_, str>, _)| (key.to_ascii_lowercase().into(), lower_keys(value));
+                |(key, value): (std::borrow::Cow<'_, str>, _)| (key.to_ascii_lowercase().into(), lower_keys(value));
             Json::Object(entries.into_iter().map(lower).collect())
         }
         other => other,

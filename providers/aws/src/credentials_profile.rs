@@ -2,7 +2,7 @@
 //!
 //! A session token first, then the name of the instance's role, then that role's credentials.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
@@ -44,7 +44,7 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
             "this instance has no role; attach an instance profile, or choose another source of credentials",
         ));
     };
-    let response = http.get(&[ROLES, role].concat()).send()?;
+    let response = http.get(&format!("{ROLES}{role}")).send()?;
     let text = response.text();
     // Without the mistake: it may quote a key.
     let answer = Json::parse(&text).map_err(|_| not_whole(role))?;
@@ -57,7 +57,7 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
             field("Code"),
             " ",
         ];
-        return Err(Failure::denied([&text.concat(), field("Message")].concat().trim_end()));
+        return Err(Failure::denied(format!("{}{}", text.concat(), field("Message")).trim_end()));
     }
     let given = [field("AccessKeyId"), field("SecretAccessKey"), field("Token")];
     match parse_rfc3339(field("Expiration")) {
@@ -68,11 +68,6 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
 
 fn not_whole(role: &str) -> Failure {
     Failure::Other(
-        [
-            "the metadata service's credentials for the role ",
-            role,
-            " are not whole",
-        ]
-        .concat(),
+        format!("the metadata service's credentials for the role {role} are not whole"),
     )
 }

@@ -12,9 +12,7 @@
 //!
 //! README.md says what works, which keys there are, and which permissions they need.
 
-#![cfg_attr(target_family = "wasm", no_std)]
 
-extern crate alloc;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
@@ -127,4 +125,3 @@ impl Provider for Aws {
 }
 
 register_provider!(Aws: Instances, LoadBalancers, Routes);
-cloudwit_guest_sdk::without_std!();

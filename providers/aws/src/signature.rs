@@ -11,7 +11,6 @@
 
 use cloudwit_guest_sdk::keys::{Hash, Key, Keys};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::{hex, hmac};
 
 /// The only algorithm there is.
@@ -33,8 +32,8 @@ pub enum SigningKey<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeldSecret(pub String);
 
-impl core::fmt::Debug for HeldSecret {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl std::fmt::Debug for HeldSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("(secret)")
     }
 }
@@ -80,15 +79,15 @@ impl Signable<'_> {
     /// The names of the signed headers, as the header `Authorization` lists them.
     fn signed_headers(&self) -> String {
         let mut names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
-        sort::sort(&mut names);
+        names.sort();
         names.join(";")
     }
 
     /// The request in the one form that both sides write alike.
     fn canonical(&self, keys: Keys) -> String {
         let mut headers: Vec<(&str, &str)> = self.headers.clone();
-        sort::sort(&mut headers);
-        let mut text = [self.method, "\n", self.path, "\n", self.query, "\n"].concat();
+        headers.sort();
+        let mut text = format!("{}\n{}\n{}\n", self.method, self.path, self.query);
         for (name, value) in headers {
             text.push_str(name);
             text.push(':');
@@ -134,7 +133,7 @@ fn sign(key: SigningKey<'_>, scope: Scope<'_>, text: &[u8]) -> Result<Vec<u8>, F
             key.hmac(Hash::Sha256, text)
         }
         SigningKey::Held(secret) => {
-            let mut key = ["AWS4", &secret.0].concat().into_bytes();
+            let mut key = format!("AWS4{}", secret.0).into_bytes();
             for step in steps {
                 key = hmac::sha256(&key, step.as_bytes());
             }
@@ -155,18 +154,7 @@ pub fn authorization(
     request: &Signable<'_>,
 ) -> Result<String, Failure> {
     let signature = signature(keys, key, scope, request)?;
-    Ok([
-        ALGORITHM,
-        " Credential=",
-        access_key_id,
-        "/",
-        &scope.text(),
-        ", SignedHeaders=",
-        &request.signed_headers(),
-        ", Signature=",
-        &signature,
-    ]
-    .concat())
+    Ok(format!("{ALGORITHM} Credential={access_key_id}/{}, SignedHeaders={}, Signature={signature}", scope.text(), request.signed_headers()))
 }
 
 #[cfg(test)]

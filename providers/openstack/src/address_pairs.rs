@@ -107,7 +107,7 @@ pub fn ports(api: &Api, networks: &[String], ips: &[&str]) -> Result<Vec<Guarded
         .query("limit", PAGE);
     if ips.len() <= VALUES {
         for ip in ips {
-            call = call.query("fixed_ips", &["ip_address=", ip].concat());
+            call = call.query("fixed_ips", &format!("ip_address={ip}"));
         }
     }
     let mut ports = Vec::new();
@@ -129,7 +129,7 @@ pub fn set(
     network: &str,
     allowed: bool,
 ) -> Result<(), Failure> {
-    let path = ["/v2.0/ports/", &percent_encode(&port.id)].concat();
+    let path = format!("/v2.0/ports/{}", percent_encode(&port.id));
     let read = |json: &Json<'_>| GuardedPort::read(json.need_field("port")?);
     let mut outcome = Ok(());
     for _ in 0..ATTEMPTS {
@@ -155,7 +155,7 @@ pub fn set(
         match api.get(Endpoint::Network, &path).read_optional(read)? {
             Some(fresh) => *port = fresh,
             None if !allowed => return Ok(()),
-            None => return Err(Failure::not_found(["port ", &port.id, " is gone"].concat())),
+            None => return Err(Failure::not_found(format!("port {} is gone", port.id))),
         }
     }
     outcome

@@ -3,7 +3,7 @@
 //! The order matters: the first internal address becomes the Node's primary one, and it must not change when a cluster comes from upstream.
 //! Pure: the server as Nova has it and its ports as Neutron has them in, addresses out.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;

@@ -80,7 +80,6 @@ impl Api {
     }
 
     /// Apart from what is read of an item, so that it is in the component once for each type.
-    #[inline(never)]
     fn list_with<T>(
         &self,
         call: Call<'_>,
@@ -99,14 +98,13 @@ impl Api {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    #[inline(never)]
     pub fn pages(
         &self,
         call: Call<'_>,
         collection: &str,
         each: &mut dyn FnMut(&Json<'_>) -> Read<()>,
     ) -> Result<usize, Failure> {
-        let links = [collection, "_links"].concat();
+        let links = format!("{collection}_links");
         let mut pages = 0;
         paginate::<()>(|query| {
             pages += 1;
@@ -114,11 +112,11 @@ impl Api {
             if let Some(query) = query {
                 // The host in the link is what the service takes itself for, behind a proxy it is wrong.
                 let path = page.path.split('?').next().unwrap_or_default();
-                page.path = [path, "?", query].concat();
+                page.path = format!("{path}?{query}");
             }
             page.read(|json| {
                 let Json::List(items) = json.need_field(collection)? else {
-                    return Err(["\"", collection, "\" is no list"].concat());
+                    return Err(format!("\"{collection}\" is no list"));
                 };
                 items.iter().try_for_each(&mut *each)?;
                 let next = json.items(&links).iter().find(|link| link.text("rel") == Some("next"));
@@ -143,7 +141,7 @@ impl Api {
     }
 
     fn send_with(&self, call: &Call<'_>, session: &Session) -> Result<Response, Failure> {
-        let url = [session.catalog.url(call.endpoint)?, &call.path].concat();
+        let url = format!("{}{}", session.catalog.url(call.endpoint)?, call.path);
         let mut request = self
             .http
             .request(call.method, &url)
@@ -176,7 +174,6 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Adds a query parameter.
-    #[inline(never)]
     pub fn query(mut self, name: &str, value: &str) -> Self {
         let separator = if self.path.contains('?') { "&" } else { "?" };
         for part in [separator, &percent_encode(name), "=", &percent_encode(value)] {
@@ -201,7 +198,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; `denied` also when the credentials are refused or the endpoint is not granted.
-    #[inline(never)]
     pub fn send(&self) -> Result<Response, Failure> {
         success(self.send_any()?)
     }
@@ -210,7 +206,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// As [`send`](Self::send), but never `not-found`.
-    #[inline(never)]
     pub fn send_optional(&self) -> Result<Option<Response>, Failure> {
         let response = self.send_any()?;
         if response.status == 404 {
@@ -224,7 +219,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; when there is no token, no endpoint or no answer.
-    #[inline(never)]
     pub fn send_any(&self) -> Result<Response, Failure> {
         self.api.send(self)
     }
@@ -269,7 +263,6 @@ impl Call<'_> {
     }
 
     /// Apart from what is read, so that it is in the component once.
-    #[inline(never)]
     fn read_with(&self, optional: bool, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
         let response = self.send_any()?;
         if optional && response.status == 404 {
@@ -279,13 +272,12 @@ impl Call<'_> {
     }
 
     /// An answer that is cut in the middle says nothing about the cloud, so it is as good as none.
-    #[inline(never)]
     fn parse_with(&self, response: &Response, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
         let text = response.text();
         Json::parse(&text).and_then(|json| read(&json)).map_err(|wrong| {
             let path = self.path.split('?').next().unwrap_or_default();
-            let call = [self.method, " ", self.endpoint.service_type(), path].concat();
-            Failure::unavailable([&call, ": the answer cannot be read: ", &wrong].concat())
+            let call = format!("{} {}{path}", self.method, self.endpoint.service_type());
+            Failure::unavailable(format!("{call}: the answer cannot be read: {wrong}"))
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `[LoadBalancer]` and `[LoadBalancerClass "name"]` of the cloud config.
 
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::section;
 
@@ -97,11 +97,11 @@ pub const METHODS: [&str; 4] = ["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP",
 
 impl BalancerConfig {
     /// What types cannot express.
-    pub fn validate(&self, classes: &Map<String, BalancerClass>, problems: &mut Problems) {
+    pub fn validate(&self, classes: &BTreeMap<String, BalancerClass>, problems: &mut Problems) {
         let mut wrong = |key: &str, value: &str, wanted: &str| {
             problems.add(
-                ["loadbalancer.", key].concat(),
-                ["\"", value, "\" is no ", wanted].concat(),
+                format!("loadbalancer.{key}"),
+                format!("\"{value}\" is no {wanted}"),
             );
         };
         let words: [(&str, &Option<String>, &[&str]); 3] = [
@@ -111,7 +111,7 @@ impl BalancerConfig {
         ];
         for (key, value, known) in words {
             if let Some(value) = given(value).filter(|value| !known.contains(value)) {
-                wrong(key, value, &["value; there are ", &known.join(", ")].concat());
+                wrong(key, value, &format!("value; there are {}", known.join(", ")));
             }
         }
         for (key, value) in [
@@ -139,10 +139,10 @@ impl BalancerConfig {
         }
         let patterns = classes
             .iter()
-            .map(|(name, class)| (["loadbalancerclass.", name].concat(), &class.floating_subnet));
+            .map(|(name, class)| (format!("loadbalancerclass.{name}"), &class.floating_subnet));
         for (section, pattern) in patterns.chain([("loadbalancer".into(), &self.floating_subnet)]) {
             if let Some(Err(why)) = given(pattern).map(NameFilter::parse) {
-                problems.add([&section, ".floating-subnet"].concat(), why);
+                problems.add(format!("{section}.floating-subnet"), why);
             }
         }
     }

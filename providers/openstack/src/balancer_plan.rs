@@ -13,7 +13,6 @@ use crate::octavia::{Listener, LoadBalancer, Monitor, Pool, TIMEOUTS, Tree};
 use crate::octavia_bodies::{self as bodies, FORWARDED_FOR};
 use crate::sharing::{Claim, transport};
 use crate::wire::Object;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// What the plan goes by.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +151,7 @@ impl Plan<'_> {
     }
 
     fn members(&self, pool: &Pool, port: &WantedPort<'_>) -> Option<Change> {
-        let path = ["pools/", &pool.id, "/members"].concat();
+        let path = format!("pools/{}/members", pool.id);
         let missing = port
             .members
             .iter()

@@ -123,11 +123,7 @@ pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     }
     if fitting.is_empty() {
         let family = if ipv4 { "IPv4" } else { "IPv6" };
-        return Err([
-            "no network of loadBalancerSourceRanges is of the load balancer's family, ",
-            family,
-        ]
-        .concat());
+        return Err(format!("no network of loadBalancerSourceRanges is of the load balancer's family, {family}"));
     }
     Ok(fitting)
 }
@@ -146,12 +142,7 @@ fn wanted_port<'a>(
     } = inputs;
     let Some(node_port) = port.node_port else {
         let number = port.port.to_string();
-        return Err([
-            "port ",
-            &number,
-            " has no node port, which Octavia needs: set allocateLoadBalancerNodePorts to true",
-        ]
-        .concat());
+        return Err(format!("port {number} has no node port, which Octavia needs: set allocateLoadBalancerNodePorts to true"));
     };
     let tcp = port.protocol == Protocol::Tcp;
     let tls = asked.tls_container.filter(|_| tcp);

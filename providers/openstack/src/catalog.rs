@@ -68,8 +68,8 @@ impl Catalog {
     /// As it is kept: a line for each endpoint, `=` and its URL or `!` and why there is none.
     pub(crate) fn to_text(&self) -> String {
         let lines = self.0.iter().map(|url| match url {
-            Ok(url) => ["=", url].concat(),
-            Err(why) => ["!", why].concat(),
+            Ok(url) => format!("={url}"),
+            Err(why) => format!("!{why}"),
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -124,12 +124,7 @@ fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Opti
         [] => Err(missing(endpoint, interface, region, &places)),
         many => {
             let regions: Vec<&str> = many.iter().map(|place| place.0).collect();
-            Err([
-                "the cloud has several regions (",
-                &regions.join(", "),
-                "); set region in [Global]",
-            ]
-            .concat())
+            Err(format!("the cloud has several regions ({}); set region in [Global]", regions.join(", ")))
         }
     }
 }
@@ -137,7 +132,7 @@ fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Opti
 fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[(&str, &str)]) -> String {
     let there: Vec<String> = places
         .iter()
-        .map(|(interface, region)| [interface, " in ", region].concat())
+        .map(|(interface, region)| format!("{interface} in {region}"))
         .collect();
     let there = if there.is_empty() {
         "no endpoint of this type".into()
@@ -145,16 +140,7 @@ fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[
         there.join(", ")
     };
     let region = region
-        .map(|region| [" in region ", region].concat())
+        .map(|region| format!(" in region {region}"))
         .unwrap_or_default();
-    [
-        "Keystone's catalog has no ",
-        interface,
-        " endpoint of type ",
-        endpoint.service_type(),
-        &region,
-        ", it has ",
-        &there,
-    ]
-    .concat()
+    format!("Keystone's catalog has no {interface} endpoint of type {}{region}, it has {there}", endpoint.service_type())
 }

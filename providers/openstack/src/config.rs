@@ -3,7 +3,7 @@
 //! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
 //! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
 
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::section;
 use cloudwit_guest_sdk::url::is_url;
@@ -25,7 +25,7 @@ section! {
         /// `[LoadBalancer]`.
         pub loadbalancer: BalancerConfig = "loadbalancer",
         /// `[LoadBalancerClass "name"]`.
-        pub loadbalancerclass: Map<String, BalancerClass> = "loadbalancerclass",
+        pub loadbalancerclass: BTreeMap<String, BalancerClass> = "loadbalancerclass",
         /// `[Metadata]`: only for programs on the machines themselves.
         metadata: IgnoredAny = "metadata",
         /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
@@ -140,17 +140,13 @@ impl Global {
     pub(crate) fn keystone(&self) -> String {
         let url = given(&self.auth_url).unwrap_or_default().trim_end_matches('/');
         let url = url.strip_suffix("/v3").or(url.strip_suffix("/v2.0")).unwrap_or(url);
-        [url.trim_end_matches('/'), "/v3"].concat()
+        format!("{}/v3", url.trim_end_matches('/'))
     }
 
     /// The wish to reach Keystone. Where the other services are only Keystone knows.
     pub(crate) fn wish(&self) -> Option<HttpWish> {
         let reason = match given(&self.ca_file) {
-            Some(file) => [
-                "Keystone (and every endpoint of its catalog); ca-file becomes the grant's ca: ",
-                file,
-            ]
-            .concat(),
+            Some(file) => format!("Keystone (and every endpoint of its catalog); ca-file becomes the grant's ca: {file}"),
             None => "Keystone (and every endpoint of its catalog: `openstack catalog list`)".into(),
         };
         HttpWish::for_url(&self.keystone(), &["GET", "POST"], reason)
@@ -164,7 +160,7 @@ impl Global {
             ),
             Some(url) if !is_url(url) => problems.add(
                 "global.auth-url",
-                ["\"", url, "\" is no URL; write it like https://keystone.example.com/v3"].concat(),
+                format!("\"{url}\" is no URL; write it like https://keystone.example.com/v3"),
             ),
             Some(_) => {}
         }
@@ -174,12 +170,7 @@ impl Global {
         ) {
             problems.add(
                 "global.os-endpoint-type",
-                [
-                    "\"",
-                    given(&self.os_endpoint_type).unwrap_or_default(),
-                    "\" is none of public, internal and admin",
-                ]
-                .concat(),
+                format!("\"{}\" is none of public, internal and admin", given(&self.os_endpoint_type).unwrap_or_default()),
             );
         }
         if self.regional_provider_id && given(&self.region).is_none() {
@@ -204,12 +195,7 @@ impl Global {
             let cloud = given(&self.cloud).or(given(&self.clouds_file)).unwrap_or("clouds.yaml");
             problems.add(
                 "global.use-clouds",
-                [
-                    "a provider reads no files; write the values of \"",
-                    cloud,
-                    "\" into [Global] and remove this key",
-                ]
-                .concat(),
+                format!("a provider reads no files; write the values of \"{cloud}\" into [Global] and remove this key"),
             );
         }
         identity::validate(self, problems);

@@ -124,8 +124,8 @@ fn keys_that_cannot_be_honoured_are_refused_with_what_to_do_all_at_once() {
 fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
     let who = "[Global]\nauth-url = https://k\nuser-id = u\ntenant-id = p\n[LoadBalancer]\n";
     let problems = check(
-        &[who, "lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
-                container-store = shelf\nfloating-subnet = ~(a\n[LoadBalancerClass \"x\"]\nfloating-subnet = ~b)\n"].concat(),
+        &format!("{who}lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
+                container-store = shelf\nfloating-subnet = ~(a\n[LoadBalancerClass \"x\"]\nfloating-subnet = ~b)\n"),
     );
     let told = |at: &str| {
         problems
@@ -150,7 +150,7 @@ fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
     }
     assert_eq!(problems.len(), 8, "{problems:?}");
     assert_eq!(
-        check(&[who, "use-octavia = true\nlb-version = v2\nmonitor-delay = 1m30s\n"].concat()),
+        check(&format!("{who}use-octavia = true\nlb-version = v2\nmonitor-delay = 1m30s\n")),
         []
     );
 }

@@ -4,7 +4,7 @@
 //! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
 //! same time one asks.
 
-use core::fmt;
+use std::fmt;
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::keys::Keys;
@@ -34,7 +34,7 @@ pub struct Session {
 impl Session {
     /// As it is kept: the token and the catalog, line by line.
     fn to_text(&self) -> String {
-        [&self.token, "\n", &self.catalog.to_text()].concat()
+        format!("{}\n{}", self.token, self.catalog.to_text())
     }
 
     fn from_text(text: &str) -> Self {
@@ -300,7 +300,7 @@ impl Identity {
             };
             failure.context("authenticating")
         })?;
-        let unreadable = |what: &str| Failure::unavailable(["Keystone's answer cannot be read: ", what].concat());
+        let unreadable = |what: &str| Failure::unavailable(format!("Keystone's answer cannot be read: {what}"));
         let token = response
             .header("x-subject-token")
             .ok_or_else(|| unreadable("it has no X-Subject-Token"))?;

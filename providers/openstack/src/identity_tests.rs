@@ -12,7 +12,7 @@ const URL: &str = "[Global]\nauth-url = http://keystone.test/v3/\n";
 
 /// What is sent to Keystone with these keys of `[Global]`, and the secrets that are asked for.
 fn sent(keys: &str) -> (Value, Vec<String>) {
-    let stage = Stage::bare(&[URL, keys].concat());
+    let stage = Stage::bare(&format!("{URL}{keys}"));
     assert_eq!(stage.host.check::<OpenStack>(), [], "{keys}");
     stage.provider().api.session().unwrap();
     let secrets = stage.host.describe::<OpenStack>().secrets;
@@ -39,7 +39,7 @@ fn a_password_stays_with_the_host_unless_it_stands_in_the_text() {
         )
     );
     assert_eq!(
-        sent(&[user, "password = \"a {{x}} \\\"b\"\n"].concat()),
+        sent(&format!("{user}password = \"a {{{{x}}}} \\\"b\"\n")),
         (expected("a {{x}} \"b"), vec![])
     );
 }
@@ -104,7 +104,7 @@ fn a_token_is_in_the_text_or_with_the_host() {
 fn what_is_missing_to_become_somebody_is_told_at_once() {
     let told = |keys: &str| -> Vec<String> {
         let host = FakeHost::new();
-        host.config([URL, keys].concat());
+        host.config(format!("{URL}{keys}"));
         host.check::<OpenStack>()
             .into_iter()
             .map(|problem| problem.at)

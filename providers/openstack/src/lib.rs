@@ -13,9 +13,7 @@
 //!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
-#![cfg_attr(target_family = "wasm", no_std)]
 
-extern crate alloc;
 
 use cloudwit_guest_sdk::config::parse_any;
 use cloudwit_guest_sdk::json::Json;
@@ -113,4 +111,3 @@ impl Provider for OpenStack {
 }
 
 register_provider!(OpenStack: Instances, LoadBalancers, Routes);
-cloudwit_guest_sdk::without_std!();

@@ -260,7 +260,7 @@ impl Octavia<'_> {
         filter: (&str, &str),
         read: fn(&Json<'_>) -> Read<T>,
     ) -> Result<Vec<T>, Failure> {
-        let call = self.0.get(Endpoint::LoadBalancer, &[LBAAS, path].concat());
+        let call = self.0.get(Endpoint::LoadBalancer, &format!("{LBAAS}{path}"));
         let call = if filter.0.is_empty() {
             call
         } else {
@@ -271,7 +271,7 @@ impl Octavia<'_> {
 
     /// One load balancer.
     pub fn load_balancer(&self, id: &str) -> Result<Option<Box<LoadBalancer>>, Failure> {
-        let path = [LBAAS, "loadbalancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat();
+        let path = format!("{LBAAS}loadbalancers/{}", cloudwit_guest_sdk::url::percent_encode(id));
         let found = self
             .0
             .get(Endpoint::LoadBalancer, &path)
@@ -297,13 +297,13 @@ impl Octavia<'_> {
     /// Reads a pool's members and monitor.
     pub fn fill(&self, pool: &mut Pool) -> Result<(), Failure> {
         pool.members = self.list(
-            &["pools/", &pool.id, "/members"].concat(),
+            &format!("pools/{}/members", pool.id),
             "members",
             ("", ""),
             Member::read,
         )?;
         if !pool.monitor_id.is_empty() {
-            let path = [LBAAS, "healthmonitors/", &pool.monitor_id].concat();
+            let path = format!("{LBAAS}healthmonitors/{}", pool.monitor_id);
             let call = self.0.get(Endpoint::LoadBalancer, &path);
             pool.monitor = call.read_optional(|json| Monitor::read(json.need_field("healthmonitor")?))?;
         }
@@ -319,6 +319,6 @@ impl Octavia<'_> {
         let numbers = id.strip_prefix('v').and_then(|id| id.split_once('.'));
         numbers
             .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
-            .ok_or_else(|| Failure::unavailable(["Octavia's version \"", &id, "\" cannot be read"].concat()))
+            .ok_or_else(|| Failure::unavailable(format!("Octavia's version \"{id}\" cannot be read")))
     }
 }

@@ -50,7 +50,7 @@ pub struct Stage {
 impl Stage {
     /// With [`GLOBAL`] and more configuration, and a Keystone that knows us.
     pub fn new(more: &str) -> Self {
-        Self::bare(&[GLOBAL, more].concat())
+        Self::bare(&format!("{GLOBAL}{more}"))
     }
 
     /// With this configuration.

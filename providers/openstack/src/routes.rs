@@ -148,12 +148,7 @@ impl OpenStack {
             // The port of a deleted server is gone, and its pairs with it.
             None if !add => Ok(()),
             None => Err(Failure::not_found(
-                [
-                    "no port with the address ",
-                    &hop.nexthop,
-                    " is in a network of the router",
-                ]
-                .concat(),
+                format!("no port with the address {} is in a network of the router", hop.nexthop),
             )),
         }
     }
@@ -171,7 +166,7 @@ fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
     let alone = hops.len() > 1 && matches!(failure, Failure::Invalid(_) | Failure::NotFound(_) | Failure::Other(_));
     for change in &mut needed {
         change.result = if alone {
-            send(core::slice::from_ref(&change.hop))
+            send(std::slice::from_ref(&change.hop))
         } else {
             Err(failure.clone())
         };
@@ -183,7 +178,7 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
     if !change.needed {
         return;
     }
-    let hops = core::slice::from_ref(&change.hop);
+    let hops = std::slice::from_ref(&change.hop);
     let undone = router.change(hops, !added);
     if let Err(failure) = undone {
         warn!(

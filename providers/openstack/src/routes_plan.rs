@@ -1,10 +1,9 @@
 //! Which of a router's routes are the cluster's, and which route a Node gets. Pure.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::text;
 
 use crate::routers::Hop;
 
@@ -37,7 +36,7 @@ pub fn owned<'a>(hops: &'a [Hop], ranges: &[Cidr], nodes: &'a [ClusterNode]) -> 
 /// What the controller is told of a route. One whose next hop is no Node's leads nowhere.
 pub fn route((hop, node): &Owned<'_>) -> Route {
     Route {
-        id: [&hop.destination, VIA, &hop.nexthop].concat(),
+        id: format!("{}{VIA}{}", hop.destination, hop.nexthop),
         destination: hop.destination.clone(),
         node: node.map(String::from),
         next_hops: vec![Address::new(AddressKind::InternalIp, hop.nexthop.as_str())],
@@ -50,12 +49,12 @@ pub fn route((hop, node): &Owned<'_>) -> Route {
 /// # Errors
 /// `invalid` when it is none.
 pub fn hop(route: &Route) -> Result<Hop, Failure> {
-    match text::split_once(&route.id, VIA) {
+    match route.id.split_once(VIA) {
         Some((destination, nexthop)) => Ok(Hop {
             destination: destination.into(),
             nexthop: nexthop.into(),
         }),
-        None => Err(Failure::invalid(["\"", &route.id, "\" is no id of a route"].concat())),
+        None => Err(Failure::invalid(format!("\"{}\" is no id of a route", route.id))),
     }
 }
 
@@ -77,7 +76,7 @@ pub fn wanted(route: &NewRoute) -> Result<Hop, Failure> {
             nexthop: nexthop.value.clone(),
         }),
         None => Err(Failure::invalid(
-            ["Node ", &route.node.name, " has no internal ", family, " address"].concat(),
+            format!("Node {} has no internal {family} address", route.node.name),
         )),
     }
 }

@@ -374,7 +374,7 @@ fn router_locked_by_another_call_is_not_written() {
     let [.., three] = ips();
     let stage = without(stage(), &["extraroute-atomic"]);
     let state = stage.host.context().state();
-    let held = state.lock("router/r-1", core::time::Duration::ZERO);
+    let held = state.lock("router/r-1", std::time::Duration::ZERO);
     assert!(held.is_some());
     let outcome = stage
         .provider()

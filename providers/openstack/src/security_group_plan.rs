@@ -2,7 +2,6 @@
 
 use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 use crate::balancer_wanted::Wanted;
 use crate::change::Change;
@@ -111,7 +110,7 @@ pub fn rule_changes(group: &Group, wanted: &[Rule]) -> Vec<Change> {
     }
     for (id, there) in &group.rules {
         if !there.as_ref().is_some_and(|there| wanted.contains(there)) {
-            let path = ["security-group-rules/", id].concat();
+            let path = format!("security-group-rules/{id}");
             changes.push(Change::network("DELETE", &path, None, "closing a node port"));
         }
     }
@@ -174,7 +173,7 @@ impl ServerPort {
 
     fn set(&self, groups: Vec<&str>, doing: &'static str) -> Change {
         let body = Object::new().object("port", Object::new().texts("security_groups", groups));
-        let change = Change::network("PUT", &["ports/", &self.id].concat(), Some(body), doing);
+        let change = Change::network("PUT", &format!("ports/{}", self.id), Some(body), doing);
         match self.revision {
             Some(revision) => change.at_revision(revision),
             None => change,
@@ -186,7 +185,7 @@ impl ServerPort {
 pub fn member_addresses<'w>(wanted: &'w Wanted<'_>) -> Vec<&'w str> {
     let members = wanted.ports.iter().flat_map(|port| &port.members);
     let mut addresses: Vec<&str> = members.map(|member| member.address.as_str()).collect();
-    sort::sort(&mut addresses);
+    addresses.sort();
     addresses.dedup();
     addresses
 }

@@ -95,7 +95,7 @@ pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server
 /// The servers of exactly this name.
 pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
     // Some databases compare without regard to case.
-    let pattern = ["^", &literal(name), "$"].concat();
+    let pattern = format!("^{}$", literal(name));
     Ok(listed(api, Some(&pattern), &|_, found| found == name)?.0)
 }
 
@@ -119,7 +119,7 @@ fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) ->
 /// The server of this id; none only when Nova itself says that there is no such server. A 404 of anything else, such as a proxy whose backend
 /// is gone or a wrong endpoint, is a failure.
 pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
-    let path = ["/servers/", &percent_encode(id)].concat();
+    let path = format!("/servers/{}", percent_encode(id));
     let call = api.get(Endpoint::Compute, &path);
     let response = call.send_any()?;
     if response.status == 404 && Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {

@@ -51,8 +51,8 @@ impl NameFilter {
         let (rest, negated) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
         let pattern = match rest.strip_prefix('~') {
             Some(regex) => Pattern::regex(regex)
-                .map_err(|wrong| ["the regular expression \"", regex, "\" has ", wrong].concat())?,
-            None => Pattern::glob(rest),
+                .map_err(|wrong| format!("the regular expression \"{regex}\" is malformed: {wrong}"))?,
+            None => Pattern::glob(rest)?,
         };
         Ok(Self { pattern, negated })
     }
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(names(None, None), "public-1 public-2 lab");
         assert_eq!(
             NameFilter::parse("~(").unwrap_err(),
-            "the regular expression \"(\" has a ( without its )"
+            "the regular expression \"(\" is malformed: found open group without closing ')'"
         );
     }
 

@@ -4,7 +4,6 @@
 
 use cloudwit_guest_sdk::Placeholder;
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// A JSON object that is being written.
 #[derive(Debug, Clone, Default)]
@@ -17,14 +16,12 @@ impl Object {
     }
 
     /// A text.
-    #[inline(never)]
     pub fn text(self, key: &str, value: &str) -> Self {
         let value = quoted(value);
         self.raw(key, &value)
     }
 
     /// A text, if there is one.
-    #[inline(never)]
     pub fn text_opt(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(key, value),
@@ -33,32 +30,27 @@ impl Object {
     }
 
     /// A whole number.
-    #[inline(never)]
     pub fn number(self, key: &str, value: i64) -> Self {
         self.raw(key, &value.to_string())
     }
 
     /// `true` or `false`.
-    #[inline(never)]
     pub fn flag(self, key: &str, value: bool) -> Self {
         self.raw(key, if value { "true" } else { "false" })
     }
 
     /// `null`.
-    #[inline(never)]
     pub fn null(self, key: &str) -> Self {
         self.raw(key, "null")
     }
 
     /// An object within.
-    #[inline(never)]
     pub fn object(self, key: &str, value: Object) -> Self {
         let value = value.into_text();
         self.raw(key, &value)
     }
 
     /// A list of objects.
-    #[inline(never)]
     pub fn objects(self, key: &str, values: impl IntoIterator<Item = Object>) -> Self {
         let mut list = String::from("[");
         for value in values {
@@ -84,12 +76,10 @@ impl Object {
     }
 
     /// The text of the object.
-    #[inline(never)]
     pub fn into_text(self) -> String {
-        ["{", &self.0, "}"].concat()
+        format!("{{{}}}", self.0)
     }
 
-    #[inline(never)]
     fn raw(mut self, key: &str, value: &str) -> Self {
         if !self.0.is_empty() {
             self.0.push(',');
@@ -102,7 +92,6 @@ impl Object {
 }
 
 /// One more item of a list.
-#[inline(never)]
 fn item(list: &mut String, value: &str) {
     if list.len() > 1 {
         list.push(',');
@@ -111,7 +100,6 @@ fn item(list: &mut String, value: &str) {
 }
 
 /// A text as JSON.
-#[inline(never)]
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -139,31 +127,26 @@ pub trait Fields {
     fn field(&self, key: &str) -> Option<&Json<'_>>;
 
     /// A text that may be missing.
-    #[inline(never)]
     fn text(&self, key: &str) -> Option<&str> {
         self.field(key)?.as_text()
     }
 
     /// A text that has to be there.
-    #[inline(never)]
     fn need(&self, key: &str) -> Read<String> {
         self.text(key).map(String::from).ok_or_else(|| missing(key))
     }
 
     /// A text that is empty when it is missing.
-    #[inline(never)]
     fn text_or_empty(&self, key: &str) -> String {
         self.text(key).unwrap_or_default().into()
     }
 
     /// Whether it is `true`.
-    #[inline(never)]
     fn flag(&self, key: &str) -> bool {
         matches!(self.field(key), Some(Json::Bool(true)))
     }
 
     /// A whole number.
-    #[inline(never)]
     fn number(&self, key: &str) -> Option<i64> {
         match self.field(key)? {
             Json::Number(text) => text.parse().ok(),
@@ -172,7 +155,6 @@ pub trait Fields {
     }
 
     /// The items of a list; none when it is missing.
-    #[inline(never)]
     fn items(&self, key: &str) -> &[Json<'_>] {
         match self.field(key) {
             Some(Json::List(items)) => items,
@@ -181,7 +163,6 @@ pub trait Fields {
     }
 
     /// The texts of a list.
-    #[inline(never)]
     fn texts(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
@@ -190,7 +171,6 @@ pub trait Fields {
     }
 
     /// The ids of a list of objects: `[{"id": "..."}]`.
-    #[inline(never)]
     fn ids(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
@@ -209,7 +189,6 @@ pub trait Fields {
     }
 
     /// An object, or a list, that has to be there.
-    #[inline(never)]
     fn need_field(&self, key: &str) -> Read<&Json<'_>> {
         self.field(key).ok_or_else(|| missing(key))
     }
@@ -222,16 +201,15 @@ impl Fields for Json<'_> {
 }
 
 /// The keys and values of an object.
-pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(alloc::borrow::Cow<'a, str>, Json<'a>)] {
+pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(std::borrow::Cow<'a, str>, Json<'a>)] {
     match json {
         Json::Object(entries) => entries,
         _ => &[],
     }
 }
 
-#[inline(never)]
 fn missing(key: &str) -> String {
-    ["it has no \"", key, "\""].concat()
+    format!("it has no \"{key}\"")
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use serde::{Deserialize, Serialize};
 
 use crate::TOKEN;
@@ -270,7 +269,7 @@ impl Api {
                 MachineKey::Name => request.query_opt("region", self.region.as_ref()),
             }
         })?;
-        sort::sort_by(&mut machines, |one, other| by.of(one).cmp(by.of(other)));
+        machines.sort_by(|one, other| by.of(one).cmp(by.of(other)));
         Ok(machines)
     }
 
@@ -305,7 +304,7 @@ impl Api {
 
     /// Changes only the targets.
     pub fn update_targets(&self, id: &str, targets: &[String]) -> Result<(), Failure> {
-        let path = [&balancer_path(id), "/targets"].concat();
+        let path = format!("{}/targets", balancer_path(id));
         self.http.put(&path).json(&Targets { targets }).send().map(drop)
     }
 
@@ -377,5 +376,5 @@ impl MachineKey {
 }
 
 fn balancer_path(id: &str) -> String {
-    ["/v1/load-balancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat()
+    format!("/v1/load-balancers/{}", cloudwit_guest_sdk::url::percent_encode(id))
 }

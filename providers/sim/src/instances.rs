@@ -47,7 +47,7 @@ impl Instances for Sim {
             Search::ById(_) => by_id.next().unwrap_or_else(unanswered),
             Search::ByName(_) => by_name.next().unwrap_or_else(unanswered),
             Search::Foreign(id) => Err(Failure::invalid(
-                ["the provider id ", id, " does not begin with ", &self.prefix].concat(),
+                format!("the provider id {id} does not begin with {}", self.prefix),
             )),
         };
         Ok(searches.into_iter().map(answer).collect())
@@ -90,14 +90,7 @@ fn decide(machines: &[Machine], by: MachineKey, prefix: &str) -> Result<Presence
             let ids: Vec<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
             let advice = "; rename all but one, or set the Node's provider id";
             Err(Failure::invalid(
-                [
-                    "several machines are named ",
-                    &first.name,
-                    ": ",
-                    &ids.join(", "),
-                    advice,
-                ]
-                .concat(),
+                format!("several machines are named {}: {}{advice}", first.name, ids.join(", ")),
             ))
         }
     }
@@ -105,7 +98,7 @@ fn decide(machines: &[Machine], by: MachineKey, prefix: &str) -> Result<Presence
 
 /// A machine in the contract's words.
 fn instance(machine: &Machine, prefix: &str) -> Instance {
-    let mut instance = Instance::new([prefix, &machine.id].concat());
+    let mut instance = Instance::new(format!("{prefix}{}", machine.id));
     instance.instance_type = Some(machine.kind.clone());
     instance.zone = Some(machine.zone.clone());
     instance.region = Some(machine.region.clone());

@@ -5,7 +5,7 @@
 //!     -> for each family: by subnet, else by the network's name, else the first one, for inside and outside
 //! ```
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
@@ -91,7 +91,7 @@ pub fn node_addresses(
             external,
             "\", but in: ",
         ];
-        return Err([&text.concat(), networks.join(", ").as_str()].concat());
+        return Err(format!("{}{}", text.concat(), networks.join(", ")));
     }
     let usable: Vec<Candidate<'_>> = nics().flat_map(usable).collect();
     if usable.is_empty() {
@@ -107,7 +107,7 @@ pub fn node_addresses(
     for family in families {
         let (internal, external) = choose(&candidates, *family, rules);
         if internal.is_none() && external.is_none() {
-            return Err(["it has no ", family.name(), " address that may be used"].concat());
+            return Err(format!("it has no {} address that may be used", family.name()));
         }
         addresses.extend(internal.map(|ip| Address::new(AddressKind::InternalIp, ip.to_string())));
         addresses.extend(external.map(|ip| Address::new(AddressKind::ExternalIp, ip.to_string())));

@@ -30,8 +30,8 @@ fn told(
     Ok(addresses
         .into_iter()
         .map(|address| match address.kind {
-            AddressKind::InternalIp => ["in ", &address.value].concat(),
-            _ => ["out ", &address.value].concat(),
+            AddressKind::InternalIp => format!("in {}", address.value),
+            _ => format!("out {}", address.value),
         })
         .collect())
 }

@@ -3,11 +3,10 @@
 //! Here is the text as types; what it means, with the defaults of `global` and all mistakes, is worked out in `settings.rs`. Lists are texts with commas
 //! here, as the INI has them.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::map::Map;
-use cloudwit_guest_sdk::without_std::prelude::*;
+use std::collections::BTreeMap;
 
 cloudwit_guest_sdk::section! {
     /// The whole text. Upstream: `pkg/common/config/types_yaml.go`, `pkg/cloudprovider/vsphere/config/types_yaml.go`.
@@ -15,7 +14,7 @@ cloudwit_guest_sdk::section! {
         /// Defaults for all vCenters; one vCenter where it names a `server`.
         pub global: Entry = "global",
         /// vCenters by names of the operator's choice, usually their addresses.
-        pub vcenter: Map<String, Entry> = "vcenter",
+        pub vcenter: BTreeMap<String, Entry> = "vcenter",
         /// Categories of tags.
         pub labels: Labels = "labels",
         /// Which addresses of a machine are its Node's.

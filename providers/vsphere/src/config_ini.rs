@@ -1,9 +1,8 @@
 //! The older spelling of the cloud config: `[VirtualCenter "10.0.0.1"]`, `insecure-flag`. Its sections and keys are turned into those of the YAML.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// Sections whose names are not the same in both; gcfg gives them in lower case.
 const SECTIONS: [(&str, &str); 3] = [

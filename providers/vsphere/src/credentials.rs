@@ -1,9 +1,8 @@
 //! How to log in: with secrets that the host fills into requests, or with what stands in the cloud config.
 
-use core::fmt;
+use std::fmt;
 
 use cloudwit_guest_sdk::keys::Keys;
-use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::{Encoding, Failure, base64, xml};
 
 /// Name and password for one vCenter, never readable here where they are secrets.
@@ -30,8 +29,8 @@ impl Credentials {
     pub fn secrets(server: &str) -> Self {
         let server = server.replace(':', "-");
         Self::Secrets {
-            user: [&server, ".username"].concat(),
-            password: [&server, ".password"].concat(),
+            user: format!("{server}.username"),
+            password: format!("{server}.password"),
         }
     }
 
@@ -62,7 +61,7 @@ impl Credentials {
         match self {
             Self::Secrets { user, password } => keys.basic(user, password).map(String::from),
             Self::Text { user, password } => {
-                Ok(["Basic ", &base64::encode([user, ":", password].concat().as_bytes())].concat())
+                Ok(format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes())))
             }
         }
     }

@@ -1,10 +1,9 @@
 //! The addresses a machine was given by its metadata for cloud-init (`guestinfo.metadata`): those come first among the ones it has.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::base64;
 use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::yaml_plain;
 
 /// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then looks at none either).
@@ -21,12 +20,7 @@ pub fn configured_addresses(metadata: Option<&str>, encoding: Option<&str>) -> R
         None | Some("") => return Ok(tree.get("network").map(addresses).unwrap_or_default()),
         Some("base64" | "b64") => tree.get("network").and_then(Json::as_text).unwrap_or_default(),
         Some(other) => {
-            return Err([
-                "guestinfo.metadata: the network's encoding ",
-                other,
-                " is not known here",
-            ]
-            .concat());
+            return Err(format!("guestinfo.metadata: the network's encoding {other} is not known here"));
         }
     };
     Ok(addresses(&parsed(&decoded(network)?)?))
@@ -38,7 +32,7 @@ fn decoded(text: &str) -> Result<String, String> {
 }
 
 fn parsed(text: &str) -> Result<Json<'static>, String> {
-    yaml_plain::parse(text).map_err(|problem| ["guestinfo.metadata: ", &problem.message].concat())
+    yaml_plain::parse(text).map_err(|problem| format!("guestinfo.metadata: {}", problem.message))
 }
 
 /// `ethernets.*.addresses`, without the lengths of their networks.

@@ -2,7 +2,7 @@
 //!
 //! Newer servers have the API under `/api`, older ones and those of tests under `/rest`, where each answer is wrapped into `value`.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::http::Request;
 use cloudwit_guest_sdk::json::Json;
@@ -61,7 +61,7 @@ impl<'a> RestSession<'a> {
         } else {
             "/rest/com/vmware/cis/tagging/"
         };
-        [root, rest].concat()
+        format!("{root}{rest}")
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a> Tags<'a> {
     /// # Errors
     /// What the server said.
     pub fn attached(&self, objects: &[&Reference]) -> Result<Vec<(Reference, Vec<Tag>)>, Failure> {
-        let (key, state) = (["tags/", &self.settings.name].concat(), self.context.state());
+        let (key, state) = (format!("tags/{}", self.settings.name), self.context.state());
         let mut names = Table::kept(&state, &key);
         let mut attached = Vec::new();
         for page in objects.chunks(OBJECTS) {
@@ -126,7 +126,7 @@ impl<'a> Tags<'a> {
         };
         let answer = self.ask(&|session| {
             let tilde = if session.is_new() { "" } else { "~" };
-            let action = ["tag-association?", tilde, "action=list-attached-tags-on-objects"].concat();
+            let action = format!("tag-association?{tilde}action=list-attached-tags-on-objects");
             self.http.post(&session.path(&action)).json(&body)
         })?;
         let text = answer.text();
@@ -158,7 +158,7 @@ impl<'a> Tags<'a> {
         let answer = self.ask(&|session| {
             let marker = if session.is_new() { "/" } else { "/id:" };
             self.http
-                .get(&session.path(&[kind, marker, &percent_encode(id)].concat()))
+                .get(&session.path(&format!("{kind}{marker}{}", percent_encode(id))))
         })?;
         let text = answer.text();
         let tree = parse(&text)?;
@@ -172,7 +172,7 @@ impl<'a> Tags<'a> {
 
     /// Asks within a session, and once again in a new one when it is over.
     fn ask(&self, request: &dyn Fn(&RestSession<'_>) -> Request) -> Result<Response, Failure> {
-        let name = ["rest/", &self.settings.name].concat();
+        let name = format!("rest/{}", self.settings.name);
         let login = || Ok((self.login()?, self.context.now() + SESSION_LIFE));
         let answer = Token::with(&self.context.state(), &name, login, |session: &String| {
             let session = RestSession::read(session);
@@ -199,7 +199,7 @@ impl<'a> Tags<'a> {
         let text = answer.text();
         let tree = parse(&text)?;
         let id = unwrapped(&tree).as_text().ok_or_else(unexpected)?;
-        Ok([api, " ", id].concat())
+        Ok(format!("{api} {id}"))
     }
 }
 
@@ -209,7 +209,7 @@ fn unwrapped<'t, 'a>(tree: &'t Json<'a>) -> &'t Json<'a> {
 }
 
 fn parse(text: &str) -> Result<Json<'_>, Failure> {
-    Json::parse(text).map_err(|mistake| Failure::Unavailable(["the answer is no whole JSON: ", &mistake].concat()))
+    Json::parse(text).map_err(|mistake| Failure::Unavailable(format!("the answer is no whole JSON: {mistake}")))
 }
 
 fn unexpected() -> Failure {
