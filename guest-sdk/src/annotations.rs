@@ -27,8 +27,10 @@
 
 use std::ops::RangeInclusive;
 
+use ipnet::IpNet;
+
 use crate::Context;
-use crate::cidr::Cidr;
+use crate::cidr;
 use crate::json_mistakes::nearest;
 use crate::types::{EventKind, Failure, Service};
 
@@ -44,11 +46,7 @@ impl Annotation {
     /// `key` is what follows the table's prefix, or the whole key if it has a slash. `default` is written as in an annotation and read by the
     /// same reader; empty where there is none, or it comes from the configuration (say so in `meaning`).
     pub const fn new(key: &'static str, default: &'static str, meaning: &'static str) -> Self {
-        Self {
-            key,
-            default,
-            meaning,
-        }
+        Self { key, default, meaning }
     }
 }
 
@@ -202,8 +200,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Networks between commas.
-    pub fn cidrs(&mut self, key: &str) -> Option<Vec<Cidr>> {
-        let cidrs: Result<Vec<Cidr>, Failure> = entries(self.text(key)?).map(Cidr::parse).collect();
+    pub fn cidrs(&mut self, key: &str) -> Option<Vec<IpNet>> {
+        let cidrs: Result<Vec<IpNet>, Failure> = entries(self.text(key)?).map(cidr::parse).collect();
         match cidrs {
             Ok(cidrs) => Some(cidrs),
             Err(_) => self.wrong(key, "a list of networks like 10.0.0.0/8,fd00::/64"),

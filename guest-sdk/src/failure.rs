@@ -13,10 +13,9 @@
 //! | refused by the host | `denied` |
 //! | anything else | `other` |
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::http::Response;
-use crate::http_date::seconds_until;
 use crate::types::{Failure, Pending, Throttle};
 
 /// Bytes of an answer's body that are quoted in a failure.
@@ -146,7 +145,14 @@ pub(crate) fn retry_after(response: &Response, now: u64) -> Option<Duration> {
         return Some(Duration::from_secs(seconds.into()));
     }
     // Two times of the cloud's own clock: a wrong clock on our side then does no harm.
-    seconds_until(value, response.header("date"), now).map(Duration::from_secs)
+    let from = response.header("date").and_then(http_date).unwrap_or(now);
+    http_date(value).map(|until| Duration::from_secs(until.saturating_sub(from)))
+}
+
+/// An HTTP date in seconds since 1970.
+pub(crate) fn http_date(text: &str) -> Option<u64> {
+    let time = httpdate::parse_http_date(text.trim_ascii()).ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// `GET https://cloud/v1/x: 404 Not Found: the body's beginning`.

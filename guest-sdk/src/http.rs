@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::host;
 use crate::keys::Placeholder;
 use crate::url::{encode_into, split_url};
 use crate::{failure, types::Failure};
-use crate::{host, json};
 
 /// Largest answer that is read unless [`Http::limit`] says otherwise. A page of 500 machines is a quarter of a megabyte.
 pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
@@ -159,9 +159,8 @@ impl Request {
 
     /// A JSON body.
     pub fn json<T: Serialize + ?Sized>(mut self, body: &T) -> Self {
-        // The text of serde_json's error would bring two kilobytes of formatting for what only a broken `Serialize` can cause.
-        self.body =
-            serde_json::to_vec(body).map_err(|_| Failure::other("the request's body cannot be written as JSON"));
+        self.body = serde_json::to_vec(body)
+            .map_err(|mistake| Failure::Other(format!("the request's body cannot be written as JSON: {mistake}")));
         self.header("content-type", "application/json")
     }
 
@@ -193,9 +192,10 @@ impl Request {
     pub fn send_any(mut self) -> Result<Response, Failure> {
         let body = std::mem::replace(&mut self.body, Ok(Vec::new()))?;
         if split_url(&self.url).is_none() {
-            return Err(Failure::Invalid(
-                format!("{}: this is no http or https URL", self.name()),
-            ));
+            return Err(Failure::Invalid(format!(
+                "{}: this is no http or https URL",
+                self.name()
+            )));
         }
         match host::send(&self, &body) {
             Ok(answer) => Ok(Response {
@@ -250,8 +250,7 @@ impl Response {
 
     /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong ours is.
     pub fn date(&self) -> Option<u64> {
-        let now = crate::host::unix_seconds();
-        self.header("date").and_then(|date| crate::http_date::parse(date, now))
+        self.header("date").and_then(failure::http_date)
     }
 
     /// The body as JSON.
@@ -259,8 +258,12 @@ impl Response {
     /// # Errors
     /// `other`, naming the request and the place, when it is not what was expected.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        json::from_slice(&self.body).map_err(|mistake| {
-            Failure::Other(format!("{}: the answer is not what was expected: {mistake}", self.request))
+        let body = &mut serde_json::Deserializer::from_slice(&self.body);
+        serde_path_to_error::deserialize(body).map_err(|mistake| {
+            Failure::Other(format!(
+                "{}: the answer is not what was expected: {mistake}",
+                self.request
+            ))
         })
     }
 

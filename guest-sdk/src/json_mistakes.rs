@@ -1,21 +1,12 @@
-//! What is said about mistakes in JSON: where, and in which words. Nothing here depends on the type that is read.
+//! What is said about mistakes in a cloud config: where, and in which words. Nothing here depends on the type that is read.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display};
 
 use serde::de;
+use serde_json::Value;
 
 use crate::Problems;
-use crate::json::Json;
-
-/// What to do with keys that a type does not know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unknown {
-    /// Nothing: a cloud may add keys to its answers.
-    Ignored,
-    /// It is a mistake: a person wrote it.
-    Wrong,
-}
 
 /// The way to a value.
 pub(crate) enum Path<'a> {
@@ -37,7 +28,8 @@ impl Path<'_> {
 
 /// What was found so far, over all rounds.
 pub(crate) struct Notes {
-    pub(crate) unknown: Unknown,
+    /// Whether the last item of a list counts where one value is wanted.
+    pub(crate) repeats: bool,
     pub(crate) problems: RefCell<Problems>,
     /// Paths that get a stand-in.
     pub(crate) stand_ins: RefCell<Vec<String>>,
@@ -140,21 +132,18 @@ impl de::Error for Stop {
 }
 
 /// A value in words.
-pub(crate) fn name(value: &Json<'_>) -> String {
+pub(crate) fn name(value: &Value) -> String {
     match value {
-        Json::Null => "null".into(),
-        Json::Bool(flag) => if *flag { "true" } else { "false" }.into(),
-        Json::Number(number) => number.clone().into_owned(),
-        Json::Text(text) => {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => {
             let mut short: String = text.chars().take(40).collect();
             if short.len() < text.len() {
                 short.push_str("...");
             }
             format!("the text \"{short}\"")
         }
-        Json::List(_) => "a list".into(),
-        Json::Repeated(values) => values.last().map_or_else(String::new, name),
-        Json::Object(_) => "an object".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
     }
 }
 

@@ -33,39 +33,29 @@
 //! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
 //! Nothing sleeps or polls: answer [`Failure::pending`] and be called again.
 
-
 extern crate self as cloudwit_guest_sdk;
 
 pub mod annotations;
-pub mod base64;
 #[doc(hidden)]
 pub mod bindings;
 pub mod cidr;
 pub mod classify;
 pub mod config;
-#[doc(hidden)]
-pub mod config_section;
 pub mod context;
 pub mod failure;
 pub mod form;
 pub mod gcfg;
-pub mod hex;
-pub mod hmac;
 #[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
 #[cfg(target_family = "wasm")]
 mod host_http;
 pub mod http;
-mod http_date;
-pub mod json;
 mod json_mistakes;
 mod json_reader;
 mod json_serde;
 pub mod keys;
 pub mod log;
 pub mod names;
-#[cfg(test)]
-mod properties_formats;
 #[cfg(test)]
 mod properties_values;
 pub mod provider;
@@ -82,11 +72,8 @@ pub mod token;
 pub mod types;
 pub mod url;
 pub mod xml;
-mod xml_reader;
 #[cfg(feature = "yaml")]
 pub mod yaml;
-pub mod yaml_plain;
-mod yaml_scalar;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;

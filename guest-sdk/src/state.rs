@@ -74,7 +74,7 @@ impl State {
     /// The value under this key; none when there is none, or it is not of this type (an older version wrote it).
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<Stored<T>> {
         let entry = host::state_get(key)?;
-        let value = crate::json::from_slice(&entry.value).ok()?;
+        let value = serde_json::from_slice(&entry.value).ok()?;
         Some(Stored {
             value,
             version: entry.version,

@@ -15,7 +15,6 @@ use serde::de::DeserializeOwned;
 
 use crate::host;
 use crate::http::Response;
-use crate::json;
 use crate::state::{Keep, State};
 use crate::types::Failure;
 
@@ -86,7 +85,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
             Ok((json, expires_at))
         })?;
         // Nothing of another version of the provider is there (see `keep`), so this is a mistake of its author.
-        let value = json::from_slice(&json)
+        let value = serde_json::from_slice(&json)
             .map_err(|_| Failure::Other(format!("the token {name} was kept as another type")))?;
         Ok(Self { value, key, json })
     }

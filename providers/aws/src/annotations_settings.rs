@@ -4,8 +4,8 @@
 //! anything is asked of the cloud.
 
 use cloudwit_guest_sdk::annotations::Reader;
-use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
+use std::collections::BTreeMap;
 
 use crate::annotations::{ANNOTATIONS, Kind};
 
@@ -263,9 +263,9 @@ fn check_service(read: &mut Reader<'_>, service: &Service, kind: Kind) {
         .as_deref()
         .filter(|address| !address.is_empty())
     {
-        read.mistake(
-            format!("loadBalancerIP is {address}, but the load balancers of AWS choose their addresses: remove it"),
-        );
+        read.mistake(format!(
+            "loadBalancerIP is {address}, but the load balancers of AWS choose their addresses: remove it"
+        ));
     }
     let Some(first) = service.ports.first() else {
         read.mistake("the Service has no ports");
@@ -285,9 +285,10 @@ fn check_service(read: &mut Reader<'_>, service: &Service, kind: Kind) {
             Kind::Network => ("TCP and UDP", "Network"),
             _ => ("TCP", "Classic"),
         };
-        read.mistake(
-            format!("port {} is not {can}, which is all a {kind} Load Balancer can do", port.port),
-        );
+        read.mistake(format!(
+            "port {} is not {can}, which is all a {kind} Load Balancer can do",
+            port.port
+        ));
     }
     if service.ports.iter().all(|port| port.node_port.is_none()) {
         read.mistake(
@@ -380,9 +381,9 @@ fn backend(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Option<BackendP
     let known = BACKENDS.iter().find(|(word, _)| *word == text);
     if known.is_none() {
         let key = ANNOTATIONS.key("backend-protocol");
-        warnings.push(
-            format!("{key} is \"{text}\", which counts as tcp; write tcp, ssl, http or https"),
-        );
+        warnings.push(format!(
+            "{key} is \"{text}\", which counts as tcp; write tcp, ssl, http or https"
+        ));
     }
     known.map(|(_, protocol)| *protocol)
 }
@@ -391,9 +392,9 @@ fn warn_of_type(service: &Service, warnings: &mut Vec<String>) {
     let key = ANNOTATIONS.key("type");
     let text = service.annotation(&key).unwrap_or_default();
     if !matches!(text, "" | "classic" | "nlb" | "nlb-ip" | "external") {
-        warnings.push(
-            format!("{key} is \"{text}\", which counts as classic; write classic or nlb"),
-        );
+        warnings.push(format!(
+            "{key} is \"{text}\", which counts as classic; write classic or nlb"
+        ));
     }
 }
 
@@ -413,7 +414,9 @@ fn tags(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Vec<Pair> {
     if !odd.is_empty() {
         let key = ANNOTATIONS.key("additional-resource-tags");
         let shown = odd.get(..SHOWN).unwrap_or(&odd).join(", ");
-        warnings.push(format!("{key}: of these entries only a part counts or nothing: {shown}"));
+        warnings.push(format!(
+            "{key}: of these entries only a part counts or nothing: {shown}"
+        ));
     }
     tags.into_iter().map(|(key, value)| Pair::new(key, value)).collect()
 }

@@ -87,10 +87,7 @@ pub fn instances(name: &str, wanted: &[String], seen: &[String]) -> (Option<Step
     let step = |action, ids: Vec<&String>| {
         let mut form = Form::new().field("LoadBalancerName", name);
         for (index, id) in ids.iter().enumerate() {
-            form = form.field(
-                format!("Instances.member.{}.InstanceId", (index + 1)),
-                id,
-            );
+            form = form.field(format!("Instances.member.{}.InstanceId", (index + 1)), id);
         }
         (!ids.is_empty()).then(|| Step::classic(action, form))
     };

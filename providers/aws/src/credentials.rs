@@ -212,9 +212,9 @@ impl Credentials {
         let result = format!("{action}Result");
         let given = answer.at(&[&result, "Credentials"]);
         given.and_then(read_credentials).ok_or_else(|| {
-            Failure::other(
-                format!("getting credentials: {action} was answered without whole credentials"),
-            )
+            Failure::other(format!(
+                "getting credentials: {action} was answered without whole credentials"
+            ))
         })
     }
 }

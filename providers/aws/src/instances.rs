@@ -163,9 +163,9 @@ fn zone_label(zones: &Result<Vec<Zone>, AwsError>, name: &str) -> Result<Pair, A
     let zones = zones.as_ref().map_err(AwsError::clone)?;
     let zone = zones.iter().find(|zone| zone.name == name && !zone.id.is_empty());
     let zone = zone.ok_or_else(|| {
-        AwsError::other(
-            format!("AWS does not list the zone {name}, so its id for the label {ZONE_ID} is not known"),
-        )
+        AwsError::other(format!(
+            "AWS does not list the zone {name}, so its id for the label {ZONE_ID} is not known"
+        ))
     })?;
     Ok(Pair::new(ZONE_ID, zone.id.clone()))
 }

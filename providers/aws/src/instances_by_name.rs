@@ -56,7 +56,11 @@ impl Aws {
                     name,
                     " but does not carry the tag ",
                 ];
-                let text = format!("{}{}; add it, or set the Node's provider id", text.concat(), self.cluster.key());
+                let text = format!(
+                    "{}{}; add it, or set the Node's provider id",
+                    text.concat(),
+                    self.cluster.key()
+                );
                 Found::Failed(Failure::invalid(text))
             }
             // To guess would bind the Node to the wrong machine for ever.

@@ -63,7 +63,10 @@ fn decide(id: &str, address: &str, interfaces: &[&Interface]) -> Found {
         [only] => Found::Machine(Box::new(only.machine(id))),
         several => {
             let ids: Vec<&str> = several.iter().map(|interface| interface.id.as_str()).collect();
-            let text = format!("several network interfaces have the address {address}: {}", ids.join(", "));
+            let text = format!(
+                "several network interfaces have the address {address}: {}",
+                ids.join(", ")
+            );
             Found::Failed(Failure::invalid(text))
         }
     }

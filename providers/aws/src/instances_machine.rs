@@ -173,9 +173,10 @@ impl Machine {
 
     fn ip(&self, kind: AddressKind, text: &str) -> Result<Address, AwsError> {
         ip_address(kind, text).ok_or_else(|| {
-            AwsError::other(
-                format!("the instance {} has the address \"{text}\", which is none", self.id),
-            )
+            AwsError::other(format!(
+                "the instance {} has the address \"{text}\", which is none",
+                self.id
+            ))
         })
     }
 }

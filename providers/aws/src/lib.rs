@@ -12,9 +12,7 @@
 //!
 //! README.md says what works, which keys there are, and which permissions they need.
 
-
-
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod annotations;
@@ -101,7 +99,7 @@ impl Provider for Aws {
         config.validate(problems);
     }
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         Config::parse(text)
     }
 

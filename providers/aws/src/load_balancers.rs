@@ -110,9 +110,10 @@ impl LoadBalancers for Aws {
         };
         match found {
             None => {
-                return Err(Failure::not_found(
-                    format!("Service {} has no load balancer {name}", service.name),
-                ));
+                return Err(Failure::not_found(format!(
+                    "Service {} has no load balancer {name}",
+                    service.name
+                )));
             }
             Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name).into()),
             Some(Found::Classic(seen)) => self.update_classic_targets(service, targets, &seen)?,
@@ -243,9 +244,10 @@ impl Aws {
         if let Found::Network(seen, _) = &found
             && seen.kind != "network"
         {
-            return Err(AwsError::invalid(
-                format!("load balancer {name} is of type {}, not network: rename or delete it in AWS", seen.kind),
-            ));
+            return Err(AwsError::invalid(format!(
+                "load balancer {name} is of type {}, not network: rename or delete it in AWS",
+                seen.kind
+            )));
         }
         if !self.cluster.marks(found.parts().2) {
             return Err(self.foreign(name));
@@ -255,10 +257,10 @@ impl Aws {
 
     fn foreign(&self, name: &str) -> AwsError {
         let key = self.cluster.key();
-        AwsError::invalid(
-            format!("load balancer {name} has the name that this Service needs, but not the tag {key}: it is left alone; to have it \
-              adopted give it the tag {key}=owned, else delete it in AWS"),
-        )
+        AwsError::invalid(format!(
+            "load balancer {name} has the name that this Service needs, but not the tag {key}: it is left alone; to have it \
+              adopted give it the tag {key}=owned, else delete it in AWS"
+        ))
     }
 
     /// The tags of everything that is made for a Service.
@@ -314,17 +316,19 @@ pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(
         return Ok(());
     }
     let word = |internal| if internal { "internal" } else { "on the Internet" };
-    Err(AwsError::invalid(
-        format!("load balancer {name} is {} and cannot become {}: put the annotation \
-          service.beta.kubernetes.io/aws-load-balancer-internal back, or make the Service anew", word(internal), word(wanted)),
-    ))
+    Err(AwsError::invalid(format!(
+        "load balancer {name} is {} and cannot become {}: put the annotation \
+          service.beta.kubernetes.io/aws-load-balancer-internal back, or make the Service anew",
+        word(internal),
+        word(wanted)
+    )))
 }
 
 fn other_kind(name: &str, is: &str) -> AwsError {
-    AwsError::invalid(
-        format!("load balancer {name} is a {is} Load Balancer, and its type cannot be changed: put the annotation \
-          service.beta.kubernetes.io/aws-load-balancer-type back, or make the Service anew"),
-    )
+    AwsError::invalid(format!(
+        "load balancer {name} is a {is} Load Balancer, and its type cannot be changed: put the annotation \
+          service.beta.kubernetes.io/aws-load-balancer-type back, or make the Service anew"
+    ))
 }
 
 fn elsewhere() -> Failure {

@@ -38,7 +38,10 @@ impl Aws {
             .flatten()
             .any(|found| !self.cluster.may_delete(found.tags()))
         {
-            let text = format!("load balancer {name} is left as it is: it does not carry the tag {}=owned", self.cluster.key());
+            let text = format!(
+                "load balancer {name} is left as it is: it does not carry the tag {}=owned",
+                self.cluster.key()
+            );
             self.context
                 .service_event(EventKind::Warning, "LoadBalancerLeft", &text);
             return Ok(());

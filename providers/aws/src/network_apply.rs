@@ -79,9 +79,10 @@ impl Aws {
         self.drop_target_groups(&attached, &arns)?;
         match seen.ingress() {
             ingress if !ingress.is_empty() => Ok(ingress),
-            _ if seen.state == "failed" => Err(AwsError::unavailable(
-                format!("AWS could not build load balancer {}; delete it there, then it is made anew", wanted.name),
-            )),
+            _ if seen.state == "failed" => Err(AwsError::unavailable(format!(
+                "AWS could not build load balancer {}; delete it there, then it is made anew",
+                wanted.name
+            ))),
             _ => Err(AwsError::pending(
                 BUILD_POLL,
                 format!("AWS builds load balancer {}", wanted.name),
@@ -146,9 +147,10 @@ impl Aws {
         ] {
             if !list.is_empty() && list.len() != subnets.len() {
                 let counts = format!("{} entries, but there are {} subnets", list.len(), subnets.len());
-                return Err(AwsError::invalid(
-                    format!("annotation service.beta.kubernetes.io/aws-load-balancer-{key} has {counts}: {}", subnets.join(", ")),
-                ));
+                return Err(AwsError::invalid(format!(
+                    "annotation service.beta.kubernetes.io/aws-load-balancer-{key} has {counts}: {}",
+                    subnets.join(", ")
+                )));
             }
         }
         let step = create(

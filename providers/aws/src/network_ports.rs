@@ -105,9 +105,11 @@ impl Aws {
         if !fresh {
             let tags = self.network_tags(&group.arn)?;
             if !self.cluster.marks(&tags) || !group.can_be(wanted) {
-                return Err(AwsError::invalid(
-                    format!("target group {} has the name that this Service needs, but not the tag {} or other ports: it is left alone; rename or delete it in AWS", wanted.name, self.cluster.key()),
-                ));
+                return Err(AwsError::invalid(format!(
+                    "target group {} has the name that this Service needs, but not the tag {} or other ports: it is left alone; rename or delete it in AWS",
+                    wanted.name,
+                    self.cluster.key()
+                )));
             }
         }
         Ok(Ready { group, fresh })

@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::cidr::Cidr;
-use std::collections::BTreeMap;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
+use std::collections::BTreeMap;
 
 use crate::Aws;
 use crate::api::Call;
@@ -131,7 +131,7 @@ impl Aws {
     }
 
     fn delete_route(&self, table: &mut Table, route: &Route) -> Result<(), AwsError> {
-        let network = Cidr::parse(&route.destination)?;
+        let network = cidr::parse(&route.destination)?;
         if let Some(destination) = deletion(table, network)? {
             self.delete_destination(table, &destination)?;
             table.routes.retain(|route| route.network != network);
@@ -165,7 +165,7 @@ impl Aws {
             let call = self.api.ec2("ModifyInstanceAttribute").field("InstanceId", target);
             call.field("SourceDestCheck.Value", "false").send()?;
         }
-        match creation(table, Cidr::parse(&route.destination)?, target) {
+        match creation(table, cidr::parse(&route.destination)?, target) {
             Step::Nothing => return Ok(()),
             Step::Replace(dead) => self.delete_destination(table, &dead)?,
             Step::Create => {}

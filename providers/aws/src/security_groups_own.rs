@@ -96,10 +96,11 @@ impl Aws {
     fn check_group(&self, group: &Group) -> Result<(), AwsError> {
         let foreign = group.tags.iter().find(|tag| tag.key.starts_with(CLUSTER_PREFIX));
         match foreign {
-            Some(tag) if !self.cluster.marks(&group.tags) => Err(AwsError::invalid(
-                format!("security group {} has the name {}, but carries the tag {} of another \
-                  cluster; rename or delete it", group.id, group.name, tag.key),
-            )),
+            Some(tag) if !self.cluster.marks(&group.tags) => Err(AwsError::invalid(format!(
+                "security group {} has the name {}, but carries the tag {} of another \
+                  cluster; rename or delete it",
+                group.id, group.name, tag.key
+            ))),
             _ => Ok(()),
         }
     }
@@ -123,7 +124,10 @@ impl Aws {
             true => Ok(()),
             false => Err(AwsError::pending(
                 RELEASE_POLL,
-                format!("security group {} is still in use; most likely by the load balancer that was just deleted", held.join(", ")),
+                format!(
+                    "security group {} is still in use; most likely by the load balancer that was just deleted",
+                    held.join(", ")
+                ),
             )),
         }
     }

@@ -11,7 +11,8 @@
 
 use cloudwit_guest_sdk::keys::{Hash, Key, Keys};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::{hex, hmac};
+use data_encoding::HEXLOWER;
+use hmac_sha256::HMAC;
 
 /// The only algorithm there is.
 pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -108,7 +109,7 @@ impl Signable<'_> {
 }
 
 fn digest(keys: Keys, data: &[u8]) -> String {
-    hex::encode(&keys.digest(Hash::Sha256, data))
+    HEXLOWER.encode(&keys.digest(Hash::Sha256, data))
 }
 
 /// The signature of the request, as hexadecimal text.
@@ -118,7 +119,7 @@ fn digest(keys: Keys, data: &[u8]) -> String {
 pub fn signature(keys: Keys, key: SigningKey<'_>, scope: Scope<'_>, request: &Signable<'_>) -> Result<String, Failure> {
     let canonical = digest(keys, request.canonical(keys).as_bytes());
     let text = [ALGORITHM, scope.time, &scope.text(), &canonical].join("\n");
-    Ok(hex::encode(&sign(key, scope, text.as_bytes())?))
+    Ok(HEXLOWER.encode(&sign(key, scope, text.as_bytes())?))
 }
 
 fn sign(key: SigningKey<'_>, scope: Scope<'_>, text: &[u8]) -> Result<Vec<u8>, Failure> {
@@ -135,9 +136,9 @@ fn sign(key: SigningKey<'_>, scope: Scope<'_>, text: &[u8]) -> Result<Vec<u8>, F
         SigningKey::Held(secret) => {
             let mut key = format!("AWS4{}", secret.0).into_bytes();
             for step in steps {
-                key = hmac::sha256(&key, step.as_bytes());
+                key = HMAC::mac(step, key).to_vec();
             }
-            Ok(hmac::sha256(&key, text))
+            Ok(HMAC::mac(text, key).to_vec())
         }
     }
 }
@@ -154,7 +155,11 @@ pub fn authorization(
     request: &Signable<'_>,
 ) -> Result<String, Failure> {
     let signature = signature(keys, key, scope, request)?;
-    Ok(format!("{ALGORITHM} Credential={access_key_id}/{}, SignedHeaders={}, Signature={signature}", scope.text(), request.signed_headers()))
+    Ok(format!(
+        "{ALGORITHM} Credential={access_key_id}/{}, SignedHeaders={}, Signature={signature}",
+        scope.text(),
+        request.signed_headers()
+    ))
 }
 
 #[cfg(test)]

@@ -64,9 +64,7 @@ pub fn discover(subnets: &[Subnet], internal: bool, fallback: &str) -> Result<Ve
     };
     let mut candidates: Vec<&Subnet> = subnets.iter().filter(fits).collect();
     let rank = |subnet: &Subnet| (!subnet.traits.has(role), !subnet.traits.has(Traits::OURS));
-    candidates.sort_by(|a, b| {
-        (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id))
-    });
+    candidates.sort_by(|a, b| (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id)));
     candidates.dedup_by(|next, first| next.zone == first.zone);
     if candidates.is_empty() {
         return Err(Failure::invalid(if internal {
@@ -102,9 +100,10 @@ pub fn named(subnets: &[Subnet], wanted: &[String]) -> Result<Vec<String>, Failu
     }
     match wrong.is_empty() {
         true => Ok(found),
-        false => Err(Failure::invalid(
-            format!("annotation service.beta.kubernetes.io/aws-load-balancer-subnets: {}", wrong.join("; ")),
-        )),
+        false => Err(Failure::invalid(format!(
+            "annotation service.beta.kubernetes.io/aws-load-balancer-subnets: {}",
+            wrong.join("; ")
+        ))),
     }
 }
 

@@ -2,10 +2,10 @@
 //! the other. Pure.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::hex;
 use cloudwit_guest_sdk::keys::{Hash, Keys};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
+use data_encoding::HEXLOWER;
 
 use crate::annotations_settings::{BackendProtocol, Settings};
 use crate::config::Config;
@@ -82,7 +82,10 @@ impl GroupSeen {
 /// are found by it.
 fn name(keys: Keys, cluster: &str, service: &Service, port: u16, group: (&str, u16), health: &Health) -> String {
     let (protocol, node_port) = group;
-    let text = format!("{cluster}{}{}{port}{node_port}{protocol}instance{}{}", service.namespace, service.name, health.protocol, health.interval);
+    let text = format!(
+        "{cluster}{}{}{port}{node_port}{protocol}instance{}{}",
+        service.namespace, service.name, health.protocol, health.interval
+    );
     prefix(service) + &short_hash(keys, Hash::Sha1, &text)
 }
 
@@ -104,7 +107,7 @@ pub fn prefix(service: &Service) -> String {
 }
 
 fn short_hash(keys: Keys, hash: Hash, text: &str) -> String {
-    let mut hash = hex::encode(&keys.digest(hash, text.as_bytes()));
+    let mut hash = HEXLOWER.encode(&keys.digest(hash, text.as_bytes()));
     hash.truncate(10);
     hash
 }

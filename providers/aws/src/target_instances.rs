@@ -95,8 +95,7 @@ impl Aws {
     fn ask_instances(&self, ids: &[&str]) -> Result<Vec<(String, String)>, AwsError> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for page in ids.chunks(IDS) {
-            let numbered =
-                |(index, id): (usize, &&'_ str)| (format!("InstanceId.{}", (index + 1)), (*id).to_owned());
+            let numbered = |(index, id): (usize, &&'_ str)| (format!("InstanceId.{}", (index + 1)), (*id).to_owned());
             let numbered: Vec<(String, String)> = page.iter().enumerate().map(numbered).collect();
             let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, id)| (name.as_str(), id.as_str())).collect();
             let reservations = match self.ask_all(Api::Ec2, "DescribeInstances", &fields, &["reservationSet"]) {

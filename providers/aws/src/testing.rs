@@ -57,7 +57,11 @@ pub(crate) fn refusal(code: &str, message: &str) -> String {
     let recorded = unknown_instance();
     let start = recorded.find("<Code>").expect("a code was recorded");
     let end = recorded.find("</Message>").expect("a message was recorded");
-    format!("{}<Code>{code}</Code><Message>{message}{}", &recorded[..start], &recorded[end..])
+    format!(
+        "{}<Code>{code}</Code><Message>{message}{}",
+        &recorded[..start],
+        &recorded[end..]
+    )
 }
 
 /// The recorded instances, each by itself: two that run (the second with two interfaces), one stopped, one terminated, one without

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
+use std::collections::BTreeMap;
 
 use crate::Aws;
 use crate::api_error::AwsError;

@@ -60,15 +60,16 @@ impl Aws {
         found.dedup();
         match found.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(AwsError::invalid(
-                format!("no VPC and no instance carries the tag {}; write VPC = vpc-... below [Global]", self.cluster.key()),
-            )),
+            [] => Err(AwsError::invalid(format!(
+                "no VPC and no instance carries the tag {}; write VPC = vpc-... below [Global]",
+                self.cluster.key()
+            ))),
             several => {
                 let several = several.join(", ");
                 let advice = "; write VPC = vpc-... below [Global]";
-                Err(AwsError::invalid(
-                    format!("the cluster is in several VPCs: {several}{advice}"),
-                ))
+                Err(AwsError::invalid(format!(
+                    "the cluster is in several VPCs: {several}{advice}"
+                )))
             }
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! A port's pairs are a list that is replaced as a whole. A revision keeps what others put there meanwhile.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 use crate::api::{Api, Endpoint};
 use crate::ports::named;
@@ -44,7 +44,7 @@ pub struct GuardedPort {
 }
 
 impl GuardedPort {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         let pairs = json.each("allowed_address_pairs", |pair| {
             Ok(Pair {
                 ip: pair.need("ip_address")?,
@@ -130,7 +130,7 @@ pub fn set(
     allowed: bool,
 ) -> Result<(), Failure> {
     let path = format!("/v2.0/ports/{}", percent_encode(&port.id));
-    let read = |json: &Json<'_>| GuardedPort::read(json.need_field("port")?);
+    let read = |json: &Value| GuardedPort::read(json.need_field("port")?);
     let mut outcome = Ok(());
     for _ in 0..ATTEMPTS {
         let Some(pairs) = port.changed(network, allowed) else {

@@ -1,6 +1,5 @@
 //! Making a load balancer: everything that could go wrong is looked at first, then one POST makes the whole of it.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::annotations::{TABLE, barbican_path};
@@ -52,7 +51,7 @@ impl BalancerTask<'_> {
         );
         let answer = change.make(self.api)?;
         let text = answer.as_ref().map(Response::text).unwrap_or_default();
-        let id = Json::parse(&text)
+        let id = crate::wire::parse(&text)
             .and_then(|json| json.need_field("loadbalancer")?.need("id"))
             .map_err(|wrong| {
                 Failure::unavailable(format!("making the load balancer: the answer cannot be read: {wrong}"))

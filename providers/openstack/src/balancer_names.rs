@@ -37,12 +37,18 @@ pub fn security_group(service: &Service) -> String {
 
 /// The description of a load balancer.
 pub fn description(cluster: &str, service: &Service) -> String {
-    format!("Kubernetes external service {}/{} from cluster {cluster}", service.namespace, service.name)
+    format!(
+        "Kubernetes external service {}/{} from cluster {cluster}",
+        service.namespace, service.name
+    )
 }
 
 /// The description of a floating IP.
 pub fn floating_ip(cluster: &str, service: &Service) -> String {
-    format!("{FLOATING_IP_MARK}{}/{} from cluster {cluster}", service.namespace, service.name)
+    format!(
+        "{FLOATING_IP_MARK}{}/{} from cluster {cluster}",
+        service.namespace, service.name
+    )
 }
 
 fn cut(mut name: String) -> String {

@@ -143,7 +143,10 @@ impl<'a> BalancerTask<'a> {
     ) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
         if made.has(&text) {
-            let text = format!("Octavia took a change of load balancer {} without effect: {text}", balancer.id);
+            let text = format!(
+                "Octavia took a change of load balancer {} without effect: {text}",
+                balancer.id
+            );
             return Err(Failure::unavailable(text));
         }
         match self.change(change) {

@@ -57,7 +57,13 @@ impl Change {
 
     /// Replaces a whole list in Octavia.
     pub fn replace(path: &str, body: Object, doing: &'static str) -> Self {
-        Self::new("PUT", Endpoint::LoadBalancer, format!("{LBAAS}{path}"), Some(body), doing)
+        Self::new(
+            "PUT",
+            Endpoint::LoadBalancer,
+            format!("{LBAAS}{path}"),
+            Some(body),
+            doing,
+        )
     }
 
     /// Something in Neutron; `path` begins behind `/v2.0/`.

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::annotations::{BALANCER_ADDRESS, TABLE};
 use crate::api::Endpoint as Place;
@@ -27,7 +27,7 @@ pub struct FloatingIp {
 }
 
 impl FloatingIp {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             address: json.need("floating_ip_address")?,
@@ -177,9 +177,10 @@ impl BalancerTask<'_> {
         }
         match found.first() {
             None => Ok(None),
-            Some(taken) => Err(Failure::invalid(
-                format!("spec.loadBalancerIP {asked} is a floating IP that port {} uses already; choose another", taken.port_id),
-            )),
+            Some(taken) => Err(Failure::invalid(format!(
+                "spec.loadBalancerIP {asked} is a floating IP that port {} uses already; choose another",
+                taken.port_id
+            ))),
         }
     }
 
@@ -218,11 +219,9 @@ impl BalancerTask<'_> {
     fn make(&self, change: Change) -> Result<String, Failure> {
         let answer = change.make(self.api)?;
         let text = answer.as_ref().map(Response::text).unwrap_or_default();
-        Json::parse(&text)
+        crate::wire::parse(&text)
             .and_then(|json| json.need_field("floatingip")?.need("floating_ip_address"))
-            .map_err(|wrong| {
-                Failure::unavailable(format!("making a floating IP: the answer cannot be read: {wrong}"))
-            })
+            .map_err(|wrong| Failure::unavailable(format!("making a floating IP: the answer cannot be read: {wrong}")))
     }
 
     /// Where a new floating IP would come from; none when there is no external network.

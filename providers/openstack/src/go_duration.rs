@@ -1,6 +1,5 @@
 //! Durations as Go writes them, in whole seconds: `5s`, `1m30s`, and a plain number of seconds.
 
-
 /// The seconds; none when it is no duration or less than a second.
 pub fn seconds(written: &str) -> Option<i64> {
     let mut total = 0_i64;

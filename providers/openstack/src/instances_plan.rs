@@ -139,9 +139,9 @@ impl Found {
                     several => {
                         let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
                         let text = format!("several servers are called {name}: {}", ids.join(", "));
-                        Err(Failure::invalid(
-                            format!("{text}; rename all but one, or set the Node's provider id"),
-                        ))
+                        Err(Failure::invalid(format!(
+                            "{text}; rename all but one, or set the Node's provider id"
+                        )))
                     }
                 }
             }

@@ -1,8 +1,8 @@
 //! Look-ups by the recorded answers of Nova and Neutron.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::serde_json::{Value, json};
 use cloudwit_guest_sdk::testing::FakeAnswer;
+use serde_json::{Value, json};
 
 use crate::recorded::{Stage, answer, file, json as recorded};
 

@@ -13,10 +13,7 @@
 //!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
-
-
-use cloudwit_guest_sdk::config::parse_any;
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod address_pairs;
@@ -78,7 +75,7 @@ pub struct OpenStack {
 impl Provider for OpenStack {
     type Config = Config;
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         parse_any(text)
     }
 

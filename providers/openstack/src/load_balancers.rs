@@ -268,9 +268,10 @@ pub(crate) fn waiting_on(balancer: &LoadBalancer, wait: Option<Wait>) -> Failure
 
 /// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.
 pub(crate) fn in_error(balancer: &LoadBalancer) -> Failure {
-    Failure::unavailable(
-        format!("load balancer {} is in ERROR and cannot be changed: `openstack loadbalancer failover {}` repairs it", balancer.id, balancer.id),
-    )
+    Failure::unavailable(format!(
+        "load balancer {} is in ERROR and cannot be changed: `openstack loadbalancer failover {}` repairs it",
+        balancer.id, balancer.id
+    ))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whole calls on recorded answers: which requests they make and what they answer.
 
-use cloudwit_guest_sdk::serde_json::Value;
 use cloudwit_guest_sdk::testing::FakeAnswer;
+use serde_json::Value;
 
 use super::*;
 use crate::recorded::{Stage, answer, file, json};
@@ -131,7 +131,7 @@ fn a_new_one_is_made_in_one_request_as_upstream_makes_it() {
         .split_once(" with ")
         .unwrap()
         .1;
-    let mut upstream: Value = cloudwit_guest_sdk::serde_json::from_str(recorded).unwrap();
+    let mut upstream: Value = serde_json::from_str(recorded).unwrap();
     let subnet = json(file!("ports_of_group"))["ports"][0]["fixed_ips"][0]["subnet_id"].clone();
     assert_eq!(upstream["loadbalancer"]["vip_subnet_id"], subnet);
     upstream["loadbalancer"]["vip_subnet_id"] = subnet;

@@ -2,8 +2,8 @@
 //!
 //! Filters name many values at once, so the ports of many servers take few requests.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint};
 use crate::servers::{self, Place};
@@ -36,7 +36,7 @@ pub struct Port {
 }
 
 impl Port {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         let subports = json
             .field("trunk_details")
             .map(|trunk| trunk.items("sub_ports"))

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cloudwit_guest_sdk::serde_json::{Value, from_str};
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest, recorded};
+use serde_json::{Value, from_str};
 
 use crate::OpenStack;
 

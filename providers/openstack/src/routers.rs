@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::cidr::Cidr;
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint};
 use crate::wire::{Fields, Object, Read};
@@ -33,7 +33,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             destination: json.need("destination")?,
             nexthop: json.need("nexthop")?,
@@ -56,7 +56,7 @@ impl Hop {
 
 /// Whether two texts mean the same network.
 pub fn same_network(one: &str, other: &str) -> bool {
-    one == other || matches!((Cidr::parse(one), Cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
+    one == other || matches!((cidr::parse(one), cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// What is read of a router.

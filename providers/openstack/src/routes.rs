@@ -5,7 +5,7 @@
 //!   apply:  router.rs, all changes in one request -> address_pairs.rs, port by port -> what failed is undone
 //! ```
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::OpenStack;
@@ -22,7 +22,7 @@ impl Routes for OpenStack {
             .cluster()
             .cidrs
             .iter()
-            .map(|text| Cidr::parse(text))
+            .map(|text| cidr::parse(text))
             .collect::<Result<Vec<_>, _>>()?;
         let nodes = self.context.nodes()?;
         let hops = router.get()?.routes;
@@ -147,9 +147,10 @@ impl OpenStack {
             Some(port) => address_pairs::set(&self.api, &router.extensions, port, &hop.destination, add),
             // The port of a deleted server is gone, and its pairs with it.
             None if !add => Ok(()),
-            None => Err(Failure::not_found(
-                format!("no port with the address {} is in a network of the router", hop.nexthop),
-            )),
+            None => Err(Failure::not_found(format!(
+                "no port with the address {} is in a network of the router",
+                hop.nexthop
+            ))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The security group that opens node ports to the load balancer: which rules and which ports it shall have. Pure.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::balancer_wanted::Wanted;
 use crate::change::Change;
@@ -29,7 +29,7 @@ pub struct Group {
 
 impl Group {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         let incoming = json
             .items("security_group_rules")
             .iter()
@@ -44,7 +44,7 @@ impl Group {
 }
 
 impl Rule {
-    fn read(json: &Json<'_>) -> Option<Self> {
+    fn read(json: &Value) -> Option<Self> {
         let port = json.number("port_range_min")?;
         (json.number("port_range_max") == Some(port)).then_some(())?;
         Some(Self {
@@ -136,7 +136,7 @@ pub struct ServerPort {
 
 impl ServerPort {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             device_id: json.text_or_empty("device_id"),
@@ -149,7 +149,7 @@ impl ServerPort {
             // Without the extension every port can.
             secured: json
                 .field("port_security_enabled")
-                .is_none_or(|value| *value == Json::Bool(true)),
+                .is_none_or(|value| *value == Value::Bool(true)),
             revision: json.number("revision_number"),
         })
     }

@@ -96,7 +96,10 @@ impl BalancerTask<'_> {
 
     fn create_security_group(&self) -> Result<Group, Failure> {
         let Service { namespace, name, .. } = self.service;
-        let description = format!("Security Group for {namespace}/{name} Service LoadBalancer in cluster {}", self.cluster);
+        let description = format!(
+            "Security Group for {namespace}/{name} Service LoadBalancer in cluster {}",
+            self.cluster
+        );
         let body = Object::new()
             .text("name", &group_name(self.service))
             .text("description", &description);

@@ -97,13 +97,17 @@ pub fn check(claim: &Claim, balancer: &LoadBalancer, internal: bool, tags: bool,
         "this Octavia has no tags, without which load balancers cannot be shared".into()
     } else if others.len() >= most as usize {
         let (count, most) = (others.len().to_string(), most.to_string());
-        format!("it is shared by {count} Services already ({}) and max-shared-lb is {most}", others.join(", "))
+        format!(
+            "it is shared by {count} Services already ({}) and max-shared-lb is {most}",
+            others.join(", ")
+        )
     } else {
         return Ok(());
     };
-    Err(Failure::invalid(
-        format!("load balancer {} cannot be used: {why}", balancer.id),
-    ))
+    Err(Failure::invalid(format!(
+        "load balancer {} cannot be used: {why}",
+        balancer.id
+    )))
 }
 
 /// Ports of the Service that collide with listeners of others, all in one message.
@@ -122,17 +126,19 @@ pub fn check_ports(claim: &Claim, wanted: &[WantedPort<'_>], listeners: &[Listen
                 .iter()
                 .find(|tag| tag.starts_with(PREFIX))
                 .map_or("somebody else", String::as_str);
-            taken.push(
-                format!("{} port {} is listener {} of {owner}", listener.protocol, listener.port, listener.id),
-            );
+            taken.push(format!(
+                "{} port {} is listener {} of {owner}",
+                listener.protocol, listener.port, listener.id
+            ));
         }
     }
     if taken.is_empty() {
         return Ok(());
     }
-    Err(Failure::invalid(
-        format!("the load balancer's ports are taken: {}", taken.join("; ")),
-    ))
+    Err(Failure::invalid(format!(
+        "the load balancer's ports are taken: {}",
+        taken.join("; ")
+    )))
 }
 
 /// What a port number is unique for.

@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::annotations::FloatingSource;
 use crate::pattern::Pattern;
 use crate::wire::{Fields, Read};
-use cloudwit_guest_sdk::json::Json;
+use serde_json::Value;
 
 /// A subnet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Subnet {
 
 impl Subnet {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),

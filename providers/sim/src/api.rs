@@ -2,6 +2,8 @@
 //!
 //! No decision is made here. Failures are right as they come: the SDK maps status and `Retry-After`.
 
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,8 +30,8 @@ pub struct Machine {
     /// Addresses, the most important first.
     pub addresses: Vec<MachineAddress>,
     /// Free labels.
-    #[serde(default, deserialize_with = "cloudwit_guest_sdk::json::pairs")]
-    pub labels: Vec<Pair>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Whether a machine runs.

@@ -13,7 +13,6 @@
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
 
-
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod api;
@@ -92,8 +91,8 @@ register_provider!(Sim: Instances, LoadBalancers, Routes);
 #[cfg(test)]
 mod tests {
     use cloudwit_guest_sdk::prelude::*;
-    use cloudwit_guest_sdk::serde_json::json;
     use cloudwit_guest_sdk::testing::FakeHost;
+    use serde_json::json;
 
     use super::Sim;
 

@@ -7,8 +7,8 @@
 
 use std::net::IpAddr;
 
-use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
+use ipnet::IpNet;
 
 /// A family of IP addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub struct AddressRules {
 #[derive(Debug, Default)]
 pub struct Side {
     /// The first of these in which there is an address.
-    pub subnets: Vec<Cidr>,
+    pub subnets: Vec<IpNet>,
     /// Never one of these.
-    pub excluded: Vec<Cidr>,
+    pub excluded: Vec<IpNet>,
     /// Name of the network in vSphere, in whatever case.
     pub network: Option<String>,
 }
@@ -155,7 +155,7 @@ fn choose(candidates: &[Candidate<'_>], family: Family, rules: &AddressRules) ->
 
 /// By subnet, in the order of the subnets, else by the network's name.
 fn wanted(candidates: &[Candidate<'_>], side: &Side) -> Option<IpAddr> {
-    let within = |cidr: &Cidr| candidates.iter().find(|candidate| cidr.contains(&candidate.ip));
+    let within = |cidr: &IpNet| candidates.iter().find(|candidate| cidr.contains(&candidate.ip));
     let found = side.subnets.iter().find_map(within).or_else(|| {
         let network = side.network.as_ref()?;
         candidates

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use cloudwit_guest_sdk::keys::Keys;
-use cloudwit_guest_sdk::{Encoding, Failure, base64, xml};
+use cloudwit_guest_sdk::{Encoding, Failure, xml};
+use data_encoding::BASE64;
 
 /// Name and password for one vCenter, never readable here where they are secrets.
 #[derive(Clone)]
@@ -60,9 +61,10 @@ impl Credentials {
     pub fn basic(&self, keys: Keys) -> Result<String, Failure> {
         match self {
             Self::Secrets { user, password } => keys.basic(user, password).map(String::from),
-            Self::Text { user, password } => {
-                Ok(format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes())))
-            }
+            Self::Text { user, password } => Ok(format!(
+                "Basic {}",
+                BASE64.encode(format!("{user}:{password}").as_bytes())
+            )),
         }
     }
 }

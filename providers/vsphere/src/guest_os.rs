@@ -3,7 +3,6 @@
 //! A Node's label must not change when the Node moves from the upstream controller to this one, so what upstream does not know is `unknown`
 //! here too, however good a name the id would make.
 
-
 /// A short name, and the ids it stands for, with `*` for `Guest`.
 const TABLE: &str = "\
 asianux3: asianux3_64* asianux3*

@@ -161,9 +161,10 @@ impl Vsphere {
         let Report { mut told, failures } = report;
         if told.len() > 1 {
             let names: Vec<&str> = told.iter().map(|(machine, _)| machine.name.as_str()).collect();
-            return Err(Failure::Invalid(
-                format!("several machines fit this Node: {}; rename the guests of all but one, or set the Node's provider id", names.join(", ")),
-            ));
+            return Err(Failure::Invalid(format!(
+                "several machines fit this Node: {}; rename the guests of all but one, or set the Node's provider id",
+                names.join(", ")
+            )));
         }
         if let Some((_, presence)) = told.pop() {
             return presence;
@@ -173,9 +174,9 @@ impl Vsphere {
         }
         match want {
             Want::Name { .. } => Ok(Presence::Absent(Evidence::ByName)),
-            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::NotFound(
-                format!("no vCenter has the machine {uuid}; its Node stays, because of global.skipNodeDeletion"),
-            )),
+            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::NotFound(format!(
+                "no vCenter has the machine {uuid}; its Node stays, because of global.skipNodeDeletion"
+            ))),
             Want::Id(_) => Ok(Presence::Absent(Evidence::ById)),
         }
     }
@@ -191,9 +192,9 @@ fn want(node: &NodeRef) -> Result<Want, Failure> {
     };
     let uuid = id_after(PREFIX, provider_id).and_then(Uuid::parse);
     uuid.map(Want::Id).ok_or_else(|| {
-        Failure::Invalid(
-            format!("the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"),
-        )
+        Failure::Invalid(format!(
+            "the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"
+        ))
     })
 }
 

@@ -105,9 +105,10 @@ impl Inventory<'_> {
             match machine {
                 Ok(machine) if fits(want, machine) => Some(Ok(vec![machine.clone()])),
                 // Its storage is gone, or its host is: the server then knows little more than that it is there.
-                Ok(machine) if machine.uuid.is_none() => Some(Err(Failure::unavailable(
-                    format!("{} is there, but does not tell its id; is it inaccessible?", machine.name),
-                ))),
+                Ok(machine) if machine.uuid.is_none() => Some(Err(Failure::unavailable(format!(
+                    "{} is there, but does not tell its id; is it inaccessible?",
+                    machine.name
+                )))),
                 // Its object is another machine's by now.
                 Ok(_) => None,
                 Err(failure) => Some(Err(failure.clone())),
@@ -190,12 +191,14 @@ impl Inventory<'_> {
             let machines: Found = machines.map(|(_, machine)| machine.clone()).collect();
             *answer = Some(match machines {
                 // It was there a moment ago, or may be the one that cannot be read.
-                Ok(machines) if machines.len() < references.len() => {
-                    Err(Failure::conflict("the machine vanished while it was read; it is looked for again"))
-                }
-                Ok(machines) if machines.is_empty() && hidden > 0 && by_id(index) => Err(Failure::unavailable(
-                    format!("nobody can say that it is gone: {hidden} machines of the inventory do not tell their ids, for want of permission or because they are inaccessible"),
+                Ok(machines) if machines.len() < references.len() => Err(Failure::conflict(
+                    "the machine vanished while it was read; it is looked for again",
                 )),
+                Ok(machines) if machines.is_empty() && hidden > 0 && by_id(index) => {
+                    Err(Failure::unavailable(format!(
+                        "nobody can say that it is gone: {hidden} machines of the inventory do not tell their ids, for want of permission or because they are inaccessible"
+                    )))
+                }
                 machines => machines,
             });
         }

@@ -10,11 +10,9 @@
 //! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
 //! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 
-
-
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::{gcfg, yaml_plain};
+use cloudwit_guest_sdk::{gcfg, yaml};
 
 pub mod addresses;
 pub mod ancestors;
@@ -92,13 +90,13 @@ impl Provider for Vsphere {
         Ok(())
     }
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
         match first.and_then(|line| line.bytes().next()) {
-            Some(b'[') => gcfg::parse(text).map(config_ini::renamed).map(simplified),
+            Some(b'[') => gcfg::parse(text).map(|tree| simplified(config_ini::renamed(tree.value)).into()),
             // JSON is YAML.
-            _ => yaml_plain::parse(text).map(simplified),
+            _ => yaml::parse(text).map(|tree| simplified(tree).into()),
         }
     }
 }

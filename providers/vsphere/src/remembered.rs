@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use std::collections::BTreeMap;
 use cloudwit_guest_sdk::state::State;
+use std::collections::BTreeMap;
 
 use crate::inventory::Want;
 use crate::machine::KIND;

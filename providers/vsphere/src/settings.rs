@@ -1,8 +1,9 @@
 //! What the cloud config means: each vCenter with the defaults of `global`, which addresses count, where zones come from. All mistakes are found
 //! in one go, and what this provider does not have is refused in words.
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
+use ipnet::IpNet;
 
 use crate::addresses::{AddressRules, Family, Side};
 use crate::config::{Config, Entry, words};
@@ -277,10 +278,7 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
             "ipv4" => Family::V4,
             "ipv6" => Family::V6,
             _ => {
-                problems.add(
-                    at,
-                    format!("\"{name}\" is no IP family; write ipv4, ipv6 or both"),
-                );
+                problems.add(at, format!("\"{name}\" is no IP family; write ipv4, ipv6 or both"));
                 continue;
             }
         };
@@ -294,10 +292,10 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
     families
 }
 
-fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<Cidr> {
+fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<IpNet> {
     let mut cidrs = Vec::new();
     for word in words(list) {
-        match Cidr::parse(word) {
+        match cidr::parse(word) {
             Ok(cidr) => cidrs.push(cidr),
             Err(_) => problems.add(at, format!("\"{word}\" is no network; write it like 10.0.0.0/8")),
         }

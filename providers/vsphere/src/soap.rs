@@ -155,8 +155,11 @@ impl Soap {
         this: &Reference,
         parameters: &str,
     ) -> Result<Answer, CallError> {
-        let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\" \
-             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><{method} xmlns=\"urn:vim25\">{}{parameters}</{method}></Body></Envelope>", this.write("_this"));
+        let body = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\" \
+             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><{method} xmlns=\"urn:vim25\">{}{parameters}</{method}></Body></Envelope>",
+            this.write("_this")
+        );
         let mut attempt = 1;
         loop {
             match self.once(version, cookie, &body) {

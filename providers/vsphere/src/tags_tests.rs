@@ -1,7 +1,7 @@
 //! Both forms of the API: the older as vcsim speaks it, the newer as its documentation shows it.
 
-use cloudwit_guest_sdk::serde_json::json;
 use cloudwit_guest_sdk::testing::{FakeHost, basic, recorded};
+use serde_json::json;
 
 use super::*;
 use crate::Vsphere;

@@ -71,7 +71,9 @@ impl Zones<'_> {
 
     fn untagged(&self) -> String {
         let Categories { zone, region } = self.categories;
-        format!("neither its host nor its resource pool nor its folders have tags of both categories \"{zone}\" and \"{region}\"; tag one of them, or a cluster or datacenter above")
+        format!(
+            "neither its host nor its resource pool nor its folders have tags of both categories \"{zone}\" and \"{region}\"; tag one of them, or a cluster or datacenter above"
+        )
     }
 
     /// Looks at what each machine starts from and all above, and notes the zones that are found. Machines of one place are looked at once.
