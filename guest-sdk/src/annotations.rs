@@ -25,22 +25,20 @@
 //! );
 //! ```
 
-use core::ops::RangeInclusive;
+use std::ops::RangeInclusive;
+
+use ipnet::IpNet;
 
 use crate::Context;
-use crate::cidr::Cidr;
+use crate::cidr;
 use crate::json_mistakes::nearest;
-use crate::text::quoted;
 use crate::types::{EventKind, Failure, Service};
-use crate::without_std::prelude::*;
 
 /// One annotation.
 #[derive(Debug, Clone, Copy)]
 pub struct Annotation {
     key: &'static str,
     default: &'static str,
-    /// Only for people who read the README: a component does not carry it.
-    #[cfg(not(target_family = "wasm"))]
     meaning: &'static str,
 }
 
@@ -48,14 +46,7 @@ impl Annotation {
     /// `key` is what follows the table's prefix, or the whole key if it has a slash. `default` is written as in an annotation and read by the
     /// same reader; empty where there is none, or it comes from the configuration (say so in `meaning`).
     pub const fn new(key: &'static str, default: &'static str, meaning: &'static str) -> Self {
-        #[cfg(target_family = "wasm")]
-        let _ = meaning;
-        Self {
-            key,
-            default,
-            #[cfg(not(target_family = "wasm"))]
-            meaning,
-        }
+        Self { key, default, meaning }
     }
 }
 
@@ -86,7 +77,7 @@ impl Table {
         if key.contains('/') {
             key.into()
         } else {
-            [self.prefix, key].concat()
+            format!("{}{key}", self.prefix)
         }
     }
 
@@ -100,7 +91,7 @@ impl Table {
             if self.rows.iter().any(|row| row.key == rest || row.key == key) {
                 continue;
             }
-            let mut text = ["the annotation ", key, " is not known and has no effect"].concat();
+            let mut text = format!("the annotation {key} is not known and has no effect");
             if let Some(name) = nearest(rest, self.rows.iter().map(|row| row.key)) {
                 text.push_str("; did you mean ");
                 text.push_str(&self.key(name));
@@ -119,14 +110,13 @@ impl Table {
     }
 
     /// The table for a README, in Markdown. `testing::assert_readme` makes sure that it is there.
-    #[cfg(not(target_family = "wasm"))]
     pub fn markdown(&self) -> String {
         let cell = |text: &str| text.replace('|', "\\|");
         let mut text = String::from("| Annotation | Default | Meaning |\n| ---------- | ------- | ------- |\n");
         for row in self.rows {
             let default = match row.default {
                 "" => String::new(),
-                value => ["`", value, "`"].concat(),
+                value => format!("`{value}`"),
             };
             let (key, default, meaning) = (self.key(row.key), cell(&default), cell(row.meaning));
             text.push_str(&format!("| `{key}` | {default} | {meaning} |\n"));
@@ -176,7 +166,7 @@ impl<'a> Reader<'a> {
             Ok(number) if allowed.contains(&number) => Some(number),
             _ => {
                 let (from, to) = (allowed.start().to_string(), allowed.end().to_string());
-                self.wrong(key, &["a whole number from ", &from, " to ", &to].concat())
+                self.wrong(key, &format!("a whole number from {from} to {to}"))
             }
         }
     }
@@ -210,8 +200,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Networks between commas.
-    pub fn cidrs(&mut self, key: &str) -> Option<Vec<Cidr>> {
-        let cidrs: Result<Vec<Cidr>, Failure> = entries(self.text(key)?).map(Cidr::parse).collect();
+    pub fn cidrs(&mut self, key: &str) -> Option<Vec<IpNet>> {
+        let cidrs: Result<Vec<IpNet>, Failure> = entries(self.text(key)?).map(cidr::parse).collect();
         match cidrs {
             Ok(cidrs) => Some(cidrs),
             Err(_) => self.wrong(key, "a list of networks like 10.0.0.0/8,fd00::/64"),
@@ -223,7 +213,7 @@ impl<'a> Reader<'a> {
         let whole = self.table.key(key);
         let value = self.service.annotation(&whole).unwrap_or_default();
         self.mistakes
-            .push([&whole, " is ", &quoted(value), ", but has to be ", allowed].concat());
+            .push(format!("{whole} is {value:?}, but has to be {allowed}"));
         None
     }
 

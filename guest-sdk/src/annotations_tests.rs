@@ -39,7 +39,7 @@ fn what_nobody_wrote_is_the_tables_default() {
             (read.integer("delay", 1..=9), read.list("subnets"), read.map("tags")),
             (None, None, None)
         );
-        assert_eq!(read.cidrs("allowed"), Some(vec![Cidr::parse("10.0.0.0/8").unwrap()]));
+        assert_eq!(read.cidrs("allowed"), Some(vec![cidr::parse("10.0.0.0/8").unwrap()]));
         assert_eq!(read.boolean("other.example/internal"), None);
         assert_eq!(read.finish(), Ok(()));
     }
@@ -68,7 +68,7 @@ fn values_of_every_kind_are_read() {
         read.map("tags"),
         Some(vec![("a", "1"), ("b", "x=y"), ("c", ""), ("d", "")])
     );
-    let allowed: Vec<String> = read.cidrs("allowed").unwrap().iter().map(Cidr::to_string).collect();
+    let allowed: Vec<String> = read.cidrs("allowed").unwrap().iter().map(IpNet::to_string).collect();
     assert_eq!(allowed, ["fd00::/64", "10.0.0.1/32"]);
     assert!(read.is_set("internal") && !read.is_set("delay"));
     assert_eq!(read.finish(), Ok(()));

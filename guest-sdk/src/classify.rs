@@ -15,13 +15,12 @@
 //! assert_eq!(CODES.case("Other"), None);
 //! ```
 
-use core::time::Duration;
+use std::time::Duration;
 
 use crate::failure::retry_after;
 use crate::host;
 use crate::http::Response;
 use crate::types::Failure;
-use crate::without_std::prelude::*;
 
 /// The cases of a [`Failure`] that an error code can mean; each is explained in `wit/v0.1/types.wit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +79,7 @@ impl Codes {
     /// The failure for an answer with this code and text. `Retry-After` is kept where the case is to slow down, and makes `unavailable` such a case.
     pub fn failure(&self, response: &Response, code: &str, message: &str) -> Failure {
         let after = retry_after(response, host::unix_seconds());
-        let mut text = [response.request.as_str(), ": ", code].concat();
+        let mut text = format!("{}: {code}", response.request);
         if !message.is_empty() {
             text.push_str(": ");
             text.push_str(message);
@@ -125,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_code_counts_more_than_the_status() {
-        let text = |code: &str| ["POST https://cloud.test/: ", code, ": words"].concat();
+        let text = |code: &str| format!("POST https://cloud.test/: {code}: words");
         assert_eq!(failure(400, &[], "Gone"), Failure::NotFound(text("Gone")));
         assert_eq!(failure(400, &[], "AuthFailure"), Failure::Denied(text("AuthFailure")));
         assert_eq!(failure(500, &[], "Bad"), Failure::Invalid(text("Bad")));

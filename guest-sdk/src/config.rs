@@ -4,17 +4,13 @@
 //! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`json_reader.rs`),
 //! the rest by [`Provider::validate`].
 
-use alloc::borrow::Cow;
-
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::Provider;
 use crate::host;
-use crate::json::Json;
-use crate::json_mistakes::Unknown;
 use crate::json_reader;
 use crate::types::{Failure, Pair, Problem};
-use crate::without_std::prelude::*;
 
 /// Where a problem of the whole text is reported.
 pub(crate) const WHOLE: &str = "cloud-config";
@@ -42,7 +38,7 @@ impl Problems {
     }
 
     /// The mistakes in the order in which they were found.
-    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
@@ -65,12 +61,39 @@ impl From<Problems> for Vec<Problem> {
     }
 }
 
-/// Reads JSON, with the place of a mistake.
+/// A cloud config that was read, before it becomes the provider's own type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    /// Keys and values.
+    pub value: Value,
+    /// Whether a list is a variable that occurs several times, as in git-config: where one value is wanted, the last one counts.
+    pub repeats: bool,
+}
+
+impl Tree {
+    /// The same with changed keys and values.
+    pub fn map(self, change: impl FnOnce(Value) -> Value) -> Self {
+        Self {
+            value: change(self.value),
+            ..self
+        }
+    }
+}
+
+impl From<Value> for Tree {
+    fn from(value: Value) -> Self {
+        Self { value, repeats: false }
+    }
+}
+
+/// Reads JSON.
 ///
 /// # Errors
-/// Line, column and what was expected.
-pub fn parse_json(text: &str) -> Result<Json<'_>, Problem> {
-    Json::parse(text).map_err(|mistake| Problem::new(WHOLE, ["this is no valid JSON: ", &mistake].concat()))
+/// What is wrong, with line and column.
+pub fn parse_json(text: &str) -> Result<Tree, Problem> {
+    serde_json::from_str::<Value>(text)
+        .map(Tree::from)
+        .map_err(|mistake| Problem::new(WHOLE, format!("this is no valid JSON: {mistake}")))
 }
 
 /// Reads whatever the text is: JSON when it starts with a brace, git-config syntax ([`gcfg`](crate::gcfg)) when with a section, else, with
@@ -78,14 +101,15 @@ pub fn parse_json(text: &str) -> Result<Json<'_>, Problem> {
 ///
 /// # Errors
 /// Line and what was expected.
-pub fn parse_any(text: &str) -> Result<Json<'_>, Problem> {
-    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
+pub fn parse_any(text: &str) -> Result<Tree, Problem> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = text.lines().map(str::trim_ascii_start);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     match first.and_then(|line| line.bytes().next()) {
         Some(b'{') => parse_json(text),
         Some(b'[') => crate::gcfg::parse(text),
         #[cfg(feature = "yaml")]
-        _ => crate::yaml::parse(text),
+        _ => crate::yaml::parse(text).map(Tree::from),
         #[cfg(not(feature = "yaml"))]
         _ => crate::gcfg::parse(text),
     }
@@ -102,7 +126,7 @@ pub(crate) fn read<P: Provider>() -> Result<P::Config, Problems> {
     };
     let tree = merged(parsed, host::config_values(), &mut problems);
     if problems.is_empty()
-        && let Some(config) = json_reader::read(&tree, Unknown::Wrong, &mut problems)
+        && let Some(config) = json_reader::read(&tree, &mut problems)
     {
         P::validate(&config, &mut problems);
         if problems.is_empty() {
@@ -113,16 +137,17 @@ pub(crate) fn read<P: Provider>() -> Result<P::Config, Problems> {
 }
 
 /// Text and values as one tree.
-fn merged<'a>(parsed: Option<Result<Json<'a>, Problem>>, values: Vec<Pair>, problems: &mut Problems) -> Json<'a> {
-    let mut tree = Json::Object(Vec::new());
+fn merged(parsed: Option<Result<Tree, Problem>>, values: Vec<Pair>, problems: &mut Problems) -> Tree {
+    let mut tree = Tree::from(Value::Object(Map::new()));
     match parsed {
-        Some(Ok(value @ Json::Object(_))) => tree = value,
-        Some(Ok(Json::Null)) | None => {}
+        Some(Ok(read)) if read.value.is_object() => tree = read,
+        Some(Ok(read)) if read.value.is_null() => {}
+        None => {}
         Some(Ok(_)) => problems.add(WHOLE, "the outermost value must be an object with keys"),
         Some(Err(problem)) => problems.add(problem.at, problem.message),
     }
     for Pair { key, value } in values {
-        if !put(&mut tree, &key, value) {
+        if !put(&mut tree.value, &key, value) {
             problems.add(
                 key,
                 "this value cannot be set: a part of its key is no object in the cloud config",
@@ -133,20 +158,16 @@ fn merged<'a>(parsed: Option<Result<Json<'a>, Problem>>, values: Vec<Pair>, prob
 }
 
 /// Puts a value where its dotted key leads. False when something that is no object is in the way.
-fn put(tree: &mut Json<'_>, key: &str, value: String) -> bool {
-    let Json::Object(entries) = tree else { return false };
-    let (first, rest) = key
-        .split_once('.')
-        .map_or((key, None), |(first, rest)| (first, Some(rest)));
-    let place = entries.iter().rposition(|(name, _)| name == first).unwrap_or_else(|| {
-        entries.push((Cow::Owned(first.into()), Json::Object(Vec::new())));
-        entries.len() - 1
-    });
-    let inner = &mut entries[place].1;
-    match rest {
-        Some(rest) => put(inner, rest, value),
+fn put(tree: &mut Value, key: &str, text: String) -> bool {
+    let Value::Object(entries) = tree else { return false };
+    match key.split_once('.') {
+        Some((first, rest)) => put(
+            entries.entry(first).or_insert_with(|| Value::Object(Map::new())),
+            rest,
+            text,
+        ),
         None => {
-            *inner = Json::Text(Cow::Owned(value));
+            entries.insert(key.into(), Value::String(text));
             true
         }
     }
@@ -154,22 +175,26 @@ fn put(tree: &mut Json<'_>, key: &str, value: String) -> bool {
 
 /// The tree of single values alone, and how many had no place: for properties.
 #[cfg(test)]
-pub(crate) fn merged_values(values: Vec<Pair>) -> (Json<'static>, usize) {
+pub(crate) fn merged_values(values: Vec<Pair>) -> (Value, usize) {
     let mut problems = Problems::default();
     let tree = merged(None, values, &mut problems);
-    (tree, problems.iter().count())
+    (tree.value, problems.iter().count())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn merge<'a>(text: &'a str, values: &[(&str, &str)]) -> Result<Json<'a>, Problems> {
+    fn merge(text: &str, values: &[(&str, &str)]) -> Result<Value, Problems> {
         let mut problems = Problems::default();
         let values = values.iter().map(|(key, value)| Pair::new(*key, *value)).collect();
         let parsed = if text.is_empty() { None } else { Some(parse_json(text)) };
         let tree = merged(parsed, values, &mut problems);
-        if problems.is_empty() { Ok(tree) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(tree.value)
+        } else {
+            Err(problems)
+        }
     }
 
     #[test]
@@ -180,9 +205,9 @@ mod tests {
                 r#"{"endpoint": "a", "lb": {"subnet": "s"}}"#,
                 &[("endpoint", "b"), ("lb.class", "c"), ("new.deep", "d")]
             ),
-            Ok(Json::parse(expected).unwrap())
+            Ok(serde_json::from_str(expected).unwrap())
         );
-        assert_eq!(merge("", &[]), Ok(Json::Object(vec![])));
+        assert_eq!(merge("", &[]), Ok(serde_json::json!({})));
     }
 
     #[test]
@@ -199,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_format_of_a_text_is_seen_from_its_beginning() {
-        let expected = Json::parse(r#"{"global": {"url": "a"}}"#).unwrap();
+        let expected = Tree::from(serde_json::json!({"global": {"url": "a"}}));
         for text in [
             r#" {"global": {"url": "a"}}"#,
             "# from upstream\nglobal:\n  url: a\n",
@@ -208,8 +233,8 @@ mod tests {
             assert_eq!(parse_any(text), Ok(expected.clone()), "{text:?}");
         }
         let gcfg = parse_any("\u{feff}; from upstream\n# too\n\n  [Global]\nurl = a\n").unwrap();
-        let url = gcfg.get("global").and_then(|global| global.get("url"));
-        assert_eq!(url.and_then(Json::as_text), Some("a"));
+        assert_eq!(gcfg.value, serde_json::json!({"global": {"url": ["a"]}}));
+        assert!(gcfg.repeats);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 use crate::http::Request;
 use crate::url::encode_into;
-use crate::without_std::prelude::*;
 
 /// The content type of [`Request::form`].
 pub const CONTENT_TYPE: &str = "application/x-www-form-urlencoded; charset=utf-8";
@@ -52,9 +51,8 @@ impl Form {
         self
     }
 
-    #[inline(never)]
     fn push_numbered(&mut self, name: &str, number: usize, value: &str) {
-        self.push(&[name, ".", &number.to_string()].concat(), value);
+        self.push(&format!("{name}.{number}"), value);
     }
 
     /// Adds a field.
@@ -101,7 +99,7 @@ mod tests {
         let unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
         assert_eq!(
             Form::new().field(unreserved, unreserved).encode(),
-            [unreserved, "=", unreserved].concat()
+            format!("{unreserved}={unreserved}")
         );
         for byte in (0u8..128).map(char::from).filter(|c| !unreserved.contains(*c)) {
             let code = format!("%{:02X}", u32::from(byte));

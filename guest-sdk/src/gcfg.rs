@@ -8,33 +8,32 @@
 //!   port = 443
 //! ```
 //!
-//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. (They are ASCII;
-//! Unicode's tables would add 20 KB to each component.) What stands in quotes behind a section's name keeps its case. All values are text.
+//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. What stands in quotes behind a section's name keeps its case. All values are text.
 //! A variable that occurs several times is a list where the `Config` has one, else its last value counts.
 
-use alloc::borrow::Cow;
+use serde_json::{Map, Value};
 
-use crate::config::WHOLE;
-use crate::json::Json;
-use crate::text;
+use crate::config::{Tree, WHOLE};
 use crate::types::Problem;
-use crate::without_std::prelude::*;
 
 /// Reads the text; [`Provider::parse_config`](crate::Provider::parse_config) may pass its own on to this.
 ///
 /// # Errors
 /// Line and what is wrong there, without the value: it may be a password.
-pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
+pub fn parse(text: &str) -> Result<Tree, Problem> {
     let mut reader = Reader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
         line: 1,
-        root: Json::Object(Vec::new()),
+        root: Map::new(),
         section: None,
     };
     match reader.read() {
-        Ok(()) => Ok(reader.root),
+        Ok(()) => Ok(Tree {
+            value: Value::Object(reader.root),
+            repeats: true,
+        }),
         Err(wrong) => {
-            let message = ["line ", &reader.line.to_string(), ": ", wrong].concat();
+            let message = format!("line {}: {wrong}", reader.line);
             Err(Problem::new(WHOLE, message))
         }
     }
@@ -43,7 +42,7 @@ pub fn parse(text: &str) -> Result<Json<'static>, Problem> {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
-    root: Json<'static>,
+    root: Map<String, Value>,
     /// Name and, where there is one, what stands in quotes behind it.
     section: Option<(String, Option<String>)>,
 }
@@ -128,10 +127,9 @@ impl Reader<'_> {
             return Err("this stands before the first section; write a section like [Global] above it");
         };
         let values = place(&mut self.root, section, more.as_deref())?;
-        match values.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, Json::Repeated(values))) => values.push(Json::Text(Cow::Owned(value))),
-            Some(_) => return Err("this name is a section's already"),
-            None => values.push((Cow::Owned(name), Json::Repeated(vec![Json::Text(Cow::Owned(value))]))),
+        match values.entry(name).or_insert_with(|| Value::Array(Vec::new())) {
+            Value::Array(values) => values.push(Value::String(value)),
+            _ => return Err("this name is a section's already"),
         }
         Ok(())
     }
@@ -187,14 +185,14 @@ impl Reader<'_> {
             .rest
             .find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-' || letter == '_'))
             .unwrap_or(self.rest.len());
-        let (name, rest) = text::split_at(self.rest, end);
+        let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
         name.to_ascii_lowercase()
     }
 
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        self.rest = text::split_at(self.rest, end).1;
+        self.rest = self.rest.split_at(end).1;
     }
 
     fn skip_blank(&mut self) {
@@ -222,34 +220,20 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\r')
 }
 
-type Entries = Vec<(Cow<'static, str>, Json<'static>)>;
-
 /// Where the variables of this section go.
-fn place<'t>(root: &'t mut Json<'static>, section: &str, more: Option<&str>) -> Read<&'t mut Entries> {
+fn place<'t>(root: &'t mut Map<String, Value>, section: &str, more: Option<&str>) -> Read<&'t mut Map<String, Value>> {
     let outer = child(root, section)?;
     match more {
-        Some(more) => match child(outer, more)? {
-            Json::Object(entries) => Ok(entries),
-            _ => Err(TAKEN),
-        },
-        None => match outer {
-            Json::Object(entries) => Ok(entries),
-            _ => Err(TAKEN),
-        },
+        Some(more) => child(outer, more),
+        None => Ok(outer),
     }
 }
 
-const TAKEN: &str = "this section's name is a variable's already";
-
-fn child<'t>(parent: &'t mut Json<'static>, name: &str) -> Read<&'t mut Json<'static>> {
-    let Json::Object(entries) = parent else {
-        return Err(TAKEN);
-    };
-    let index = entries.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        entries.push((Cow::Owned(name.into()), Json::Object(Vec::new())));
-        entries.len() - 1
-    });
-    Ok(&mut entries[index].1)
+fn child<'t>(parent: &'t mut Map<String, Value>, name: &str) -> Read<&'t mut Map<String, Value>> {
+    match parent.entry(name).or_insert_with(|| Value::Object(Map::new())) {
+        Value::Object(entries) => Ok(entries),
+        _ => Err("this section's name is a variable's already"),
+    }
 }
 
 #[cfg(test)]

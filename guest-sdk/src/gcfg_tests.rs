@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::*;
 use crate::Problems;
-use crate::json_mistakes::Unknown;
 use crate::json_reader;
 
 #[derive(Debug, Deserialize, PartialEq)]
@@ -37,16 +36,12 @@ fn read(text: &str) -> Result<Config, Problems> {
         problems.add(problem.at, problem.message);
         problems
     })?;
-    json_reader::read(&tree, Unknown::Wrong, &mut problems).ok_or(problems)
+    json_reader::read(&tree, &mut problems).ok_or(problems)
 }
 
 fn value(written: &str) -> String {
     let tree = parse(&format!("[s]\nv = {written}")).unwrap();
-    tree.get("s")
-        .and_then(|section| section.get("v"))
-        .and_then(Json::as_text)
-        .unwrap()
-        .to_owned()
+    tree.value["s"]["v"][0].as_str().unwrap().to_owned()
 }
 
 fn wrong(text: &str) -> String {

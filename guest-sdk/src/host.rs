@@ -5,7 +5,6 @@
 
 use crate::bindings::imports::cloudwit::provider::{cluster, config, events, keys, log, state};
 use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
-use crate::without_std::prelude::*;
 
 pub(crate) use crate::host_http::send;
 pub(crate) use keys::{

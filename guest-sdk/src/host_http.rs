@@ -3,7 +3,7 @@
 //! The whole exchange is synchronous: write the body in chunks, wait for the head, read to the end. The host bounds the time of
 //! the call as a whole; the timeouts set here only make a slow cloud visible as such.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{
@@ -13,7 +13,6 @@ use wasip2::io::streams::StreamError;
 
 use crate::http::{Answer, Request, TransportError, TransportErrorKind};
 use crate::url::split_url;
-use crate::without_std::prelude::*;
 
 /// The most that `blocking-write-and-flush` takes at once (its WIT text).
 const WRITE_CHUNK: usize = 4096;
@@ -65,7 +64,7 @@ fn head(request: &Request, length: usize) -> Result<OutgoingRequest, TransportEr
         if fields.append(name, value.as_bytes()).is_err() {
             return Err(TransportError {
                 kind: TransportErrorKind::Malformed,
-                message: Cow::Owned(["the header ", name, " cannot be sent"].concat()),
+                message: Cow::Owned(format!("the header {name} cannot be sent")),
             });
         }
     }
@@ -76,7 +75,7 @@ fn head(request: &Request, length: usize) -> Result<OutgoingRequest, TransportEr
     let url = split_url(&request.url).ok_or_else(|| malformed("no URL"))?;
     let path = match url.path {
         path if path.starts_with('/') => Cow::Borrowed(path),
-        path => Cow::Owned(["/", path].concat()),
+        path => Cow::Owned(format!("/{path}")),
     };
     let scheme = if url.scheme == "https" {
         Scheme::Https

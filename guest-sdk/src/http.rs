@@ -4,17 +4,16 @@
 //! asks. An answer that is no success is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
 //! like any other, and only destinations that the operator granted are reached.
 
-use alloc::borrow::Cow;
-use core::time::Duration;
+use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::host;
 use crate::keys::Placeholder;
 use crate::url::{encode_into, split_url};
-use crate::without_std::prelude::*;
 use crate::{failure, types::Failure};
-use crate::{host, json};
 
 /// Largest answer that is read unless [`Http::limit`] says otherwise. A page of 500 machines is a quarter of a megabyte.
 pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
@@ -58,7 +57,7 @@ impl Http {
 
     /// `Authorization: Bearer` for every request, with a secret that the host fills in: it never enters the component.
     pub fn bearer(self, secret: &Placeholder) -> Self {
-        self.header("authorization", ["Bearer ", secret.as_str()].concat())
+        self.header("authorization", format!("Bearer {secret}"))
     }
 
     /// How long to wait for a connection, for the first byte, and between bytes.
@@ -160,9 +159,8 @@ impl Request {
 
     /// A JSON body.
     pub fn json<T: Serialize + ?Sized>(mut self, body: &T) -> Self {
-        // The text of serde_json's error would bring two kilobytes of formatting for what only a broken `Serialize` can cause.
-        self.body =
-            serde_json::to_vec(body).map_err(|_| Failure::other("the request's body cannot be written as JSON"));
+        self.body = serde_json::to_vec(body)
+            .map_err(|mistake| Failure::Other(format!("the request's body cannot be written as JSON: {mistake}")));
         self.header("content-type", "application/json")
     }
 
@@ -192,11 +190,12 @@ impl Request {
     /// # Errors
     /// `denied` when the operator did not grant the destination, `unavailable` when there was no answer.
     pub fn send_any(mut self) -> Result<Response, Failure> {
-        let body = core::mem::replace(&mut self.body, Ok(Vec::new()))?;
+        let body = std::mem::replace(&mut self.body, Ok(Vec::new()))?;
         if split_url(&self.url).is_none() {
-            return Err(Failure::Invalid(
-                [&self.name(), ": this is no http or https URL"].concat(),
-            ));
+            return Err(Failure::Invalid(format!(
+                "{}: this is no http or https URL",
+                self.name()
+            )));
         }
         match host::send(&self, &body) {
             Ok(answer) => Ok(Response {
@@ -212,7 +211,7 @@ impl Request {
     /// Method and URL for people. Without the query, which is long and may carry a signature.
     pub(crate) fn name(&self) -> String {
         let url = self.url.split('?').next().unwrap_or_default();
-        [self.method, " ", url].concat()
+        format!("{} {url}", self.method)
     }
 }
 
@@ -251,8 +250,7 @@ impl Response {
 
     /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong ours is.
     pub fn date(&self) -> Option<u64> {
-        let now = crate::host::unix_seconds();
-        self.header("date").and_then(|date| crate::http_date::parse(date, now))
+        self.header("date").and_then(failure::http_date)
     }
 
     /// The body as JSON.
@@ -260,8 +258,12 @@ impl Response {
     /// # Errors
     /// `other`, naming the request and the place, when it is not what was expected.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        json::from_slice(&self.body).map_err(|mistake| {
-            Failure::Other([&self.request, ": the answer is not what was expected: ", &mistake].concat())
+        let body = &mut serde_json::Deserializer::from_slice(&self.body);
+        serde_path_to_error::deserialize(body).map_err(|mistake| {
+            Failure::Other(format!(
+                "{}: the answer is not what was expected: {mistake}",
+                self.request
+            ))
         })
     }
 
@@ -336,7 +338,7 @@ pub(crate) enum TransportErrorKind {
 impl TransportError {
     /// The answer is over the request's limit.
     pub(crate) fn too_large(limit: usize) -> Self {
-        let message = ["the answer is larger than ", &limit.to_string(), " bytes"].concat();
+        let message = format!("the answer is larger than {limit} bytes");
         Self {
             kind: TransportErrorKind::Malformed,
             message: Cow::Owned(message),
@@ -344,7 +346,7 @@ impl TransportError {
     }
 
     pub(crate) fn into_failure(self, request: &str) -> Failure {
-        let mut text = [request, ": ", &self.message].concat();
+        let mut text = format!("{request}: {}", self.message);
         match self.kind {
             TransportErrorKind::Denied => {
                 text.push_str("; the destination is not granted: the controller's log has the grant to add");

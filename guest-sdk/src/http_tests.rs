@@ -143,12 +143,12 @@ fn an_answer_of_another_shape_names_the_place() {
     assert!(
         wrong
             .message()
-            .contains("sizes[2]: this must be a whole number from 0 to 255"),
+            .contains("sizes[2]: invalid type: string \"many\", expected u8"),
         "{wrong:?}"
     );
     let cut = asked(r#"{"sizes": [1"#);
     assert!(
-        cut.message().contains("a comma or ] is expected at line 1, column 13"),
+        cut.message().contains("EOF while parsing a list at line 1 column 12"),
         "{cut:?}"
     );
 }

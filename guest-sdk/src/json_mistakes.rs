@@ -1,22 +1,12 @@
-//! What is said about mistakes in JSON: where, and in which words. Nothing here depends on the type that is read.
+//! What is said about mistakes in a cloud config: where, and in which words. Nothing here depends on the type that is read.
 
-use core::cell::RefCell;
-use core::fmt::{self, Display};
+use std::cell::RefCell;
+use std::fmt::{self, Display};
 
 use serde::de;
+use serde_json::Value;
 
 use crate::Problems;
-use crate::json::Json;
-use crate::without_std::prelude::*;
-
-/// What to do with keys that a type does not know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unknown {
-    /// Nothing: a cloud may add keys to its answers.
-    Ignored,
-    /// It is a mistake: a person wrote it.
-    Wrong,
-}
 
 /// The way to a value.
 pub(crate) enum Path<'a> {
@@ -30,15 +20,16 @@ impl Path<'_> {
         match self {
             Self::Root => String::new(),
             Self::Key(Path::Root, key) => (*key).into(),
-            Self::Key(parent, key) => [&parent.text(), ".", key].concat(),
-            Self::Index(parent, index) => [&parent.text(), "[", &index.to_string(), "]"].concat(),
+            Self::Key(parent, key) => format!("{}.{key}", parent.text()),
+            Self::Index(parent, index) => format!("{}[{index}]", parent.text()),
         }
     }
 }
 
 /// What was found so far, over all rounds.
 pub(crate) struct Notes {
-    pub(crate) unknown: Unknown,
+    /// Whether the last item of a list counts where one value is wanted.
+    pub(crate) repeats: bool,
     pub(crate) problems: RefCell<Problems>,
     /// Paths that get a stand-in.
     pub(crate) stand_ins: RefCell<Vec<String>>,
@@ -78,7 +69,6 @@ struct Error {
 }
 
 impl Stop {
-    #[inline(never)]
     pub(crate) fn at(mut self, path: &Path<'_>) -> Self {
         if self.0.at.is_none() {
             self.0.at = Some(match self.0.missing {
@@ -96,7 +86,7 @@ impl Display for Stop {
     }
 }
 
-impl core::error::Error for Stop {}
+impl std::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: Display>(message: T) -> Self {
@@ -107,7 +97,6 @@ impl de::Error for Stop {
         }))
     }
 
-    #[inline(never)]
     fn missing_field(field: &'static str) -> Self {
         Self(Box::new(Error {
             at: None,
@@ -117,62 +106,53 @@ impl de::Error for Stop {
     }
 
     // The others would each bring number formatting for a text that nobody needs: stand-ins keep them from happening.
-    #[inline(never)]
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn invalid_length(_: usize, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }
 
-    #[inline(never)]
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(["this must be one of ", &expected.join(", ")].concat())
+        Self::custom(format!("this must be one of {}", expected.join(", ")))
     }
 
-    #[inline(never)]
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         Self::custom(unknown_key(field, expected))
     }
 
-    #[inline(never)]
     fn duplicate_field(field: &'static str) -> Self {
-        Self::custom([field, " is there twice"].concat())
+        Self::custom(format!("{field} is there twice"))
     }
 }
 
 /// A value in words.
-pub(crate) fn name(value: &Json<'_>) -> String {
+pub(crate) fn name(value: &Value) -> String {
     match value {
-        Json::Null => "null".into(),
-        Json::Bool(flag) => if *flag { "true" } else { "false" }.into(),
-        Json::Number(number) => number.clone().into_owned(),
-        Json::Text(text) => {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => {
             let mut short: String = text.chars().take(40).collect();
             if short.len() < text.len() {
                 short.push_str("...");
             }
-            ["the text \"", &short, "\""].concat()
+            format!("the text \"{short}\"")
         }
-        Json::List(_) => "a list".into(),
-        Json::Repeated(values) => values.last().map_or_else(String::new, name),
-        Json::Object(_) => "an object".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
     }
 }
 
 /// What is said about a key that is none.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
-        Some(nearest) => ["there is no such key; did you mean \"", nearest, "\"?"].concat(),
+        Some(nearest) => format!("there is no such key; did you mean \"{nearest}\"?"),
         None if known.is_empty() => "there is no such key; none is known here".into(),
-        None => ["there is no such key; there are ", &known.join(", ")].concat(),
+        None => format!("there is no such key; there are {}", known.join(", ")),
     }
 }
 

@@ -1,12 +1,11 @@
 //! The serde side of [`Reader`]: hands each value, or its stand-in, to the visitor that serde generated for the type.
 //!
-//! All of this is copied for each type, so there is as little of it as can be. A visitor's own refusal gets its path where the
-//! value came from: in a list, an object, or at the root.
+//! A visitor's own refusal gets its path where the value came from: in a list, an object, or at the root.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
+use serde_json::Value;
 
-use crate::json::Json;
 use crate::json_mistakes::{Path, Stop};
 use crate::json_reader::{Entries, Items, Reader, Variant, number_text};
 
@@ -34,14 +33,14 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
         match self.value() {
-            None | Some(Json::Null) => visitor.visit_unit(),
-            Some(Json::Bool(flag)) => visitor.visit_bool(*flag),
-            Some(Json::Number(text)) if text.contains(['.', 'e', 'E']) => self.deserialize_f64(visitor),
-            Some(Json::Number(text)) if text.starts_with('-') => self.deserialize_i64(visitor),
-            Some(Json::Number(_)) => self.deserialize_u64(visitor),
-            Some(Json::Text(text)) => visitor.visit_str(text),
-            Some(Json::List(_) | Json::Repeated(_)) => visitor.visit_seq(self.items()),
-            Some(Json::Object(_)) => visitor.visit_map(self.entries()),
+            None | Some(Value::Null) => visitor.visit_unit(),
+            Some(Value::Bool(flag)) => visitor.visit_bool(*flag),
+            Some(Value::Number(number)) if number.is_u64() => self.deserialize_u64(visitor),
+            Some(Value::Number(number)) if number.is_i64() => self.deserialize_i64(visitor),
+            Some(Value::Number(_)) => self.deserialize_f64(visitor),
+            Some(Value::String(text)) => visitor.visit_str(text),
+            Some(Value::Array(_)) => visitor.visit_seq(self.items()),
+            Some(Value::Object(_)) => visitor.visit_map(self.entries()),
         }
     }
 
@@ -74,7 +73,7 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
         match self.value() {
-            None | Some(Json::Null) => visitor.visit_none(),
+            None | Some(Value::Null) => visitor.visit_none(),
             Some(_) => visitor.visit_some(self),
         }
     }

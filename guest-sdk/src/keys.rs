@@ -3,13 +3,12 @@
 //! Two ways: a [`Placeholder`] is text that stands for a secret in a request and that the host replaces on its way out, only for
 //! destinations the secret is bound to; a [`Key`] lets the host compute with one. [`Keys::reveal`] is the third, to be avoided.
 
-use core::fmt;
+use std::fmt;
 
 use serde::Serialize;
 
 use crate::host;
 use crate::types::Failure;
-use crate::without_std::prelude::*;
 
 pub use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encoding, Hash, KeyError, Signature};
 

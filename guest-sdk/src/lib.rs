@@ -33,47 +33,33 @@
 //! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
 //! Nothing sleeps or polls: answer [`Failure::pending`] and be called again.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
-extern crate alloc;
 extern crate self as cloudwit_guest_sdk;
 
 pub mod annotations;
-pub mod base64;
 #[doc(hidden)]
 pub mod bindings;
 pub mod cidr;
 pub mod classify;
 pub mod config;
-#[doc(hidden)]
-pub mod config_section;
 pub mod context;
 pub mod failure;
 pub mod form;
 pub mod gcfg;
-pub mod hex;
-pub mod hmac;
 #[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
 #[cfg(target_family = "wasm")]
 mod host_http;
 pub mod http;
-mod http_date;
-pub mod json;
 mod json_mistakes;
 mod json_reader;
 mod json_serde;
 pub mod keys;
 pub mod log;
-pub mod map;
 pub mod names;
-#[cfg(test)]
-mod properties_formats;
 #[cfg(test)]
 mod properties_values;
 pub mod provider;
 pub mod register;
-pub mod sort;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
@@ -81,18 +67,13 @@ pub mod testing;
 mod testing_requests;
 #[cfg(not(target_family = "wasm"))]
 mod testing_sent;
-pub mod text;
 pub mod time;
 pub mod token;
 pub mod types;
 pub mod url;
-pub mod without_std;
 pub mod xml;
-mod xml_reader;
 #[cfg(feature = "yaml")]
 pub mod yaml;
-pub mod yaml_plain;
-mod yaml_scalar;
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
@@ -107,7 +88,6 @@ pub mod prelude {
     pub use crate::http::{Http, Response};
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
-    pub use crate::without_std::prelude::*;
     pub use crate::{
         Context, Encoding, NoConfig, Placeholder, Problems, debug, error, info, register_provider, trace, warn,
     };
@@ -123,8 +103,5 @@ pub struct Readme;
 pub mod __private {
     pub use crate::host::log_enabled;
     pub use crate::log::write;
-    #[cfg(target_family = "wasm")]
-    pub use crate::without_std::{Memory, panicked};
-    pub use alloc::format;
     pub use wit_bindgen;
 }

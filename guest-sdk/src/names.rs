@@ -1,7 +1,5 @@
 //! Names that several upstream providers give alike. They MUST NOT change: what upstream left behind is adopted by them.
 
-use crate::without_std::prelude::*;
-
 /// Longest value of a label (apimachinery `validation.LabelValueMaxLength`).
 const LABEL_VALUE: usize = 63;
 
@@ -34,7 +32,7 @@ pub fn label_value(text: &str) -> String {
             gap = true;
             continue;
         }
-        if core::mem::take(&mut gap) {
+        if std::mem::take(&mut gap) {
             value.push('-');
         }
         value.push(c);

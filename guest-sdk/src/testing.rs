@@ -27,6 +27,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+
 use crate::annotations::Table;
 use crate::bindings::imports::cloudwit::provider::keys::Encoding;
 use crate::bindings::imports::cloudwit::provider::state::Entry;
@@ -280,6 +282,39 @@ pub fn assert_readme(readme: &str, annotations: &Table) {
         readme.contains(&table),
         "the README does not show the annotations as they are; paste this:\n\n{table}"
     );
+}
+
+/// The keys of a struct that derives `Deserialize`, for a test that a README has all of them.
+pub fn keys_of<T: DeserializeOwned>() -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    // It ends with an error: there are no values.
+    let _ = T::deserialize(KeysOf(&mut keys));
+    keys
+}
+
+struct KeysOf<'a>(&'a mut Vec<&'static str>);
+
+impl<'de> Deserializer<'de> for KeysOf<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("no struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0.extend(fields);
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The requests that a test has seen, with their forms, queries and JSON taken apart.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// A request that was made.
@@ -83,24 +84,6 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 
 /// Percent-decoded; what is no code stays as it is.
 fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = text
-            .get(at + 1..at + 3)
-            .filter(|_| *byte == b'%')
-            .and_then(crate::hex::decode);
-        match (code, byte) {
-            (Some(code), _) => {
-                out.extend(code);
-                at += 3;
-                continue;
-            }
-            (None, b'+') => out.push(b' '),
-            (None, other) => out.push(*other),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }

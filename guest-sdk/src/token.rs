@@ -7,18 +7,16 @@
 //!
 //! A token is renewed a little before it ends. While the cloud cannot give a new one, the old one is used until its end.
 
-use core::fmt;
-use core::time::Duration;
+use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::host;
 use crate::http::Response;
-use crate::json;
 use crate::state::{Keep, State};
 use crate::types::Failure;
-use crate::without_std::prelude::*;
 
 /// A token is renewed when a tenth of its life is left, at most this many seconds before its end (as the SDKs of AWS do).
 const RENEWED_BEFORE: u64 = 300;
@@ -77,7 +75,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
         obtain: impl FnOnce() -> Result<(T, u64), Failure>,
     ) -> Result<Self, Failure> {
         let mut obtain = Some(obtain);
-        let key = ["token/", name].concat();
+        let key = format!("token/{name}");
         let json = cached(state, name, &key, &mut || {
             let Some(obtain) = obtain.take() else {
                 return Err(Failure::other("a token is obtained once in a call"));
@@ -87,8 +85,8 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
             Ok((json, expires_at))
         })?;
         // Nothing of another version of the provider is there (see `keep`), so this is a mistake of its author.
-        let value = json::from_slice(&json)
-            .map_err(|_| Failure::Other(["the token ", name, " was kept as another type"].concat()))?;
+        let value = serde_json::from_slice(&json)
+            .map_err(|_| Failure::Other(format!("the token {name} was kept as another type")))?;
         Ok(Self { value, key, json })
     }
 
@@ -118,7 +116,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
                 Tried::Refused(failure) => failure,
             };
             token.forget(state);
-            if !core::mem::take(&mut again) {
+            if !std::mem::take(&mut again) {
                 return Err(failure);
             }
         }
@@ -143,7 +141,7 @@ struct Kept {
 impl Kept {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut parts = bytes.splitn(3, |byte| *byte == b' ');
-        let mut number = || core::str::from_utf8(parts.next()?).ok()?.parse().ok();
+        let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
         Some(Self {
             renew_at: number()?,
             expires_at: number()?,
@@ -197,7 +195,7 @@ fn keep(key: &str, json: &[u8], expires_at: u64) {
     let now = host::unix_seconds();
     let life = expires_at.saturating_sub(now).max(SHORTEST);
     let renew_at = now + life - (life / 10).min(RENEWED_BEFORE);
-    let numbers = [&renew_at.to_string(), " ", &(now + life).to_string(), " "].concat();
+    let numbers = format!("{renew_at} {} ", (now + life));
     let value = [numbers.as_bytes(), json].concat();
     // Not over a swap: another version of the provider, or other credentials, log in anew. Where it cannot be kept, each call logs in;
     // that is slow, not wrong.

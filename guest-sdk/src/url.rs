@@ -1,6 +1,6 @@
 //! URLs, as far as API calls need them: taking one apart, and percent-encoding.
 
-use crate::without_std::prelude::*;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,23 +36,15 @@ pub fn is_url(text: &str) -> bool {
 
 /// Percent-encodes everything but the unreserved characters of RFC 3986.
 pub fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    encode_into(&mut encoded, text);
-    encoded
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 pub(crate) fn encode_into(out: &mut String, text: &str) {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
-    ];
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.extend(['%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
-    }
+    out.extend(utf8_percent_encode(text, ENCODED));
 }
+
+/// Everything but the unreserved characters of RFC 3986.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[cfg(test)]
 mod tests {

@@ -13,10 +13,12 @@
 //! Read are elements, attributes, text, CDATA, and the entities that need no declaration; comments and instructions are skipped. A
 //! document type is refused: no API answers with one (HTML pages of proxies do), and entities of one's own are how XML readers are attacked.
 
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
 use crate::http::Response;
 use crate::types::Failure;
-use crate::without_std::prelude::*;
-use crate::xml_reader;
 
 /// An element and all that is in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,10 +34,30 @@ impl Element {
     /// Reads a document: its outermost element.
     ///
     /// # Errors
-    /// `unavailable`, with line and column, when the document is cut or broken: the next answer may be whole.
+    /// `unavailable`, with the line, when the document is cut or broken: the next answer may be whole.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        xml_reader::read(text)
-            .map_err(|mistake| Failure::Unavailable(["the answer is no whole XML: ", &mistake].concat()))
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut builder = Builder::default();
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().expand_empty_elements = true;
+        let read = loop {
+            match reader.read_event() {
+                Ok(Event::Eof) => break builder.finish(),
+                Ok(event) => {
+                    if let Err(wrong) = builder.take(event) {
+                        break Err(wrong);
+                    }
+                }
+                Err(wrong) => break Err(wrong.to_string()),
+            }
+        };
+        read.map_err(|wrong| {
+            let before = usize::try_from(reader.buffer_position())
+                .ok()
+                .and_then(|at| text.get(..at));
+            let line = before.unwrap_or(text).matches('\n').count() + 1;
+            Failure::Unavailable(format!("the answer is no whole XML: line {line}: {wrong}"))
+        })
     }
 
     /// The value of the attribute of this name, which is without prefix too. Where there are several, the one that was written without a prefix.
@@ -63,7 +85,7 @@ impl Element {
     }
 
     /// All elements that this way of names leads to, in their order: `all(&["reservationSet", "item", "instancesSet", "item"])`.
-    pub fn all(&self, names: &[&str]) -> alloc::vec::IntoIter<&Self> {
+    pub fn all(&self, names: &[&str]) -> std::vec::IntoIter<&Self> {
         let mut found = vec![self];
         for name in names {
             found = found.into_iter().flat_map(|element| element.children(name)).collect();
@@ -72,7 +94,7 @@ impl Element {
     }
 
     /// All children.
-    pub fn elements(&self) -> core::slice::Iter<'_, Self> {
+    pub fn elements(&self) -> std::slice::Iter<'_, Self> {
         self.children.iter()
     }
 
@@ -90,15 +112,13 @@ impl Element {
 /// The children of one name.
 #[derive(Debug, Clone)]
 pub struct Children<'a, 'n> {
-    rest: core::slice::Iter<'a, Element>,
+    rest: std::slice::Iter<'a, Element>,
     name: &'n str,
 }
 
 impl<'a> Iterator for Children<'a, '_> {
     type Item = &'a Element;
 
-    // In each of the dozens of places where children are read it would be as much code as all else there.
-    #[inline(never)]
     fn next(&mut self) -> Option<&'a Element> {
         self.rest.by_ref().find(|child| child.name == self.name)
     }
@@ -110,10 +130,104 @@ impl Response {
     /// # Errors
     /// `unavailable`, naming the request and the place, when it is cut or broken.
     pub fn xml(&self) -> Result<Element, Failure> {
-        let text = core::str::from_utf8(&self.body);
+        let text = std::str::from_utf8(&self.body);
         text.map_err(|_| Failure::unavailable("the answer is no UTF-8"))
             .and_then(Element::parse)
             .map_err(|failure| failure.context(&self.request))
+    }
+}
+
+/// Elements in each other. The deepest answers that are known have about 20.
+const MAX_DEPTH: usize = 100;
+
+/// Makes the tree of what the reader finds.
+#[derive(Default)]
+struct Builder {
+    /// Elements that are not closed yet.
+    open: Vec<Element>,
+    root: Option<Element>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Start(start) => self.start(&start),
+            Event::End(_) => self.end(),
+            Event::Text(text) => self.text(&text.xml10_content()),
+            Event::CData(text) if !self.open.is_empty() => self.text(&text.xml10_content()),
+            Event::CData(_) => Err("text outside of the outermost element".into()),
+            Event::GeneralRef(name) => match name.resolve_char_ref().map_err(|wrong| wrong.to_string())? {
+                Some(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
+                None => {
+                    let text = resolve_predefined_entity(&name).ok_or("an entity that is not known")?;
+                    self.text(text)
+                }
+            },
+            Event::DocType(_) => Err("a document type, which no API sends: is this a web page?".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), String> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err("deeper elements than any answer has".into());
+        }
+        if self.open.is_empty() && self.root.is_some() {
+            return Err("a second outermost element".into());
+        }
+        let mut element = Element {
+            name: start.local_name().as_ref().into(),
+            ..Element::default()
+        };
+        let mut prefixed = Vec::new();
+        for attribute in start.attributes() {
+            let attribute = attribute.map_err(|wrong| wrong.to_string())?;
+            if attribute.key.as_namespace_binding().is_some() {
+                continue;
+            }
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|wrong| wrong.to_string())?;
+            let name = attribute.key.local_name().as_ref().to_owned();
+            // SOAP has `type` beside `xsi:type`: the one without a prefix is found first.
+            let list = match attribute.key.prefix() {
+                Some(_) => &mut prefixed,
+                None => &mut element.attributes,
+            };
+            list.push((name, value.into_owned()));
+        }
+        element.attributes.append(&mut prefixed);
+        self.open.push(element);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let mut element = self.open.pop().ok_or("an end without a beginning")?;
+        if !element.children.is_empty() && element.text.trim_ascii().is_empty() {
+            // Indentation, which is half of some documents.
+            element.text = String::new();
+        }
+        match self.open.last_mut() {
+            Some(parent) => parent.children.push(element),
+            None => self.root = Some(element),
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        match self.open.last_mut() {
+            Some(element) => element.text.push_str(text),
+            None if text.trim_ascii().is_empty() => {}
+            None => return Err("text outside of the outermost element".into()),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Element, String> {
+        match self.root.take() {
+            Some(root) if self.open.is_empty() => Ok(root),
+            _ => Err("it ends in the middle".into()),
+        }
     }
 }
 
@@ -124,20 +238,12 @@ impl Response {
 /// assert_eq!(escape("a<b & \"c\""), "a&lt;b &amp; &quot;c&quot;");
 /// ```
 pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            // Readers turn it into a line feed where it stands bare.
-            '\r' => escaped.push_str("&#13;"),
-            _ => escaped.push(c),
-        }
-    }
+    // Readers make line feeds of bare carriage returns, and blanks of both within attributes.
+    let escaped = quick_xml::escape::escape(text);
     escaped
+        .replace('\r', "&#13;")
+        .replace('\n', "&#10;")
+        .replace('\t', "&#9;")
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! What a table's routes are, and what is done about them.
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
+use ipnet::IpNet;
 
 use super::*;
 use crate::testing::{instance_ids, route_tables};
 
-fn cidr(text: &str) -> Cidr {
-    Cidr::parse(text).unwrap()
+fn cidr(text: &str) -> IpNet {
+    cidr::parse(text).unwrap()
 }
 
 /// The recorded table, with this done to the route to 10.244.0.0/24.

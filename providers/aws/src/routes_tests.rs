@@ -320,7 +320,7 @@ fn when_aws_says_slow_down_nothing_more_is_asked() {
 /// What becomes of three routes when the first one takes so many seconds.
 fn after_seconds(config: &str, seconds: u64) -> Vec<Result<(), Failure>> {
     let host = Rc::new(host());
-    host.config([CONFIG, config].concat());
+    host.config(format!("{CONFIG}{config}"));
     let clock = Rc::downgrade(&host);
     let aws = host.provider::<Aws>();
     let id = instance_ids()[0];

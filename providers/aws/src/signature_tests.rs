@@ -1,8 +1,8 @@
 //! The vectors that AWS publishes (Signature Version 4 documentation and test suite), and one that botocore made.
 
+use cloudwit_guest_sdk::Context;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::testing::FakeHost;
-use cloudwit_guest_sdk::{Context, hex};
 
 use super::*;
 
@@ -141,10 +141,12 @@ fn canonical_request_and_key_of_the_published_example_come_out() {
         "f536975d06c0309214f805bb90ccff089219ecd68b2577efef23edd43b7e1a59"
     );
     // The last key itself: what it makes of a text is what that key's HMAC makes of it.
-    let key = hex::decode("c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9").unwrap();
+    let key = HEXLOWER
+        .decode(b"c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9")
+        .unwrap();
     let held = HeldSecret(SECRET.into());
     let signed = sign(SigningKey::Held(&held), scope("iam"), b"text");
-    assert_eq!(signed, Ok(hmac::sha256(&key, b"text")));
+    assert_eq!(signed, Ok(HMAC::mac(b"text", &key).to_vec()));
 }
 
 #[test]

@@ -4,12 +4,12 @@
 //! remembered for a day; a failure counts only for the types that surely have layers, for they would be without labels for ever.
 //! Other than upstream, many instances are asked for in one call, and answers are kept.
 
-use core::time::Duration;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
+use std::collections::BTreeMap;
 
 use crate::Aws;
 use crate::api_error::AwsError;
@@ -58,7 +58,7 @@ impl Unsupported {
 }
 
 /// Labels by instance, or why they are not known though they must be.
-type Answers<'a> = Map<&'a str, Result<Vec<Pair>, AwsError>>;
+type Answers<'a> = BTreeMap<&'a str, Result<Vec<Pair>, AwsError>>;
 
 impl Aws {
     /// The labels of these machines; those that have none are left out.
@@ -172,12 +172,12 @@ fn read(item: &Element) -> (String, Vec<String>) {
 }
 
 fn labels(layers: &[String]) -> Vec<Pair> {
-    let label = |(index, layer): (usize, &String)| Pair::new([LAYER, &(index + 1).to_string()].concat(), layer.clone());
+    let label = |(index, layer): (usize, &String)| Pair::new(format!("{LAYER}{}", (index + 1)), layer.clone());
     layers.iter().enumerate().map(label).collect()
 }
 
 fn kept_key(id: &str) -> String {
-    ["topology/", id].concat()
+    format!("topology/{id}")
 }
 
 /// Whether a type of instance surely has layers.

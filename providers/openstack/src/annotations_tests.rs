@@ -13,7 +13,7 @@ fn service(annotations: &[(&str, &str)]) -> Service {
                 if key.contains('/') {
                     (*key).into()
                 } else {
-                    [PREFIX, key].concat()
+                    format!("{PREFIX}{key}")
                 },
                 *value,
             )
@@ -22,7 +22,7 @@ fn service(annotations: &[(&str, &str)]) -> Service {
     service
 }
 
-fn class() -> Map<String, BalancerClass> {
+fn class() -> BTreeMap<String, BalancerClass> {
     let class = BalancerClass {
         floating_network_id: Some("class-network".into()),
         floating_subnet: Some("class-*".into()),
@@ -42,7 +42,7 @@ fn mistakes(annotations: &[(&str, &str)], config: &BalancerConfig) -> String {
 
 #[test]
 fn without_annotations_and_config_defaults_are_upstreams() {
-    let (service, config, classes) = (service(&[]), BalancerConfig::default(), Map::new());
+    let (service, config, classes) = (service(&[]), BalancerConfig::default(), BTreeMap::new());
     let asked = read(&service, &config, &classes).unwrap();
     let expected = Asked {
         connection_limit: -1,
@@ -91,7 +91,7 @@ fn annotations_win_over_config() {
         node_selector: Some("role=core".into()),
         ..BalancerConfig::default()
     };
-    let classes = Map::new();
+    let classes = BTreeMap::new();
     let asked = read(&service, &config, &classes).unwrap();
     let expected = Asked {
         internal: false,
@@ -164,7 +164,7 @@ fn the_config_is_used_where_nothing_is_annotated() {
         floating_subnet_id: Some("s".into()),
         ..BalancerConfig::default()
     };
-    let (service, classes) = (service(&[]), Map::new());
+    let (service, classes) = (service(&[]), BTreeMap::new());
     let asked = read(&service, &config, &classes).unwrap();
     assert!(asked.internal);
     let checks = asked.checks.unwrap();
@@ -197,7 +197,7 @@ fn all_mistakes_are_told_at_once() {
         ],
         &BalancerConfig::default(),
     );
-    let expected = "floating-subnet: the regular expression \"(\" has a ( without its ); \
+    let expected = "floating-subnet: the regular expression \"(\" is malformed: found open group without closing ')'; \
         class is \"dmx\", but has to be the name of a [LoadBalancerClass] of the cloud config, which has dmz";
     for part in expected.split("; ").chain([
         "connection-limit is \"many\", but has to be a whole number from -1 to 2147483647",

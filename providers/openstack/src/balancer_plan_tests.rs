@@ -1,7 +1,7 @@
 //! From what Octavia shows (as it was recorded) to the next change, and that the changes end.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use super::*;
 use crate::annotations::{Asked, Checks};
@@ -61,9 +61,9 @@ fn case() -> Case<'static> {
     }
 }
 
-fn read<T>(file: &str, read: impl Fn(&Json<'_>) -> crate::wire::Read<T>) -> T {
+fn read<T>(file: &str, read: impl Fn(&Value) -> crate::wire::Read<T>) -> T {
     let text = cloudwit_guest_sdk::testing::recorded(file);
-    read(&Json::parse(text).unwrap()).unwrap()
+    read(&serde_json::from_str::<Value>(text).unwrap()).unwrap()
 }
 
 /// What was recorded.
@@ -175,7 +175,7 @@ fn headers_of_others_stay_when_ours_comes_and_goes() {
     case.asked.forwarded_for = true;
     assert_eq!(
         case.next(&balancer, &tree).unwrap(),
-        "PUT listeners/L {\"listener\":{\"insert_headers\":{\"X-Forwarded-Port\":\"true\",\"X-Forwarded-For\":\"true\"}}}"
+        "PUT listeners/L {\"listener\":{\"insert_headers\":{\"X-Forwarded-For\":\"true\",\"X-Forwarded-Port\":\"true\"}}}"
     );
     tree.listeners[0]
         .insert_headers
@@ -208,11 +208,11 @@ fn a_new_port_gets_listener_pool_members_and_monitor_one_after_the_other() {
     tree.pools[0].members.clear();
     let next = case.next(&balancer, &tree).unwrap();
     assert!(
-        next.starts_with("PUT pools/P/members {\"members\":[{\"name\":\"node-1\""),
+        next.starts_with("PUT pools/P/members {\"members\":[{") && next.contains("\"name\":\"node-1\""),
         "{next}"
     );
     assert!(
-        next.contains("\"subnet_id\":\"subnet-1\",\"monitor_port\":31000"),
+        next.contains("\"subnet_id\":\"subnet-1\"") && next.contains("\"monitor_port\":31000"),
         "{next}"
     );
     tree.pools.clear();
@@ -224,11 +224,12 @@ fn a_new_port_gets_listener_pool_members_and_monitor_one_after_the_other() {
     tree.listeners[0].port = 81;
     let next = case.next(&balancer, &tree).unwrap();
     assert!(
-        next.starts_with("POST listeners {\"listener\":{\"name\":\"listener_0_"),
+        next.starts_with("POST listeners {\"listener\":{") && next.contains("\"name\":\"listener_0_"),
         "{next}"
     );
     assert!(
-        next.contains("\"tags\":[\"kube_service_kubernetes_default_web\"],\"loadbalancer_id\":\"B\""),
+        next.contains("\"tags\":[\"kube_service_kubernetes_default_web\"]")
+            && next.contains("\"loadbalancer_id\":\"B\""),
         "{next}"
     );
     assert_eq!(case.next(&balancer, &whole), None);
@@ -329,7 +330,7 @@ fn members_are_replaced_all_at_once_or_one_by_one() {
         case.targets.push(target("node-2", "10.1.0.2"));
     });
     assert!(
-        one.starts_with("POST pools/P/members {\"member\":{\"name\":\"node-2\""),
+        one.starts_with("POST pools/P/members {\"member\":{") && one.contains("\"name\":\"node-2\""),
         "{one}"
     );
     let gone = after(|case| {

@@ -123,10 +123,10 @@ fn keys_that_cannot_be_honoured_are_refused_with_what_to_do_all_at_once() {
 #[test]
 fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
     let who = "[Global]\nauth-url = https://k\nuser-id = u\ntenant-id = p\n[LoadBalancer]\n";
-    let problems = check(
-        &[who, "lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
-                container-store = shelf\nfloating-subnet = ~(a\n[LoadBalancerClass \"x\"]\nfloating-subnet = ~b)\n"].concat(),
-    );
+    let problems = check(&format!(
+        "{who}lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
+                container-store = shelf\nfloating-subnet = ~(a\n[LoadBalancerClass \"x\"]\nfloating-subnet = ~b)\n"
+    ));
     let told = |at: &str| {
         problems
             .iter()
@@ -150,7 +150,9 @@ fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
     }
     assert_eq!(problems.len(), 8, "{problems:?}");
     assert_eq!(
-        check(&[who, "use-octavia = true\nlb-version = v2\nmonitor-delay = 1m30s\n"].concat()),
+        check(&format!(
+            "{who}use-octavia = true\nlb-version = v2\nmonitor-delay = 1m30s\n"
+        )),
         []
     );
 }
@@ -203,15 +205,17 @@ fn nothing_shows_the_configuration() {
 
 #[test]
 fn the_readme_tells_every_key() {
+    use cloudwit_guest_sdk::testing::keys_of;
+
     use crate::balancer_config::{BalancerClass, BalancerConfig};
     use crate::config::{Global, Networking, RouteConfig};
     let readme = include_str!("../README.md");
     let keys = [
-        Global::KEYS,
-        Networking::KEYS,
-        RouteConfig::KEYS,
-        BalancerConfig::KEYS,
-        BalancerClass::KEYS,
+        keys_of::<Global>(),
+        keys_of::<Networking>(),
+        keys_of::<RouteConfig>(),
+        keys_of::<BalancerConfig>(),
+        keys_of::<BalancerClass>(),
     ]
     .concat();
     let untold: Vec<_> = keys

@@ -1,8 +1,8 @@
 //! Look-ups by the recorded answers of Nova and Neutron.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::serde_json::{Value, json};
 use cloudwit_guest_sdk::testing::FakeAnswer;
+use serde_json::{Value, json};
 
 use crate::recorded::{Stage, answer, file, json as recorded};
 
@@ -72,7 +72,7 @@ fn many_nodes_take_the_pages_of_one_listing_and_one_request_for_all_ports() {
 fn everything_that_is_known_of_a_server_is_told() {
     let ids = ids();
     let stage = Stage::new("")
-        .always("GET", &["/servers/", &ids[1]].concat(), || answer(file!("server")))
+        .always("GET", &format!("/servers/{}", ids[1]), || answer(file!("server")))
         .always("GET", "/ports", || answer(file!("ports")));
     let answers = stage.provider().lookup(&[by_id(&ids[1])]).unwrap();
     let Ok(Presence::Stopped(instance)) = &answers[0] else {
@@ -326,7 +326,7 @@ fn large() -> Stage {
         .always("GET", "/ports", || FakeAnswer::json(200, &json!({"ports": []})))
 }
 
-fn silent(numbers: core::ops::Range<usize>) -> Vec<NodeRef> {
+fn silent(numbers: std::ops::Range<usize>) -> Vec<NodeRef> {
     let node = |number| NodeRef::named(format!("n-{number}")).with_provider_id(format!("openstack:///s-{number}"));
     numbers.map(node).collect()
 }

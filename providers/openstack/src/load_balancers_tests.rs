@@ -1,7 +1,7 @@
 //! Whole calls on recorded answers: which requests they make and what they answer.
 
-use cloudwit_guest_sdk::serde_json::Value;
 use cloudwit_guest_sdk::testing::FakeAnswer;
+use serde_json::Value;
 
 use super::*;
 use crate::recorded::{Stage, answer, file, json};
@@ -36,7 +36,7 @@ fn targets() -> Vec<Target> {
 
 /// A cloud that shows the recorded load balancer.
 fn stage(more: &str) -> Stage {
-    let stage = Stage::new(&[CONFIG, more].concat());
+    let stage = Stage::new(&format!("{CONFIG}{more}"));
     stage.host.cluster("kubernetes", &[]);
     stage
         .always("GET", "octavia.test/", || answer(file!("octavia_versions")))
@@ -131,7 +131,7 @@ fn a_new_one_is_made_in_one_request_as_upstream_makes_it() {
         .split_once(" with ")
         .unwrap()
         .1;
-    let mut upstream: Value = cloudwit_guest_sdk::serde_json::from_str(recorded).unwrap();
+    let mut upstream: Value = serde_json::from_str(recorded).unwrap();
     let subnet = json(file!("ports_of_group"))["ports"][0]["fixed_ips"][0]["subnet_id"].clone();
     assert_eq!(upstream["loadbalancer"]["vip_subnet_id"], subnet);
     upstream["loadbalancer"]["vip_subnet_id"] = subnet;
@@ -278,7 +278,7 @@ fn annotations_that_are_wrong_or_not_known_cost_no_change() {
     ] {
         let stage = empty("").always("GET", "/lbaas/loadbalancers/", || answer(file!("balancer_not_found")));
         let mut service = service();
-        service.annotations = vec![Pair::new(["loadbalancer.openstack.org/", key].concat(), value)];
+        service.annotations = vec![Pair::new(format!("loadbalancer.openstack.org/{key}"), value)];
         let failure = stage.provider().ensure(&service, &targets(), None).unwrap_err();
         assert!(
             matches!(&failure, Failure::Invalid(text) if text.contains(told)),
@@ -328,7 +328,7 @@ fn proxy_protocol_and_host_names_show_in_the_ingress() {
     let provider = stage.provider();
     let ingress = |provider: &OpenStack, annotation: &str, value: &str| {
         let mut service = service();
-        service.annotations = vec![Pair::new(["loadbalancer.openstack.org/", annotation].concat(), value)];
+        service.annotations = vec![Pair::new(format!("loadbalancer.openstack.org/{annotation}"), value)];
         let asked = annotations::read(&service, &config, &classes).unwrap();
         let task = BalancerTask::new(provider, &service, asked).unwrap();
         format!("{:?}", task.ingress("192.0.2.1").endpoint)

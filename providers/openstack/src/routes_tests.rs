@@ -1,8 +1,8 @@
 //! Routes by the recorded answers of Neutron.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::serde_json::{Value, json};
 use cloudwit_guest_sdk::testing::FakeAnswer;
+use serde_json::{Value, json};
 
 use crate::recorded::{Stage, answer, file, json as recorded};
 
@@ -374,7 +374,7 @@ fn router_locked_by_another_call_is_not_written() {
     let [.., three] = ips();
     let stage = without(stage(), &["extraroute-atomic"]);
     let state = stage.host.context().state();
-    let held = state.lock("router/r-1", core::time::Duration::ZERO);
+    let held = state.lock("router/r-1", std::time::Duration::ZERO);
     assert!(held.is_some());
     let outcome = stage
         .provider()

@@ -5,7 +5,7 @@ use crate::recorded::file;
 
 fn group() -> Group {
     let text = cloudwit_guest_sdk::testing::recorded(file!("security_groups"));
-    Group::read(&Json::parse(text).unwrap().items("security_groups")[0]).unwrap()
+    Group::read(&serde_json::from_str::<Value>(text).unwrap().items("security_groups")[0]).unwrap()
 }
 
 fn service(ports: &[(Protocol, u16)]) -> Service {
@@ -41,9 +41,9 @@ fn missing_rules_are_made_and_others_removed() {
     assert_eq!(
         changes[0],
         format!(
-            "POST /v2.0/security-group-rules {{\"security_group_rule\":{{\"security_group_id\":\"{id}\",\"direction\":\"ingress\",\
-             \"ethertype\":\"IPv6\",\"protocol\":\"udp\",\"port_range_min\":30053,\"port_range_max\":30053,\
-             \"remote_ip_prefix\":\"fd00::/64\"}}}}"
+            "POST /v2.0/security-group-rules {{\"security_group_rule\":{{\"direction\":\"ingress\",\"ethertype\":\"IPv6\",\
+             \"port_range_max\":30053,\"port_range_min\":30053,\"protocol\":\"udp\",\
+             \"remote_ip_prefix\":\"fd00::/64\",\"security_group_id\":\"{id}\"}}}}"
         )
     );
     assert!(changes[1].contains("31000") && changes[2].starts_with("DELETE /v2.0/security-group-rules/"));
@@ -58,7 +58,7 @@ fn two_ports_with_one_node_port_need_one_rule() {
 #[test]
 fn groups_of_others_stay_on_a_port() {
     let text = cloudwit_guest_sdk::testing::recorded(file!("ports_of_group"));
-    let port = ServerPort::read(&Json::parse(text).unwrap().items("ports")[0]).unwrap();
+    let port = ServerPort::read(&serde_json::from_str::<Value>(text).unwrap().items("ports")[0]).unwrap();
     let id = group().id;
     assert!(port.secured && port.with(&id).is_none() && port.revision.is_some());
     let other = ServerPort {

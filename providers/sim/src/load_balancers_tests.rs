@@ -1,8 +1,8 @@
 //! Each decision about a load balancer, with the requests it takes.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::serde_json::{Value, json};
 use cloudwit_guest_sdk::testing::FakeHost;
+use serde_json::{Value, json};
 
 use crate::Sim;
 

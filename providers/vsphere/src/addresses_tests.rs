@@ -1,5 +1,7 @@
 //! Upstream's rules, one after the other.
 
+use cloudwit_guest_sdk::cidr;
+
 use super::*;
 
 fn nic(device: i32, network: &str, addresses: &[&str]) -> GuestNic {
@@ -11,7 +13,7 @@ fn nic(device: i32, network: &str, addresses: &[&str]) -> GuestNic {
 }
 
 fn side(subnets: &[&str], excluded: &[&str], network: Option<&str>) -> Side {
-    let cidrs = |texts: &[&str]| texts.iter().map(|text| Cidr::parse(text).unwrap()).collect();
+    let cidrs = |texts: &[&str]| texts.iter().map(|text| cidr::parse(text).unwrap()).collect();
     Side {
         subnets: cidrs(subnets),
         excluded: cidrs(excluded),
@@ -30,8 +32,8 @@ fn told(
     Ok(addresses
         .into_iter()
         .map(|address| match address.kind {
-            AddressKind::InternalIp => ["in ", &address.value].concat(),
-            _ => ["out ", &address.value].concat(),
+            AddressKind::InternalIp => format!("in {}", address.value),
+            _ => format!("out {}", address.value),
         })
         .collect())
 }

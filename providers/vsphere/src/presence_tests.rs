@@ -1,6 +1,6 @@
 //! From a machine to what its Node is told.
 
-use cloudwit_guest_sdk::base64;
+use data_encoding::BASE64;
 
 use super::*;
 use crate::addresses::GuestNic;
@@ -100,7 +100,7 @@ fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
 #[test]
 fn metadata_puts_its_addresses_first_and_what_cannot_be_read_is_said() {
     let with = |text: &str| Machine {
-        metadata: [Some(base64::encode(text.as_bytes())), Some("base64".into())],
+        metadata: [Some(BASE64.encode(text.as_bytes())), Some("base64".into())],
         ..machine()
     };
     let Ok(Presence::Running(instance)) = of(

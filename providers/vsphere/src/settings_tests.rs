@@ -55,11 +55,7 @@ fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
         assert_eq!(finance.trust.as_deref(), Some("thumbprints: [\"AA:BB\"]"));
         assert_eq!(
             finance.credentials.basic(keys).unwrap(),
-            [
-                "Basic ",
-                &cloudwit_guest_sdk::base64::encode(b"k8s@vsphere.local:p4ss: #1")
-            ]
-            .concat()
+            format!("Basic {}", data_encoding::BASE64.encode(b"k8s@vsphere.local:p4ss: #1"))
         );
         assert_eq!(
             (other.url().as_str(), other.families.as_slice()),

@@ -1,7 +1,7 @@
 //! Both forms of the API: the older as vcsim speaks it, the newer as its documentation shows it.
 
-use cloudwit_guest_sdk::serde_json::json;
 use cloudwit_guest_sdk::testing::{FakeHost, basic, recorded};
+use serde_json::json;
 
 use super::*;
 use crate::Vsphere;
@@ -29,11 +29,11 @@ fn host() -> FakeHost {
 }
 
 fn old(path: &str) -> String {
-    [URL, "/rest/com/vmware/cis/", path].concat()
+    format!("{URL}/rest/com/vmware/cis/{path}")
 }
 
 fn logs_in_the_old_way(host: &FakeHost) {
-    host.expect("POST", &[URL, "/api/session"].concat())
+    host.expect("POST", &format!("{URL}/api/session"))
         .with_header("authorization", &basic("vc.test.username", "vc.test.password"))
         .answers_with(404, &[], "404 page not found");
     host.expect("POST", &old("session"))
@@ -71,9 +71,9 @@ fn the_older_api_is_spoken_where_the_newer_is_not_there_and_names_are_read_once(
     logs_in_the_old_way(&host);
     associations(&host);
     let escaped = |id: &str| id.replace(':', "%3A");
-    host.expect("GET", &old(&["tagging/tag/id:", &escaped(TAG)].concat()))
+    host.expect("GET", &old(&format!("tagging/tag/id:{}", escaped(TAG))))
         .answers_with(200, &[], recorded(include_str!("../recorded/rest_tag_Datacenter.json")));
-    host.expect("GET", &old(&["tagging/category/id:", &escaped(CATEGORY)].concat()))
+    host.expect("GET", &old(&format!("tagging/category/id:{}", escaped(CATEGORY))))
         .answers_with(
             200,
             &[],
@@ -88,21 +88,21 @@ fn the_older_api_is_spoken_where_the_newer_is_not_there_and_names_are_read_once(
 #[test]
 fn the_newer_api_answers_without_a_wrapping() {
     let host = host();
-    host.expect("POST", &[URL, "/api/session"].concat())
+    host.expect("POST", &format!("{URL}/api/session"))
         .answers_with(201, &[], "\"sid\"");
-    let root = [URL, "/api/cis/tagging/"].concat();
+    let root = format!("{URL}/api/cis/tagging/");
     host.expect(
         "POST",
-        &[&root, "tag-association?action=list-attached-tags-on-objects"].concat(),
+        &format!("{root}tag-association?action=list-attached-tags-on-objects"),
     )
     .with_header("vmware-api-session-id", "sid")
     .answers(
         200,
         json!([{"object_id": {"id": "datacenter-2", "type": "Datacenter"}, "tag_ids": ["t"]}]),
     );
-    host.expect("GET", &[&root, "tag/t"].concat())
+    host.expect("GET", &format!("{root}tag/t"))
         .answers(200, json!({"id": "t", "name": "north", "category_id": "c"}));
-    host.expect("GET", &[&root, "category/c"].concat())
+    host.expect("GET", &format!("{root}category/c"))
         .answers(200, json!({"id": "c", "name": "k8s-region"}));
     assert_eq!(attached(&host).unwrap(), expected()[1..2]);
 }
@@ -115,7 +115,7 @@ fn a_session_that_is_over_is_renewed_and_a_tag_that_vanished_is_none() {
     host.expect("POST", &old(path)).answers_with(401, &[], "");
     logs_in_the_old_way(&host);
     associations(&host);
-    host.expect("GET", &old(&["tagging/tag/id:", &TAG.replace(':', "%3A")].concat()))
+    host.expect("GET", &old(&format!("tagging/tag/id:{}", TAG.replace(':', "%3A"))))
         .answers_with(404, &[], recorded(include_str!("../recorded/rest_no_tag.json")));
     let told = attached(&host).unwrap();
     assert!(told.iter().all(|(_, tags)| tags.is_empty()), "{told:?}");
@@ -125,7 +125,7 @@ fn a_session_that_is_over_is_renewed_and_a_tag_that_vanished_is_none() {
 fn wrong_credentials_cut_answers_and_other_servers_are_said() {
     let wrong = host();
     wrong
-        .expect("POST", &[URL, "/api/session"].concat())
+        .expect("POST", &format!("{URL}/api/session"))
         .answers_with(401, &[], "");
     assert!(matches!(attached(&wrong), Err(Failure::Denied(_))));
     drop(wrong);
@@ -140,7 +140,7 @@ fn wrong_credentials_cut_answers_and_other_servers_are_said() {
 
     let other = host();
     other
-        .expect("POST", &[URL, "/api/session"].concat())
+        .expect("POST", &format!("{URL}/api/session"))
         .answers_with(404, &[], "");
     other.expect("POST", &old("session")).answers_with(404, &[], "");
     assert!(matches!(attached(&other), Err(Failure::NotFound(text)) if text.contains("tells no tags")));
