@@ -98,7 +98,10 @@ fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
 /// Tells a command where programs and components lie, so that it builds none.
 fn built(command: &mut Command) -> &mut Command {
     command
-        .env(guests::PREBUILT, workspace::target().join(tools::WASM_TARGET).join("guest"))
+        .env(
+            guests::PREBUILT,
+            workspace::target().join(tools::WASM_TARGET).join("guest"),
+        )
         .env(programs::PREBUILT, workspace::target().join("debug"))
 }
 

@@ -69,7 +69,9 @@ pub fn test_files() -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
     let tests = targets.filter(|target| target["kind"][0] == "test");
-    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
+    Ok(tests
+        .filter_map(|target| target["name"].as_str().map(str::to_owned))
+        .collect())
 }
 
 fn metadata() -> Result<Value> {
