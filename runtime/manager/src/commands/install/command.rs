@@ -53,7 +53,7 @@ pub struct InstallArgs {
     pub image: String,
 
     /// How many replicas. Each needs a control-plane Node of its own; one works, the others wait.
-    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "How it runs", value_parser = whole(1..=9))]
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "How it runs", value_parser = whole(1_u8..=9))]
     pub replicas: u8,
 
     /// The cluster's name in the cloud.

@@ -39,7 +39,7 @@ pub struct NodeDeletionArgs {
 
     /// The largest share of all Nodes, in percent, that is deleted within --node-deletion-window. When more are gone, nothing is
     /// deleted until somebody looks.
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = whole(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = whole(1_u8..=100))]
     pub node_deletion_max_percent: u8,
 
     /// So many Nodes may be deleted within the window even where the percentage comes to fewer.
