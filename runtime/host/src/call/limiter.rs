@@ -14,6 +14,9 @@ pub(super) const HEADER_BYTES: usize = 32 << 10;
 /// Calls of `wasi:http` from one count of the headers to the next. Each can add [`HEADER_BYTES`]; heads of responses have their room in flight.
 const UNCOUNTED: u32 = 8;
 
+/// Headers that a call may hold while its provider's share is full, in bytes: an ordinary call must not end because others have the room.
+const UNCHARGED: usize = 1 << 20;
+
 /// The guest wanted more memory or table space than it may have. Ends the call instead of telling the guest, whose next
 /// instruction would only be a panic with a less helpful text.
 #[derive(Debug, Clone, Error)]
@@ -36,6 +39,8 @@ pub(crate) struct Limiter {
     last: usize,
     /// Bytes of HTTP headers, when they were counted last.
     headers: usize,
+    /// How many of them the provider's share has been charged for.
+    charged: usize,
     /// Calls of `wasi:http` since then.
     uncounted: u32,
     /// Too many headers: ends the call at the next tick.
@@ -51,6 +56,7 @@ impl Limiter {
             used: 0,
             last: 0,
             headers: 0,
+            charged: 0,
             uncounted: 0,
             exceeded: None,
             memory,
@@ -69,13 +75,17 @@ impl Limiter {
             return self.exceeded.as_ref().map_or(Ok(()), |_| Err(()));
         }
         self.uncounted = 0;
-        let (held, before) = (headers::held(table), self.headers);
+        let held = headers::held(table);
         self.headers = held;
-        if held < before {
-            self.memory.shrink(in_bytes(before - held));
-        } else if !self.memory.try_grow(in_bytes(held - before)) {
-            self.headers = before;
-            self.exceeded = Some(Exceeded::HeaderRoom(held));
+        if held < self.charged {
+            self.memory.shrink(in_bytes(self.charged - held));
+            self.charged = held;
+        } else if held > self.charged {
+            if self.memory.try_grow(in_bytes(held - self.charged)) {
+                self.charged = held;
+            } else if held - self.charged > UNCHARGED {
+                self.exceeded = Some(Exceeded::HeaderRoom(held));
+            }
         }
         if self.used.saturating_add(held) > self.limit {
             self.exceeded = Some(Exceeded::Headers {
@@ -231,5 +241,28 @@ mod tests {
         assert!(matches!(limiter.exceeded, Some(Exceeded::Headers { .. })));
         drop(limiter);
         assert_eq!(share.in_use().used, 0);
+    }
+
+    #[tokio::test]
+    async fn full_share_ends_no_call_with_few_headers() {
+        const LIMIT: u64 = 4 << 20;
+        let share = GuestMemory::new(None).share("a", LIMIT).unwrap();
+        let (_oldest, full) = (share.call(), share.call());
+        full.grow(LIMIT).await;
+        let mut limiter = Limiter::new(LIMIT, share.call());
+        let mut table = ResourceTable::new();
+        let map = || {
+            let mut map = FieldMap::new_mutable(HEADER_BYTES);
+            map.append(&mut Hooks, "x".into(), vec![b'a'; 30 << 10]).unwrap();
+            map
+        };
+        table.push(map()).unwrap();
+        count(&mut limiter, &mut table).unwrap();
+        assert_eq!(share.in_use().used, LIMIT);
+        for _ in 0..40 {
+            table.push(map()).unwrap();
+        }
+        assert!(count(&mut limiter, &mut table).is_err());
+        assert!(matches!(limiter.exceeded, Some(Exceeded::HeaderRoom(_))));
     }
 }
