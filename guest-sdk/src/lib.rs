@@ -24,10 +24,10 @@
 //! README.md goes on from there in ten minutes; `providers/sim` is a whole one. The way of a call:
 //!
 //! ```text
-//!   export -> register.rs -> config.rs -> Provider::new -> your trait method -> http.rs, state.rs, keys.rs
-//!                            json.rs                                              |
-//!                                              in a component: host.rs, host_http.rs (wasi:http)
-//!                                              in a test:      host_fake.rs, testing.rs
+//!   export -> register.rs -> config -> Provider::new -> your trait method -> http, state.rs, auth
+//!                                                                              |
+//!                                                  in a component: host/component.rs, host/wasi_http.rs (wasi:http)
+//!                                                  in a test:      host/fake.rs, testing
 //! ```
 //!
 //! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
@@ -35,45 +35,32 @@
 
 extern crate self as cloudwit_guest_sdk;
 
-pub mod annotations;
+pub mod auth;
 #[doc(hidden)]
 pub mod bindings;
-pub mod cidr;
-pub mod classify;
 pub mod config;
 pub mod context;
 pub mod failure;
-pub mod form;
-pub mod gcfg;
-#[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
-#[cfg(target_family = "wasm")]
-mod host_http;
 pub mod http;
-mod json_mistakes;
-mod json_reader;
-mod json_serde;
-pub mod keys;
 pub mod log;
-pub mod names;
 #[cfg(test)]
-mod properties_values;
+mod properties;
 pub mod provider;
 pub mod register;
+pub mod service;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
-#[cfg(not(target_family = "wasm"))]
-mod testing_requests;
-#[cfg(not(target_family = "wasm"))]
-mod testing_sent;
 pub mod time;
-pub mod token;
 pub mod types;
-pub mod url;
-pub mod xml;
+
+pub use auth::{keys, token};
+pub use config::gcfg;
 #[cfg(feature = "yaml")]
-pub mod yaml;
+pub use config::yaml;
+pub use http::{classify, form, url, xml};
+pub use service::{annotations, cidr, names};
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;

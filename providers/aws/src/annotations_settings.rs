@@ -3,9 +3,10 @@
 //! [`Settings::read`] turns them into values and finds everything about the Service that this cloud cannot do, in one `invalid`, before
 //! anything is asked of the cloud.
 
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::annotations::Reader;
 use cloudwit_guest_sdk::prelude::*;
-use std::collections::BTreeMap;
 
 use crate::annotations::{ANNOTATIONS, Kind};
 

@@ -227,5 +227,4 @@ impl Call<'_> {
 }
 
 #[cfg(test)]
-#[path = "api_tests.rs"]
 mod tests;

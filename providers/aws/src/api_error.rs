@@ -220,5 +220,4 @@ impl From<AwsError> for Failure {
 }
 
 #[cfg(test)]
-#[path = "api_error_tests.rs"]
 mod tests;

@@ -311,5 +311,4 @@ pub fn same_set(a: &[String], b: &[String]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "classic_plan_tests.rs"]
 mod tests;

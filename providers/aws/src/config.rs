@@ -325,5 +325,4 @@ fn lower_keys(value: Value) -> Value {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

@@ -242,5 +242,4 @@ fn kept(
 }
 
 #[cfg(test)]
-#[path = "credentials_tests.rs"]
 mod tests;

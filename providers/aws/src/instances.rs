@@ -174,5 +174,4 @@ fn zone_label(zones: &Result<Vec<Zone>, AwsError>, name: &str) -> Result<Pair, A
 const ZONE_ID: &str = "topology.k8s.aws/zone-id";
 
 #[cfg(test)]
-#[path = "instances_tests.rs"]
 mod tests;

@@ -3,8 +3,9 @@
 //! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are asked for again. Should the
 //! refusal name none of ours, the ids are halved until it is clear which one is meant.
 
-use cloudwit_guest_sdk::prelude::*;
 use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
 use crate::api_error::AwsError;

@@ -59,5 +59,4 @@ fn made(steps: &[Step]) -> String {
 }
 
 #[cfg(test)]
-#[path = "listener_changes_tests.rs"]
 mod tests;

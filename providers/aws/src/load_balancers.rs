@@ -339,9 +339,7 @@ fn elsewhere() -> Failure {
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;
 
 #[cfg(test)]
-#[path = "load_balancers_groups_tests.rs"]
 mod groups_tests;

@@ -139,5 +139,4 @@ pub fn delete(arn: &str) -> Step {
 }
 
 #[cfg(test)]
-#[path = "network_plan_tests.rs"]
 mod tests;

@@ -7,11 +7,11 @@
 //!
 //! What a route takes is decided in `routes_plan.rs`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
-use std::collections::BTreeMap;
 
 use crate::Aws;
 use crate::api::Call;
@@ -243,5 +243,4 @@ impl Brake {
 }
 
 #[cfg(test)]
-#[path = "routes_tests.rs"]
 mod tests;

@@ -128,5 +128,4 @@ pub fn deletion(table: &Table, network: IpNet) -> Result<Option<String>, Failure
 }
 
 #[cfg(test)]
-#[path = "routes_plan_tests.rs"]
 mod tests;

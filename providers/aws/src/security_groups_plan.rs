@@ -175,5 +175,4 @@ fn change(group: &str, missing: &[Rule], extra: &[Rule]) -> Vec<Step> {
 }
 
 #[cfg(test)]
-#[path = "security_groups_plan_tests.rs"]
 mod tests;

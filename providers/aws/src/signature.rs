@@ -163,5 +163,4 @@ pub fn authorization(
 }
 
 #[cfg(test)]
-#[path = "signature_tests.rs"]
 mod tests;

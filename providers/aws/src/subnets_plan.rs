@@ -108,5 +108,4 @@ pub fn named(subnets: &[Subnet], wanted: &[String]) -> Result<Vec<String>, Failu
 }
 
 #[cfg(test)]
-#[path = "subnets_plan_tests.rs"]
 mod tests;

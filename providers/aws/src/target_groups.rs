@@ -288,5 +288,4 @@ pub fn read_targets(answer: &Element) -> Vec<(String, u16)> {
 }
 
 #[cfg(test)]
-#[path = "target_groups_tests.rs"]
 mod tests;

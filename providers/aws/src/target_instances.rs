@@ -245,5 +245,4 @@ fn has_labels(labels: &[Pair], wanted: &[Pair]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "target_instances_tests.rs"]
 mod tests;

@@ -132,5 +132,4 @@ impl Found {
 }
 
 #[cfg(test)]
-#[path = "addresses_tests.rs"]
 mod tests;

@@ -2,8 +2,9 @@
 //!
 //! The table is upstream's, and the one in README.md is printed from it.
 
-use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
 use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -462,5 +463,4 @@ fn node_selector<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Vec
 }
 
 #[cfg(test)]
-#[path = "annotations_tests.rs"]
 mod tests;

@@ -320,5 +320,4 @@ fn monitor(pool: &Pool, wanted: Option<&Monitor>) -> Option<Change> {
 }
 
 #[cfg(test)]
-#[path = "balancer_plan_tests.rs"]
 mod tests;

@@ -213,5 +213,4 @@ fn wanted_port<'a>(
 }
 
 #[cfg(test)]
-#[path = "balancer_wanted_tests.rs"]
 mod tests;

@@ -227,5 +227,4 @@ fn endpoint_type(text: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

@@ -325,5 +325,4 @@ fn lifetime(token: &Value) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "identity_tests.rs"]
 mod tests;

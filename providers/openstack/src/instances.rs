@@ -151,5 +151,4 @@ impl Details<'_> {
 }
 
 #[cfg(test)]
-#[path = "instances_tests.rs"]
 mod tests;

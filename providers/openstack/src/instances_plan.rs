@@ -192,5 +192,4 @@ pub fn instance(server: &Server, provider_id: String, region: Option<&str>, flav
 }
 
 #[cfg(test)]
-#[path = "instances_plan_tests.rs"]
 mod tests;

@@ -275,5 +275,4 @@ pub(crate) fn in_error(balancer: &LoadBalancer) -> Failure {
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;

@@ -11,7 +11,7 @@ use crate::OpenStack;
 /// A recorded file by its name.
 macro_rules! file {
     ($name:literal) => {
-        include_str!(concat!("../recorded/", $name, ".json"))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/recorded/", $name, ".json"))
     };
 }
 pub(crate) use file;

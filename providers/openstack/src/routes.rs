@@ -191,5 +191,4 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
 }
 
 #[cfg(test)]
-#[path = "routes_tests.rs"]
 mod tests;

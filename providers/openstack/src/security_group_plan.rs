@@ -191,5 +191,4 @@ pub fn member_addresses<'w>(wanted: &'w Wanted<'_>) -> Vec<&'w str> {
 }
 
 #[cfg(test)]
-#[path = "security_group_plan_tests.rs"]
 mod tests;

@@ -150,5 +150,4 @@ pub fn transport(protocol: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "sharing_tests.rs"]
 mod tests;

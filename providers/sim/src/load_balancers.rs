@@ -239,5 +239,4 @@ fn ingress(balancer: &LoadBalancer) -> Vec<Ingress> {
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;

@@ -166,5 +166,4 @@ fn wanted(candidates: &[Candidate<'_>], side: &Side) -> Option<IpAddr> {
 }
 
 #[cfg(test)]
-#[path = "addresses_tests.rs"]
 mod tests;

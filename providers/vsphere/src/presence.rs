@@ -77,5 +77,4 @@ fn addresses(machine: &Machine, circumstances: &Circumstances<'_>) -> Result<Vec
 }
 
 #[cfg(test)]
-#[path = "presence_tests.rs"]
 mod tests;

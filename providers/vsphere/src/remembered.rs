@@ -2,10 +2,10 @@
 //!
 //! Only a hint. What is read there has to have the id that is asked for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::state::State;
-use std::collections::BTreeMap;
 
 use crate::inventory::Want;
 use crate::machine::KIND;

@@ -331,5 +331,4 @@ fn node_labels(list: Option<&String>, problems: &mut Problems) -> Vec<Pair> {
 }
 
 #[cfg(test)]
-#[path = "settings_tests.rs"]
 mod tests;

@@ -234,5 +234,4 @@ fn read_fault(fault: &Element) -> Fault {
 }
 
 #[cfg(test)]
-#[path = "soap_tests.rs"]
 mod tests;

@@ -234,5 +234,4 @@ fn read_associations(list: &Value) -> Option<Vec<(Reference, Vec<String>)>> {
 }
 
 #[cfg(test)]
-#[path = "tags_tests.rs"]
 mod tests;

@@ -144,5 +144,4 @@ fn choose<'a>(
 }
 
 #[cfg(test)]
-#[path = "zones_tests.rs"]
 mod tests;
