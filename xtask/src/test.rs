@@ -88,7 +88,8 @@ fn ships() -> Result<Found> {
 
 /// The sandbox as a test: the command that the README names, with what is built already.
 fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
-    let program = std::env::current_exe().context("where is this program?")?;
+    // Not this very file, which the build has replaced.
+    let program = workspace::target().join("debug").join("xtask");
     let mut command = Command::new(program);
     command.args(["sandbox", "--once", "--cloud", cloud.name()]);
     shown(built(&mut command))?;
