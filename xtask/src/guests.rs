@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{component_names, progress, tools, workspace};
+use crate::{component_names, debian, progress, tools, workspace};
 
 /// Names the folder with built components, for tests that `cargo xtask test` starts: they then build none.
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
@@ -32,11 +32,14 @@ pub fn test_guests() -> Result<PathBuf> {
 
 /// The size of a component in bytes when `zstd -19` has packed it.
 pub fn packed_size(file: &Path) -> Result<u64> {
+    if tools::find("zstd").is_none() && !debian::install(&["zstd"])? {
+        bail!("zstd is missing: install it with your package manager");
+    }
     let packed = Command::new("zstd")
         .args(["-19", "--stdout", "--quiet"])
         .arg(file)
         .output()
-        .context("starting zstd (package zstd)")?;
+        .context("starting zstd")?;
     if !packed.status.success() {
         bail!(
             "packing {}: {}",
