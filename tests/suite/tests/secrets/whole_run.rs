@@ -54,7 +54,7 @@ async fn faults(stage: &Stage) {
         stage.search_everything(&OBJECTS[..1]).await;
     }
     stage.collector.answers(401);
-    stage.until_logged("does not take spans").await;
+    stage.until_logged("trace export failed").await;
     stage.collector.answers(200);
     stage.cloud.set_faults([]);
     stage.until_initialised("node-3").await;
