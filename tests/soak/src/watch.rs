@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cloudwit_test_support::within;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::runtime::watcher::{self, watcher};
@@ -149,7 +150,7 @@ impl Watch {
         let answer = client.get(&url).send().await;
         let took = started.elapsed();
         // What was stopped or has ended meanwhile need not answer.
-        if !replica.is_expected_to_answer() {
+        if !replica.is_expected_to_answer() || (answer.is_err() && self.ends(replica).await) {
             return took;
         }
         match answer {
@@ -170,6 +171,16 @@ impl Watch {
             }
         }
         took
+    }
+
+    /// Whether a replica that refuses connections is about to end, which is judged where its end is seen.
+    async fn ends(&self, replica: &Replica) -> bool {
+        let ended = || async {
+            let mut state = replica.state();
+            let process = state.process.as_mut();
+            process.is_none_or(|process| process.ended().is_ok_and(|status| status.is_some()))
+        };
+        within(RESTART, ended).await.is_ok()
     }
 
     async fn search_pages(&self, client: &reqwest::Client, replica: &Replica, all: bool) {
