@@ -120,7 +120,7 @@ impl CloudNode {
             }
             change
                 if is_work(&change)
-                    && (!scope.are_several() || change.current().is_some_and(|node| scope.initialises(node))) =>
+                    && (!scope.are_several() || change.current().is_some_and(|node| scope.explains(node))) =>
             {
                 adds.add(key.clone());
             }
@@ -229,6 +229,9 @@ impl CloudNode {
             taken.span().follows_from(&shared);
         }
         let nodes = self.turn_strays_away(nodes).await;
+        if nodes.is_empty() {
+            return span::ended(&shared, true);
+        }
         let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
         let (mut left, mut answered) = (nodes.len(), true);
         let mut nodes: Vec<Option<Job>> = nodes.into_iter().map(Some).collect();
@@ -549,7 +552,7 @@ fn stand(context: &Context, queue: &Queue, waiting: &Arc<Mutex<Waiting>>) {
     };
     context.standing.unfinished_of(Controller::CloudNode, move || {
         let nodes =
-            nodes.matching(|node| has_taint(node, UNINITIALIZED) && (!scope.are_several() || scope.initialises(node)));
+            nodes.matching(|node| has_taint(node, UNINITIALIZED) && (!scope.are_several() || scope.explains(node)));
         nodes.into_iter().filter_map(&unfinished).collect()
     });
 }
