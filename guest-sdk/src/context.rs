@@ -5,7 +5,6 @@ use crate::http::Http;
 use crate::keys::Keys;
 use crate::state::State;
 use crate::types::*;
-use crate::without_std::prelude::*;
 
 /// The world outside, as far as the operator granted it. Costs nothing to copy.
 #[derive(Debug, Clone, Copy)]

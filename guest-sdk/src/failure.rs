@@ -13,12 +13,10 @@
 //! | refused by the host | `denied` |
 //! | anything else | `other` |
 
-use core::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::http::Response;
-use crate::http_date::seconds_until;
 use crate::types::{Failure, Pending, Throttle};
-use crate::without_std::prelude::*;
 
 /// Bytes of an answer's body that are quoted in a failure.
 const QUOTED: usize = 300;
@@ -147,7 +145,14 @@ pub(crate) fn retry_after(response: &Response, now: u64) -> Option<Duration> {
         return Some(Duration::from_secs(seconds.into()));
     }
     // Two times of the cloud's own clock: a wrong clock on our side then does no harm.
-    seconds_until(value, response.header("date"), now).map(Duration::from_secs)
+    let from = response.header("date").and_then(http_date).unwrap_or(now);
+    http_date(value).map(|until| Duration::from_secs(until.saturating_sub(from)))
+}
+
+/// An HTTP date in seconds since 1970.
+pub(crate) fn http_date(text: &str) -> Option<u64> {
+    let time = httpdate::parse_http_date(text.trim_ascii()).ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// `GET https://cloud/v1/x: 404 Not Found: the body's beginning`.
@@ -175,11 +180,11 @@ fn describe(response: &Response) -> String {
 /// The first part of a text; what is no UTF-8 ends it.
 fn beginning(body: &[u8]) -> &str {
     let body = body.get(..QUOTED).unwrap_or(body);
-    match core::str::from_utf8(body) {
+    match std::str::from_utf8(body) {
         Ok(text) => text,
         Err(error) => body
             .get(..error.valid_up_to())
-            .and_then(|valid| core::str::from_utf8(valid).ok())
+            .and_then(|valid| std::str::from_utf8(valid).ok())
             .unwrap_or_default(),
     }
 }

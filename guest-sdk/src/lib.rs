@@ -24,75 +24,43 @@
 //! README.md goes on from there in ten minutes; `providers/sim` is a whole one. The way of a call:
 //!
 //! ```text
-//!   export -> register.rs -> config.rs -> Provider::new -> your trait method -> http.rs, state.rs, keys.rs
-//!                            json.rs                                              |
-//!                                              in a component: host.rs, host_http.rs (wasi:http)
-//!                                              in a test:      host_fake.rs, testing.rs
+//!   export -> register.rs -> config -> Provider::new -> your trait method -> http, state.rs, auth
+//!                                                                              |
+//!                                                  in a component: host/component.rs, host/wasi_http.rs (wasi:http)
+//!                                                  in a test:      host/fake.rs, testing
 //! ```
 //!
 //! Every call gets a fresh instance: what must outlive it goes to [`Context::state`], what must survive a restart to the cloud.
 //! Nothing sleeps or polls: answer [`Failure::pending`] and be called again.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
-extern crate alloc;
 extern crate self as cloudwit_guest_sdk;
 
-pub mod annotations;
-pub mod base64;
+pub mod auth;
 #[doc(hidden)]
 pub mod bindings;
-pub mod cidr;
-pub mod classify;
 pub mod config;
-#[doc(hidden)]
-pub mod config_section;
 pub mod context;
 pub mod failure;
-pub mod form;
-pub mod gcfg;
-pub mod hex;
-pub mod hmac;
-#[cfg_attr(not(target_family = "wasm"), path = "host_fake.rs")]
 mod host;
-#[cfg(target_family = "wasm")]
-mod host_http;
 pub mod http;
-mod http_date;
-pub mod json;
-mod json_mistakes;
-mod json_reader;
-mod json_serde;
-pub mod keys;
 pub mod log;
-pub mod map;
-pub mod names;
 #[cfg(test)]
-mod properties_formats;
-#[cfg(test)]
-mod properties_values;
+mod properties;
 pub mod provider;
 pub mod register;
-pub mod sort;
+pub mod service;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
-#[cfg(not(target_family = "wasm"))]
-mod testing_requests;
-#[cfg(not(target_family = "wasm"))]
-mod testing_sent;
-pub mod text;
 pub mod time;
-pub mod token;
 pub mod types;
-pub mod url;
-pub mod without_std;
-pub mod xml;
-mod xml_reader;
+
+pub use auth::{keys, token};
+pub use config::gcfg;
 #[cfg(feature = "yaml")]
-pub mod yaml;
-pub mod yaml_plain;
-mod yaml_scalar;
+pub use config::yaml;
+pub use http::{classify, form, url, xml};
+pub use service::{annotations, cidr, names};
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
@@ -107,7 +75,6 @@ pub mod prelude {
     pub use crate::http::{Http, Response};
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
-    pub use crate::without_std::prelude::*;
     pub use crate::{
         Context, Encoding, NoConfig, Placeholder, Problems, debug, error, info, register_provider, trace, warn,
     };
@@ -123,8 +90,5 @@ pub struct Readme;
 pub mod __private {
     pub use crate::host::log_enabled;
     pub use crate::log::write;
-    #[cfg(target_family = "wasm")]
-    pub use crate::without_std::{Memory, panicked};
-    pub use alloc::format;
     pub use wit_bindgen;
 }

@@ -4,11 +4,10 @@
 //! Fields first, then a text as for `format!`: `info!(machine = id, "stopped for {seconds} s")`. When nobody would see the line, neither
 //! the text nor the fields are made. Never log a secret or a token.
 
-use core::fmt::Display;
+use std::fmt::Display;
 
 use crate::host;
 use crate::types::Pair;
-use crate::without_std::prelude::*;
 
 pub use crate::bindings::imports::cloudwit::provider::log::Level;
 
@@ -29,8 +28,8 @@ macro_rules! log {
         if $crate::__private::log_enabled($crate::log::Level::$level) {
             $crate::__private::write(
                 $crate::log::Level::$level,
-                $crate::__private::format!($text $(, $argument)*),
-                &[$((::core::stringify!($key), &$value)),*],
+                ::std::format!($text $(, $argument)*),
+                &[$((::std::stringify!($key), &$value)),*],
             );
         }
     };

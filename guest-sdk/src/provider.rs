@@ -5,9 +5,8 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::json::Json;
+use crate::config::Tree;
 use crate::types::*;
-use crate::without_std::prelude::*;
 use crate::{Context, Problems};
 
 /// What every provider answers. Export `info` of the contract.
@@ -37,12 +36,12 @@ pub trait Provider: Sized {
     /// What the cloud said.
     fn probe(&self) -> Result<(), Failure>;
 
-    /// Reads the text of the cloud config. JSON unless a provider documents another format: it then builds the JSON that
+    /// Reads the text of the cloud config. JSON unless a provider documents another format: it then builds the tree that
     /// [`Config`](Self::Config) is read from. Empty text never gets here and counts as an empty object.
     ///
     /// # Errors
     /// Where the text is malformed.
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         crate::config::parse_json(text)
     }
 }

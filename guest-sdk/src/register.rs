@@ -6,7 +6,6 @@
 
 use crate::bindings::{info, instances, load_balancers, routes};
 use crate::types::*;
-use crate::without_std::prelude::*;
 use crate::{Context, Instances, LoadBalancers, Provider, Routes, config, host};
 
 use info::exports::cloudwit::provider::info::Guest as InfoGuest;

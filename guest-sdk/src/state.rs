@@ -2,16 +2,14 @@
 //!
 //! It is a cache: entries vanish on restart, when they expire and when space is needed. What must survive belongs into the cloud.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::imports::cloudwit::provider::state::{Keep as WireKeep, StateError};
 use crate::host;
-use crate::text::quoted;
 use crate::types::Failure;
-use crate::without_std::prelude::*;
 
 /// How long an entry is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +74,7 @@ impl State {
     /// The value under this key; none when there is none, or it is not of this type (an older version wrote it).
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<Stored<T>> {
         let entry = host::state_get(key)?;
-        let value = crate::json::from_slice(&entry.value).ok()?;
+        let value = serde_json::from_slice(&entry.value).ok()?;
         Some(Stored {
             value,
             version: entry.version,
@@ -101,9 +99,9 @@ impl State {
     ) -> Result<u64, Failure> {
         let value = serde_json::to_vec(value).map_err(|error| Failure::Other(format!("cannot write JSON: {error}")))?;
         host::state_swap(key, version, &value, keep.wire()).map_err(|error| match error {
-            StateError::Changed => Failure::Conflict(format!("the state {} was changed by another call", quoted(key))),
+            StateError::Changed => Failure::Conflict(format!("the state {key:?} was changed by another call")),
             StateError::TooLarge(limit) => {
-                Failure::Other(format!("the state {} is over the limit of {limit} bytes", quoted(key)))
+                Failure::Other(format!("the state {key:?} is over the limit of {limit} bytes"))
             }
         })
     }

@@ -2,10 +2,9 @@
 //!
 //! The types themselves are generated from `wit/v0.1`; what each field means is written there and shown here.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use crate::bindings;
-use crate::without_std::prelude::*;
 
 pub use bindings::imports::cloudwit::provider::cluster::Node as ClusterNode;
 pub use bindings::imports::cloudwit::provider::config::ClusterInfo;

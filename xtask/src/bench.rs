@@ -43,7 +43,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
 /// Cloudwit beside upstream's controllers, and alone.
 fn on_the_simulated_cloud(args: &BenchArgs) -> Result<Command> {
     let peer = peer::measured()?;
-    for (name, _) in guests::PROVIDERS {
+    for name in guests::PROVIDERS {
         guests::provider(name)?;
     }
     let provider = guests::provider("sim")?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 
 use crate::steps::{Found, Steps, shown};
-use crate::{tools, workspace};
+use crate::workspace;
 
 /// Runs them.
 ///
@@ -16,7 +16,7 @@ pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.run("format", format);
     steps.run("clippy", clippy);
-    for name in packages()? {
+    for name in workspace::packages()? {
         let check = ["check", "--all-targets", "--package"];
         steps.run(&format!("{name} alone"), || {
             shown(workspace::cargo().args(check).arg(&name))
@@ -52,18 +52,4 @@ pub fn format() -> Result<Found> {
 /// Clippy has nothing to say about any target.
 pub fn clippy() -> Result<Found> {
     shown(workspace::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-}
-
-/// The names of our packages.
-fn packages() -> Result<Vec<String>> {
-    let metadata = tools::output(workspace::cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&metadata).context("reading what cargo metadata says")?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo metadata names no packages")?;
-    Ok(packages
-        .iter()
-        .filter_map(|package| package["name"].as_str())
-        .map(str::to_owned)
-        .collect())
 }

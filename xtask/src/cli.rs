@@ -141,8 +141,14 @@ impl SandboxCloud {
 pub struct TestArgs {
     /// Build the provider with cargo-component too, and the static binary of the image. Installs cargo-component into target/tools first; both
     /// take many minutes.
+    ///
+    /// Runs the tests that take minutes as well: chaos, scale, ten thousand simulated days.
     #[arg(long)]
     pub all: bool,
+
+    /// Only these tests, and what has to be built for them: a file of tests/suite, such as `services`, or a part of the tests' names.
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
 }
 
 /// Flags of `cargo xtask bench`.

@@ -1,6 +1,6 @@
 //! `cargo xtask image`: the static binary that goes into an image with nothing else, and the proof that it needs nothing else.
 //!
-//! Built for musl in the profile `dist`, checked to ask for no dynamic loader, and then run in an empty root: started with the files that its
+//! Built for musl in the profile `release`, checked to ask for no dynamic loader, and then run in an empty root: started with the files that its
 //! Deployment mounts, on a real API server and the simulated cloud.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::steps::{Found, shown};
-use crate::{controlplane, debian, guests, link_order, progress, tools, workspace};
+use crate::{controlplane, debian, guests, progress, tools, workspace};
 
 /// What it is built for.
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -18,8 +18,8 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 /// What the image should come to, in bytes. Most of it is the compiler of components and the types of Kubernetes.
 const GOAL: u64 = 25_000_000;
 
-/// What it may have, in bytes, so that growth is noticed. It has 24.8 MB.
-const LIMIT: u64 = 25_500_000;
+/// What it may have, in bytes, so that growth is noticed.
+const LIMIT: u64 = 26_500_000;
 
 /// Builds, checks, runs and measures; prints the numbers.
 ///
@@ -46,7 +46,6 @@ pub fn checked() -> Result<Found> {
         .with_context(|| format!("looking at {}", binary.display()))?
         .len();
     println!("{size} bytes (goal {GOAL}), static: {}", binary.display());
-    println!("{}", link_order::told(&built().with_file_name("link_order.map"))?);
     if size > LIMIT {
         bail!(
             "{} has {size} bytes, more than the {LIMIT} that are allowed",
@@ -98,7 +97,7 @@ pub fn require_musl() -> Result<()> {
 
 /// Where cargo puts it.
 fn built() -> PathBuf {
-    workspace::target().join("dist").join(TARGET).join("dist/cloudwit")
+    workspace::target().join("dist").join(TARGET).join("release/cloudwit")
 }
 
 /// Builds it in a target folder of its own, whose content another profile and target would only crowd. Gives the binary, also copied to where
@@ -107,15 +106,7 @@ fn build() -> Result<PathBuf> {
     let target = workspace::target().join("dist");
     let mut command = workspace::cargo();
     command
-        .args([
-            "build",
-            "--profile",
-            "dist",
-            "--target",
-            TARGET,
-            "--package",
-            "cloudwit",
-        ])
+        .args(["build", "--release", "--target", TARGET, "--package", "cloudwit"])
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_TERM_COLOR", "never");
     let mut crates = 0;

@@ -39,7 +39,6 @@ pub mod go_module;
 pub mod go_tool;
 pub mod guests;
 pub mod image;
-mod link_order;
 pub mod manifests;
 pub mod peer;
 pub mod process;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything, one step after the other.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -24,17 +24,7 @@ const MANY_DAYS: &str = "10000";
 const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 const SAME_SEED: &str = "1";
 
-/// The sandbox as a test.
-fn sandbox_args(cloud: SandboxCloud) -> SandboxArgs {
-    SandboxArgs {
-        cloud,
-        once: true,
-        kubeconfig: None,
-        nodes: 3,
-    }
-}
-
-/// Runs all steps, also after one has failed.
+/// Runs all steps, also after one has failed; with `--only` what the tests of that name need, and they.
 ///
 /// # Errors
 ///
@@ -46,7 +36,15 @@ pub fn run(args: &TestArgs) -> Result<()> {
         tools::require_go()?;
     }
     let servers = servers::start()?;
+    let no_browser = browser::get().err().map(|why| format!("{why:#}"));
     let mut steps = Steps::default();
+    if let Some(name) = &args.only {
+        steps.run("guests", build_guests);
+        steps.run("build", build);
+        steps.run("third-party servers", || servers.wait());
+        steps.run("tests", || run_tests(no_browser.as_deref(), args));
+        return steps.finish().with_context(|| format!("tests of {name:?}"));
+    }
     steps.run("format", check::format);
     steps.run("clippy", check::clippy);
     steps.run("guests", build_guests);
@@ -56,49 +54,75 @@ pub fn run(args: &TestArgs) -> Result<()> {
         steps.leave_out("vet and build of tests/controlplane, since KUBEBUILDER_ASSETS brings another API server");
     }
     steps.run("peer", || go_module(peer::TESTED));
-    steps.run("programs", || {
-        programs::build(&programs::ALL)?;
-        Ok(programs::ALL.join(", ").into())
-    });
+    steps.run("build", build);
+    steps.run("what ships", ships);
     steps.run("third-party servers", || servers.wait());
-    let no_browser = browser::get().err().map(|why| format!("{why:#}"));
     if let Some(why) = &no_browser {
         steps.leave_out(&format!("the look at the status page in a browser: {why}"));
     }
-    steps.run("tests", || run_tests(no_browser.as_deref(), args.all));
+    steps.run("tests", || run_tests(no_browser.as_deref(), args));
     for cloud in SandboxCloud::value_variants() {
-        steps.run(&format!("sandbox {}", cloud.name()), || {
-            sandbox::run(&sandbox_args(*cloud))?;
-            Ok("Nodes joined, and one went with its machine".to_owned().into())
-        });
+        steps.run(&format!("sandbox {}", cloud.name()), || sandbox_once(*cloud));
     }
     deny(&mut steps);
     if args.all {
         steps.run("cargo component", cargo_component);
         steps.run("image", image::checked);
     } else {
+        steps.leave_out("tests that take minutes (chaos, scale); to have them: cargo xtask test --all");
         steps.leave_out("the build with cargo-component; to have it: cargo xtask test --all");
         steps.leave_out("the static binary in an empty root; to have it: cargo xtask image, or cargo xtask test --all");
     }
     steps.finish()
 }
 
-/// All tests of all crates: units, documentation, and the suite on the real API server. In one go, since each other choice of
-/// packages makes cargo build their dependencies with other features once more.
-fn run_tests(no_browser: Option<&str>, all: bool) -> Result<Found> {
-    let mut command = workspace::cargo();
-    command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .env(guests::PREBUILT, built_guests())
-        .env(programs::PREBUILT, workspace::target().join("debug"))
-        .envs(all.then_some((SIMULATED_DAYS, MANY_DAYS)))
-        .envs((!all && std::env::var_os(RANDOM_SEED).is_none()).then_some((RANDOM_SEED, SAME_SEED)))
-        .envs(no_browser.map(|why| (browser::LEFT_OUT, why)));
-    tests(&mut command)
+/// Programs and tests in one go, since each other choice of packages makes cargo build their dependencies with other features once more.
+fn build() -> Result<Found> {
+    shown(workspace::cargo().args(["build", "--workspace", "--all-targets"]))
 }
 
-fn built_guests() -> PathBuf {
-    workspace::target().join(tools::WASM_TARGET).join("guest")
+/// The program compiles without what only tests switch on in its dependencies.
+fn ships() -> Result<Found> {
+    shown(workspace::cargo().args(["check", "--package", "cloudwit", "--bins"]))
+}
+
+/// The sandbox as a test: the command that the README names, with what is built already.
+fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
+    // Not this very file, which the build has replaced.
+    let program = workspace::target().join("debug").join("xtask");
+    let mut command = Command::new(program);
+    command.args(["sandbox", "--once", "--cloud", cloud.name()]);
+    shown(built(&mut command))?;
+    Ok("Nodes joined, and one went with its machine".to_owned().into())
+}
+
+/// Tells a command where programs and components lie, so that it builds none.
+fn built(command: &mut Command) -> &mut Command {
+    command
+        .env(
+            guests::PREBUILT,
+            workspace::target().join(tools::WASM_TARGET).join("guest"),
+        )
+        .env(programs::PREBUILT, workspace::target().join("debug"))
+}
+
+/// All tests of all crates: units, documentation, and the suite on the real API server.
+fn run_tests(no_browser: Option<&str>, args: &TestArgs) -> Result<Found> {
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    if let Some(name) = &args.only {
+        match workspace::test_files()?.contains(name) {
+            true => command.args(["--test", name]),
+            false => command.arg(name),
+        };
+    }
+    if args.all {
+        command.args(["--", "--include-ignored"]).env(SIMULATED_DAYS, MANY_DAYS);
+    } else if std::env::var_os(RANDOM_SEED).is_none() {
+        command.env(RANDOM_SEED, SAME_SEED);
+    }
+    built(&mut command).envs(no_browser.map(|why| (browser::LEFT_OUT, why)));
+    tests(&mut command)
 }
 
 /// Licences, bans and sources; then the advisories, whose list comes over the network.
@@ -121,29 +145,31 @@ fn deny(steps: &mut Steps) {
     }
 }
 
-/// Builds the providers and the test guests; prints their sizes and holds the providers to their limits.
+/// Builds the providers and the test guests; prints their sizes, plain and packed, and holds the packed providers to their limit.
 fn build_guests() -> Result<Found> {
     let (mut notes, mut too_large) = (Vec::new(), Vec::new());
-    for (name, limit) in guests::PROVIDERS {
+    for name in guests::PROVIDERS {
         let file = guests::provider(name)?;
-        let size = size(&file)?;
-        println!("{size:>9} bytes  {name}.wasm");
-        if size > limit {
+        let packed = guests::packed_size(&file)?;
+        println!("{:>9} bytes, {packed:>7} packed  {name}.wasm", size(&file)?);
+        if packed > guests::PACKED_LIMIT {
             too_large.push(format!(
-                "{name}.wasm has {size} bytes, more than the {limit} that are promised"
+                "{name}.wasm.zst has {packed} bytes, more than the {} that are promised",
+                guests::PACKED_LIMIT
             ));
         }
-        notes.push(format!("{name} {size}"));
+        notes.push(format!("{name} {packed}"));
     }
     let files = guests::components(&guests::test_guests()?)?;
     for file in &files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        println!("{:>9} bytes  {name}", size(file)?);
+        let packed = guests::packed_size(file)?;
+        println!("{:>9} bytes, {packed:>7} packed  {name}", size(file)?);
     }
     if !too_large.is_empty() {
         bail!("{}", too_large.join("; "));
     }
-    Ok(format!("{} bytes; {} test guests", notes.join(", "), files.len()).into())
+    Ok(format!("packed: {} bytes; {} test guests", notes.join(", "), files.len()).into())
 }
 
 fn size(file: &Path) -> Result<u64> {
@@ -197,6 +223,12 @@ fn cargo_component() -> Result<Found> {
         "guest",
     ];
     shown(workspace::program(&program).args(build))?;
-    sandbox::run_with(&sandbox_args(SandboxCloud::Sim), &component)?;
+    let args = SandboxArgs {
+        cloud: SandboxCloud::Sim,
+        once: true,
+        kubeconfig: None,
+        nodes: 3,
+    };
+    sandbox::run_with(&args, &component)?;
     Ok(format!("sim {} bytes, and the sandbox works with it", size(&component)?).into())
 }

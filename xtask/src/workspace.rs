@@ -4,6 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::tools;
+
 /// The root of the repository.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -42,6 +47,41 @@ pub fn program(program: impl AsRef<OsStr>) -> Command {
         }
     }
     command
+}
+
+/// The names of our packages.
+///
+/// # Errors
+///
+/// When cargo cannot read the workspace.
+pub fn packages() -> Result<Vec<String>> {
+    let metadata = metadata()?;
+    Ok(names(&metadata["packages"]).collect())
+}
+
+/// The names of the files with tests, of all packages.
+///
+/// # Errors
+///
+/// When cargo cannot read the workspace.
+pub fn test_files() -> Result<Vec<String>> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let tests = targets.filter(|target| target["kind"][0] == "test");
+    Ok(tests
+        .filter_map(|target| target["name"].as_str().map(str::to_owned))
+        .collect())
+}
+
+fn metadata() -> Result<Value> {
+    let text = tools::output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    serde_json::from_str(&text).context("reading what cargo metadata says")
+}
+
+fn names(list: &Value) -> impl Iterator<Item = String> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(|item| item["name"].as_str().map(str::to_owned))
 }
 
 #[cfg(test)]

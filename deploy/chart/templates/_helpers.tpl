@@ -36,7 +36,7 @@ app.kubernetes.io/component: cloud-controller-manager
 {{- dict "names" $names "routing" (.Values.configuration.routing | default dict) | toJson | sha256sum }}
 {{- end }}
 
-{{/* The memory limit that follows from the settings; the same formula as in runtime/manager/src/memory_plan.rs. */}}
+{{/* The memory limit that follows from the settings; the same formula as in runtime/manager/src/process/memory.rs. */}}
 {{- define "cloudwit.memory" -}}
 {{- $guests := 0 }}
 {{- $rest := 0 }}

@@ -183,5 +183,4 @@ impl Kind {
 }
 
 #[cfg(test)]
-#[path = "annotations_tests.rs"]
 mod tests;

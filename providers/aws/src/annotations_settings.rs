@@ -3,8 +3,9 @@
 //! [`Settings::read`] turns them into values and finds everything about the Service that this cloud cannot do, in one `invalid`, before
 //! anything is asked of the cloud.
 
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::annotations::Reader;
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::annotations::{ANNOTATIONS, Kind};
@@ -263,14 +264,9 @@ fn check_service(read: &mut Reader<'_>, service: &Service, kind: Kind) {
         .as_deref()
         .filter(|address| !address.is_empty())
     {
-        read.mistake(
-            [
-                "loadBalancerIP is ",
-                address,
-                ", but the load balancers of AWS choose their addresses: remove it",
-            ]
-            .concat(),
-        );
+        read.mistake(format!(
+            "loadBalancerIP is {address}, but the load balancers of AWS choose their addresses: remove it"
+        ));
     }
     let Some(first) = service.ports.first() else {
         read.mistake("the Service has no ports");
@@ -290,18 +286,10 @@ fn check_service(read: &mut Reader<'_>, service: &Service, kind: Kind) {
             Kind::Network => ("TCP and UDP", "Network"),
             _ => ("TCP", "Classic"),
         };
-        read.mistake(
-            [
-                "port ",
-                &port.port.to_string(),
-                " is not ",
-                can,
-                ", which is all a ",
-                kind,
-                " Load Balancer can do",
-            ]
-            .concat(),
-        );
+        read.mistake(format!(
+            "port {} is not {can}, which is all a {kind} Load Balancer can do",
+            port.port
+        ));
     }
     if service.ports.iter().all(|port| port.node_port.is_none()) {
         read.mistake(
@@ -355,7 +343,7 @@ fn health(read: &mut Reader<'_>, classic: bool) -> HealthSettings {
     if health.timeout.unwrap_or(if classic { 5 } else { 0 }) >= interval {
         read.wrong::<()>(
             "healthcheck-timeout",
-            &["less than the interval, which is ", &interval.to_string()].concat(),
+            &format!("less than the interval, which is {interval}"),
         );
     }
     health
@@ -394,15 +382,9 @@ fn backend(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Option<BackendP
     let known = BACKENDS.iter().find(|(word, _)| *word == text);
     if known.is_none() {
         let key = ANNOTATIONS.key("backend-protocol");
-        warnings.push(
-            [
-                &key,
-                " is \"",
-                &text,
-                "\", which counts as tcp; write tcp, ssl, http or https",
-            ]
-            .concat(),
-        );
+        warnings.push(format!(
+            "{key} is \"{text}\", which counts as tcp; write tcp, ssl, http or https"
+        ));
     }
     known.map(|(_, protocol)| *protocol)
 }
@@ -411,15 +393,9 @@ fn warn_of_type(service: &Service, warnings: &mut Vec<String>) {
     let key = ANNOTATIONS.key("type");
     let text = service.annotation(&key).unwrap_or_default();
     if !matches!(text, "" | "classic" | "nlb" | "nlb-ip" | "external") {
-        warnings.push(
-            [
-                &key,
-                " is \"",
-                text,
-                "\", which counts as classic; write classic or nlb",
-            ]
-            .concat(),
-        );
+        warnings.push(format!(
+            "{key} is \"{text}\", which counts as classic; write classic or nlb"
+        ));
     }
 }
 
@@ -427,7 +403,7 @@ fn warn_of_type(service: &Service, warnings: &mut Vec<String>) {
 /// stands before the second one does, and of equal keys the last.
 fn tags(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Vec<Pair> {
     let list = text(read, "additional-resource-tags").unwrap_or_default();
-    let (mut tags, mut odd) = (Map::new(), Vec::new());
+    let (mut tags, mut odd) = (BTreeMap::new(), Vec::new());
     for entry in list.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty()) {
         let mut parts = entry.split('=').map(str::trim_ascii);
         let (key, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -439,7 +415,9 @@ fn tags(read: &mut Reader<'_>, warnings: &mut Vec<String>) -> Vec<Pair> {
     if !odd.is_empty() {
         let key = ANNOTATIONS.key("additional-resource-tags");
         let shown = odd.get(..SHOWN).unwrap_or(&odd).join(", ");
-        warnings.push([&key, ": of these entries only a part counts or nothing: ", &shown].concat());
+        warnings.push(format!(
+            "{key}: of these entries only a part counts or nothing: {shown}"
+        ));
     }
     tags.into_iter().map(|(key, value)| Pair::new(key, value)).collect()
 }

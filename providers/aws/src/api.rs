@@ -132,7 +132,7 @@ impl Call<'_> {
     pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.form = match self.service {
             Service::Ec2 => self.form.list(name, values),
-            _ => self.form.list(&[name, ".member"].concat(), values),
+            _ => self.form.list(&format!("{name}.member"), values),
         };
         self
     }
@@ -141,9 +141,9 @@ impl Call<'_> {
     pub fn tags(mut self, name: &str, tags: &[Pair]) -> Self {
         let member = if self.service == Service::Ec2 { "." } else { ".member." };
         for (index, tag) in tags.iter().enumerate() {
-            let at = [name, member, &(index + 1).to_string()].concat();
-            self.form.push(&[&at, ".Key"].concat(), &tag.key);
-            self.form.push(&[&at, ".Value"].concat(), &tag.value);
+            let at = format!("{name}{member}{}", (index + 1));
+            self.form.push(&format!("{at}.Key"), &tag.key);
+            self.form.push(&format!("{at}.Value"), &tag.value);
         }
         self
     }
@@ -151,9 +151,9 @@ impl Call<'_> {
     /// Adds a filter of EC2: one of the values has to fit, and so for each filter. At most 200 values.
     pub fn filter<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.filters += 1;
-        let at = ["Filter.", &self.filters.to_string()].concat();
-        self.form.push(&[&at, ".Name"].concat(), name);
-        self.form = self.form.list(&[&at, ".Value"].concat(), values);
+        let at = format!("Filter.{}", self.filters);
+        self.form.push(&format!("{at}.Name"), name);
+        self.form = self.form.list(&format!("{at}.Value"), values);
         self
     }
 
@@ -166,7 +166,7 @@ impl Call<'_> {
         Ok(match self.service {
             Service::Ec2 => answer,
             _ => answer
-                .child(&[self.action, "Result"].concat())
+                .child(&format!("{}Result", self.action))
                 .cloned()
                 .unwrap_or_default(),
         })
@@ -227,5 +227,4 @@ impl Call<'_> {
 }
 
 #[cfg(test)]
-#[path = "api_tests.rs"]
 mod tests;

@@ -3,8 +3,8 @@
 //! Three shapes: `Response/Errors/Error` (EC2), `ErrorResponse/Error` (all others), and no XML at all (load balancers and proxies in
 //! front of them). The code decides the case of the [`Failure`]; one that is not in the table goes by the HTTP status.
 
-use core::ops::Deref;
-use core::time::Duration;
+use std::ops::Deref;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::prelude::*;
@@ -132,7 +132,6 @@ impl AwsError {
     }
 
     /// What the operator has to mend: as [`Failure::invalid`].
-    #[inline(never)]
     pub(crate) fn invalid(message: String) -> Self {
         Failure::Invalid(message).into()
     }
@@ -153,7 +152,6 @@ impl AwsError {
     }
 
     /// As [`Failure::other`].
-    #[inline(never)]
     pub(crate) fn other(message: String) -> Self {
         Failure::Other(message).into()
     }
@@ -205,7 +203,6 @@ impl Deref for AwsError {
 }
 
 impl From<Failure> for AwsError {
-    #[inline(never)]
     fn from(failure: Failure) -> Self {
         Self(Box::new(Refusal {
             code: String::new(),
@@ -217,12 +214,10 @@ impl From<Failure> for AwsError {
 }
 
 impl From<AwsError> for Failure {
-    #[inline(never)]
     fn from(error: AwsError) -> Self {
         error.0.failure
     }
 }
 
 #[cfg(test)]
-#[path = "api_error_tests.rs"]
 mod tests;

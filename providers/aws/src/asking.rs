@@ -1,7 +1,6 @@
 //! How load balancers ask AWS: three ways that each are in the component once, however many calls there are.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
@@ -11,13 +10,11 @@ use crate::steps::Step;
 
 impl Aws {
     /// One call with these fields.
-    #[inline(never)]
     pub(crate) fn ask(&self, service: Api, action: &'static str, fields: &[(&str, &str)]) -> Result<Element, AwsError> {
         self.api.call(service, action).form(&form(fields)).send()
     }
 
     /// The same for every page: all items of the list that `path` leads to.
-    #[inline(never)]
     pub(crate) fn ask_all(
         &self,
         service: Api,
@@ -30,7 +27,6 @@ impl Aws {
     }
 
     /// The same of EC2, for the things that one of these values of a filter fits, in this VPC if one is named. Any number of values.
-    #[inline(never)]
     pub(crate) fn ask_filtered(
         &self,
         action: &'static str,
@@ -43,7 +39,7 @@ impl Aws {
         for part in values.chunks(VALUES) {
             let mut fields: Vec<(String, &str)> = vec![("Filter.1.Name".into(), filter)];
             for (index, value) in part.iter().enumerate() {
-                fields.push((["Filter.1.Value.", &(index + 1).to_string()].concat(), value));
+                fields.push((format!("Filter.1.Value.{}", (index + 1)), value));
             }
             if let Some(vpc) = vpc {
                 fields.push(("Filter.2.Name".into(), "vpc-id"));
@@ -56,7 +52,6 @@ impl Aws {
     }
 
     /// Sends one request of a plan; none when it was done already.
-    #[inline(never)]
     pub(crate) fn attempt(&self, step: &Step) -> Result<Option<Element>, AwsError> {
         self.api
             .call(step.service, step.action)
@@ -98,6 +93,6 @@ pub(crate) fn unless(result: Result<Element, AwsError>, code: &str) -> Result<Op
 
 /// `NAME.member.1`, `NAME.member.2` and so on with these values.
 pub(crate) fn members<'a>(name: &str, values: &[&'a str]) -> Vec<(String, &'a str)> {
-    let numbered = |(index, value): (usize, &&'a str)| ([name, ".member.", &(index + 1).to_string()].concat(), *value);
+    let numbered = |(index, value): (usize, &&'a str)| (format!("{name}.member.{}", (index + 1)), *value);
     values.iter().enumerate().map(numbered).collect()
 }

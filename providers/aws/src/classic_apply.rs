@@ -68,9 +68,9 @@ impl Aws {
         };
         let leaving = self.leaving_groups(&wanted, &seen, &groups);
         let between = between(&wanted.groups, &leaving);
-        let last = core::mem::replace(&mut wanted.groups, between);
+        let last = std::mem::replace(&mut wanted.groups, between);
         self.change_listeners(&wanted.name, &update(&wanted, &seen))?;
-        let attached = core::mem::replace(&mut wanted.groups, last);
+        let attached = std::mem::replace(&mut wanted.groups, last);
         self.classic_instances(&wanted, &seen, &machines, &groups)?;
         if !leaving.is_empty() {
             self.distrust_unused(&wanted.name, &leaving, &machines.ids)?;
@@ -84,7 +84,7 @@ impl Aws {
 
     /// The groups that the load balancer is in, shall leave, and that Nodes may trust for its sake. Where it stays in its own group, they trust that one.
     fn leaving_groups(&self, wanted: &Wanted, seen: &Seen, groups: &[Group]) -> Vec<String> {
-        let name = [CLASSIC_PREFIX, &wanted.name].concat();
+        let name = format!("{CLASSIC_PREFIX}{}", wanted.name);
         let own = groups.iter().find(|group| group.name == name).map(|group| &group.id);
         let in_own = |list: &[String]| own.is_some_and(|own| list.contains(own));
         if in_own(&seen.groups) && in_own(&wanted.groups) {
@@ -108,7 +108,7 @@ impl Aws {
         let mut wanted = self.classic_wanted(service, &settings, name, seen.subnets.clone());
         let own = groups
             .iter()
-            .find(|group| group.name == [CLASSIC_PREFIX, &wanted.name].concat());
+            .find(|group| group.name == format!("{CLASSIC_PREFIX}{}", wanted.name));
         wanted.groups = match (
             own,
             settings.security_groups.first(),
@@ -164,10 +164,10 @@ impl Aws {
         } else {
             let ranges: Vec<String> = source_ranges(service)?.iter().map(ToString::to_string).collect();
             let rules = front_rules(wanted.listeners.iter().map(|listener| ("tcp", listener.port)), &ranges);
-            let of = [&service.namespace, "/", &service.name].concat();
+            let of = format!("{}/{}", service.namespace, service.name);
             let own = OwnGroup {
-                name: &[CLASSIC_PREFIX, &wanted.name].concat(),
-                description: &["Security group for Kubernetes ELB ", &wanted.name, " (", &of, ")"].concat(),
+                name: &format!("{CLASSIC_PREFIX}{}", wanted.name),
+                description: &format!("Security group for Kubernetes ELB {} ({of})", wanted.name),
                 tags: &self.own_tags(settings),
                 rules: &rules,
             };
@@ -187,14 +187,14 @@ impl Aws {
 
     /// Deletes our own group after others took its place. One that cannot go yet is found by its name when the load balancer is deleted.
     fn drop_replaced_group(&self, wanted: &Wanted, seen: &Seen, groups: &[Group]) {
-        let name = [CLASSIC_PREFIX, &wanted.name].concat();
+        let name = format!("{CLASSIC_PREFIX}{}", wanted.name);
         let replaced = groups
             .iter()
             .find(|group| group.name == name && seen.groups.contains(&group.id) && !wanted.groups.contains(&group.id));
         if let Some(group) = replaced.filter(|group| self.cluster.may_delete(&group.tags)) {
             let done = self
                 .distrust(&group.id)
-                .and_then(|()| self.delete_groups(core::slice::from_ref(group)));
+                .and_then(|()| self.delete_groups(std::slice::from_ref(group)));
             if let Err(error) = done {
                 info!(
                     group = group.id,

@@ -144,7 +144,7 @@ pub fn health_check(service: &Service, settings: &Settings, config: &Config) -> 
         _ => "",
     };
     HealthCheck {
-        target: [protocol, ":", &port.to_string(), path].concat(),
+        target: format!("{protocol}:{port}{path}"),
         healthy: asked.healthy.unwrap_or(2),
         unhealthy: asked.unhealthy.unwrap_or(6),
         timeout: asked.timeout.unwrap_or(5),

@@ -2,8 +2,6 @@
 //! crash: whatever is left undone shows as a difference the next time.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::sort;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::classic_balancer::{Attributes, HealthCheck, Listener, Seen, Wanted};
 use crate::security_groups::tag_fields;
@@ -89,10 +87,7 @@ pub fn instances(name: &str, wanted: &[String], seen: &[String]) -> (Option<Step
     let step = |action, ids: Vec<&String>| {
         let mut form = Form::new().field("LoadBalancerName", name);
         for (index, id) in ids.iter().enumerate() {
-            form = form.field(
-                ["Instances.member.", &(index + 1).to_string(), ".InstanceId"].concat(),
-                id,
-            );
+            form = form.field(format!("Instances.member.{}.InstanceId", (index + 1)), id);
         }
         (!ids.is_empty()).then(|| Step::classic(action, form))
     };
@@ -189,7 +184,7 @@ fn proxy_protocol(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
     let mut ports: Vec<u16> = wanted.listeners.iter().map(|listener| listener.node_port).collect();
     // Policies outlive the listeners of their port.
     ports.extend(seen.backends.iter().map(|(port, _)| *port));
-    sort::sort(&mut ports);
+    ports.sort();
     ports.dedup();
     let mut set = Vec::new();
     for port in ports {
@@ -228,7 +223,7 @@ fn tls_policy(wanted: &Wanted, seen: &Seen, listeners: &[(&Listener, &[String])]
     let Some(reference) = &wanted.tls_policy else {
         return;
     };
-    let name = [TLS_POLICY_PREFIX, reference].concat();
+    let name = format!("{TLS_POLICY_PREFIX}{reference}");
     let mut set = Vec::new();
     for (listener, policies) in listeners {
         if matches!(listener.protocol, "SSL" | "HTTPS") && !policies.contains(&name) {
@@ -265,8 +260,8 @@ fn named(wanted: &Wanted) -> Form {
 
 fn listener_fields(mut form: Form, listeners: &[Listener]) -> Form {
     for (index, listener) in listeners.iter().enumerate() {
-        let prefix = ["Listeners.member.", &(index + 1).to_string(), "."].concat();
-        let name = |field: &str| [&prefix, field].concat();
+        let prefix = format!("Listeners.member.{}.", (index + 1));
+        let name = |field: &str| format!("{prefix}{field}");
         form = form
             .field(name("Protocol"), listener.protocol)
             .field(name("LoadBalancerPort"), listener.port)
@@ -287,7 +282,7 @@ fn health_fields(form: Form, health: &HealthCheck) -> Form {
 
 fn attribute_fields(mut form: Form, attributes: &Attributes) -> Form {
     let mut field = |name: &str, value: &str| {
-        form.push(&["LoadBalancerAttributes.", name].concat(), value);
+        form.push(&format!("LoadBalancerAttributes.{name}"), value);
     };
     let logs = &attributes.access_log;
     field("CrossZoneLoadBalancing.Enabled", on(attributes.cross_zone));
@@ -316,5 +311,4 @@ pub fn same_set(a: &[String], b: &[String]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "classic_plan_tests.rs"]
 mod tests;

@@ -10,88 +10,113 @@
 //! Where requests go follows from this file alone, so that the grants can be written down before the first start: the region has to
 //! be in it. What the clusters' machines say about themselves (IMDS) is never asked for.
 
-use cloudwit_guest_sdk::config::parse_any;
-use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::section;
-use cloudwit_guest_sdk::text;
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::config_credentials::CredentialSettings;
 use crate::endpoints::Endpoints;
 
-section! {
-    /// Everything the operator configures. Names of sections and keys are read in any case.
-    pub struct Config {
-        /// `[Global]`.
-        pub global: Global = "global",
-        /// `[ServiceOverride "NAME"]`, by name.
-        pub service_overrides: Map<String, ServiceOverride> = "serviceoverride",
-        /// `[Credentials]`.
-        pub credentials: CredentialSettings = "credentials",
-        /// `[Limits]`.
-        pub limits: Limits = "limits",
-    }
-
+/// Everything the operator configures. Names of sections and keys are read in any case.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[Global]`.
+    pub global: Global,
+    /// `[ServiceOverride "NAME"]`, by name.
+    #[serde(rename = "serviceoverride")]
+    pub service_overrides: BTreeMap<String, ServiceOverride>,
+    /// `[Credentials]`.
+    pub credentials: CredentialSettings,
     /// `[Limits]`.
-    pub struct Limits {
-        /// `CallSeconds`: `limits.wallTime` of the provider's settings; 60 when left out, as there.
-        pub call_seconds: Option<u16> = "callseconds",
-    }
+    pub limits: Limits,
+}
 
-    /// `[Global]` of upstream's `pkg/providers/v1/config/config.go`.
-    pub struct Global {
-        /// `Zone`: an availability zone; only its region counts.
-        pub zone: String = "zone",
-        /// `Region`, such as `eu-central-1`.
-        pub region: String = "region",
-        /// `VPC`: id of the cluster's VPC. When left out it is read from the cluster's instances.
-        pub vpc: String = "vpc",
-        /// `SubnetID`: a subnet of the VPC for load balancers when none is tagged.
-        pub subnet_id: String = "subnetid",
-        /// `RouteTableID`: the table for Pod routes; else the one with the cluster's tag.
-        pub route_table_id: String = "routetableid",
-        /// `RoleARN`: the role to take on for all calls.
-        pub role_arn: String = "rolearn",
-        /// `SourceARN`: on whose behalf the role is taken on, against the confused deputy.
-        pub source_arn: String = "sourcearn",
-        /// `KubernetesClusterTag`: the cluster's id where it uses the legacy tag `KubernetesCluster`.
-        pub kubernetes_cluster_tag: String = "kubernetesclustertag",
-        /// `KubernetesClusterID`: the cluster's id; `--cluster-name` when neither is given.
-        pub kubernetes_cluster_id: String = "kubernetesclusterid",
-        /// `DisableSecurityGroupIngress`: never touch the security groups of the nodes.
-        pub disable_security_group_ingress: bool = "disablesecuritygroupingress",
-        /// `ElbSecurityGroup`: this group for all classic load balancers instead of one for each.
-        pub elb_security_group: String = "elbsecuritygroup",
-        /// `NodeIPFamilies`, repeatable: which addresses Nodes get, and in which order.
-        pub node_ip_families: Vec<String> = "nodeipfamilies",
-        /// `ClusterServiceLoadBalancerHealthProbeMode`: `ServiceNodePort` or `Shared`.
-        pub health_probe_mode: String = "clusterserviceloadbalancerhealthprobemode",
-        /// `ClusterServiceSharedLoadBalancerHealthProbePort`; 10256 when left out.
-        pub shared_health_probe_port: Option<u16> = "clusterservicesharedloadbalancerhealthprobeport",
-        /// `ClusterServiceSharedLoadBalancerHealthProbePath`; `/healthz` when left out.
-        pub shared_health_probe_path: String = "clusterservicesharedloadbalancerhealthprobepath",
-        /// `SupportedTopologyInstanceTypePattern`; only upstream's default is taken.
-        pub supported_topology_instance_type_pattern: String = "supportedtopologyinstancetypepattern",
-        /// `NLBSecurityGroupMode`: `Managed` or empty.
-        pub nlb_security_group_mode: String = "nlbsecuritygroupmode",
-    }
+/// `[Limits]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// `CallSeconds`: `limits.wallTime` of the provider's settings; 60 when left out, as there.
+    #[serde(rename = "callseconds")]
+    pub call_seconds: Option<u16>,
+}
 
-    /// One `[ServiceOverride]`.
-    pub struct ServiceOverride {
-        /// `Service`: the AWS SDK's name of it, such as `EC2` or `Elastic Load Balancing v2`.
-        pub service: String = "service",
-        /// `Region` it counts for.
-        pub region: String = "region",
-        /// `URL` of the endpoint.
-        pub url: String = "url",
-        /// `SigningRegion`.
-        pub signing_region: String = "signingregion",
-        /// `SigningMethod`: `v4` or empty.
-        pub signing_method: String = "signingmethod",
-        /// `SigningName`: the service's name in signatures, when it is another than usual.
-        pub signing_name: String = "signingname",
-    }
+/// `[Global]` of upstream's `pkg/providers/v1/config/config.go`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Global {
+    /// `Zone`: an availability zone; only its region counts.
+    pub zone: String,
+    /// `Region`, such as `eu-central-1`.
+    pub region: String,
+    /// `VPC`: id of the cluster's VPC. When left out it is read from the cluster's instances.
+    pub vpc: String,
+    /// `SubnetID`: a subnet of the VPC for load balancers when none is tagged.
+    #[serde(rename = "subnetid")]
+    pub subnet_id: String,
+    /// `RouteTableID`: the table for Pod routes; else the one with the cluster's tag.
+    #[serde(rename = "routetableid")]
+    pub route_table_id: String,
+    /// `RoleARN`: the role to take on for all calls.
+    #[serde(rename = "rolearn")]
+    pub role_arn: String,
+    /// `SourceARN`: on whose behalf the role is taken on, against the confused deputy.
+    #[serde(rename = "sourcearn")]
+    pub source_arn: String,
+    /// `KubernetesClusterTag`: the cluster's id where it uses the legacy tag `KubernetesCluster`.
+    #[serde(rename = "kubernetesclustertag")]
+    pub kubernetes_cluster_tag: String,
+    /// `KubernetesClusterID`: the cluster's id; `--cluster-name` when neither is given.
+    #[serde(rename = "kubernetesclusterid")]
+    pub kubernetes_cluster_id: String,
+    /// `DisableSecurityGroupIngress`: never touch the security groups of the nodes.
+    #[serde(rename = "disablesecuritygroupingress")]
+    pub disable_security_group_ingress: bool,
+    /// `ElbSecurityGroup`: this group for all classic load balancers instead of one for each.
+    #[serde(rename = "elbsecuritygroup")]
+    pub elb_security_group: String,
+    /// `NodeIPFamilies`, repeatable: which addresses Nodes get, and in which order.
+    #[serde(rename = "nodeipfamilies")]
+    pub node_ip_families: Vec<String>,
+    /// `ClusterServiceLoadBalancerHealthProbeMode`: `ServiceNodePort` or `Shared`.
+    #[serde(rename = "clusterserviceloadbalancerhealthprobemode")]
+    pub health_probe_mode: String,
+    /// `ClusterServiceSharedLoadBalancerHealthProbePort`; 10256 when left out.
+    #[serde(rename = "clusterservicesharedloadbalancerhealthprobeport")]
+    pub shared_health_probe_port: Option<u16>,
+    /// `ClusterServiceSharedLoadBalancerHealthProbePath`; `/healthz` when left out.
+    #[serde(rename = "clusterservicesharedloadbalancerhealthprobepath")]
+    pub shared_health_probe_path: String,
+    /// `SupportedTopologyInstanceTypePattern`; only upstream's default is taken.
+    #[serde(rename = "supportedtopologyinstancetypepattern")]
+    pub supported_topology_instance_type_pattern: String,
+    /// `NLBSecurityGroupMode`: `Managed` or empty.
+    #[serde(rename = "nlbsecuritygroupmode")]
+    pub nlb_security_group_mode: String,
+}
+
+/// One `[ServiceOverride]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ServiceOverride {
+    /// `Service`: the AWS SDK's name of it, such as `EC2` or `Elastic Load Balancing v2`.
+    pub service: String,
+    /// `Region` it counts for.
+    pub region: String,
+    /// `URL` of the endpoint.
+    pub url: String,
+    /// `SigningRegion`.
+    #[serde(rename = "signingregion")]
+    pub signing_region: String,
+    /// `SigningMethod`: `v4` or empty.
+    #[serde(rename = "signingmethod")]
+    pub signing_method: String,
+    /// `SigningName`: the service's name in signatures, when it is another than usual.
+    #[serde(rename = "signingname")]
+    pub signing_name: String,
 }
 
 impl Limits {
@@ -116,8 +141,8 @@ impl Config {
     ///
     /// # Errors
     /// Where the text is malformed.
-    pub fn parse(text: &str) -> Result<Json<'_>, Problem> {
-        parse_any(text).map(lower_keys)
+    pub fn parse(text: &str) -> Result<Tree, Problem> {
+        parse_any(text).map(|tree| tree.map(lower_keys))
     }
 
     /// The region all requests go to: that of `Zone`, else `Region`. Never empty after validation.
@@ -194,8 +219,8 @@ impl Global {
         ];
         for (key, id, prefix) in ids {
             if !id.is_empty() && !id.starts_with(prefix) {
-                let advice = ["is no id of this kind; it begins with ", prefix].concat();
-                problems.add(["global.", key].concat(), quoted(id, &advice));
+                let advice = format!("is no id of this kind; it begins with {prefix}");
+                problems.add(format!("global.{key}"), quoted(id, &advice));
             }
         }
     }
@@ -212,7 +237,7 @@ impl Global {
         for (key, arn) in [("rolearn", &self.role_arn), ("sourcearn", &self.source_arn)] {
             if !arn.is_empty() && account_of(arn).is_none() {
                 let message = quoted(arn, "is no ARN; write it like arn:aws:iam::123456789012:role/cloudwit");
-                problems.add(["global.", key].concat(), message);
+                problems.add(format!("global.{key}"), message);
             }
         }
         if !self.source_arn.is_empty() && self.role_arn.is_empty() {
@@ -261,14 +286,14 @@ impl Global {
 
 /// `"VALUE" is wrong`.
 pub(crate) fn quoted(value: &str, wrong: &str) -> String {
-    ["\"", value, "\" ", wrong].concat()
+    format!("\"{value}\" {wrong}")
 }
 
 /// The region a zone lies in: groups of letters, each with a dash, and a number (upstream's `azToRegion`). Local zones
 /// (`us-west-2-lax-1a`) lie in the region they begin with.
 fn region_of_zone(zone: &str) -> Option<&str> {
     let first_digit = zone.find(|c: char| c.is_ascii_digit())?;
-    let (letters, rest) = text::split_at(zone, first_digit);
+    let (letters, rest) = zone.split_at(first_digit);
     let groups = letters.strip_suffix('-')?.split('-');
     let proper = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_alphabetic());
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -289,17 +314,15 @@ pub(crate) fn account_of(arn: &str) -> Option<&str> {
     Some(account)
 }
 
-fn lower_keys(value: Json<'_>) -> Json<'_> {
+fn lower_keys(value: Value) -> Value {
     match value {
-        Json::Object(entries) => {
-            let lower =
-                |(key, value): (alloc::borrow::Cow<'_, str>, _)| (key.to_ascii_lowercase().into(), lower_keys(value));
-            Json::Object(entries.into_iter().map(lower).collect())
-        }
+        Value::Object(entries) => entries
+            .into_iter()
+            .map(|(key, value)| (key.to_ascii_lowercase(), lower_keys(value)))
+            .collect(),
         other => other,
     }
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

@@ -4,8 +4,8 @@
 //! here the operator says which one it is. Nothing secret stands in the configuration: the names of the secrets are below.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::section;
 use cloudwit_guest_sdk::url::is_url;
+use serde::Deserialize;
 
 use crate::config::{account_of, quoted};
 
@@ -24,20 +24,24 @@ pub const WEB_IDENTITY_TOKEN: &str = "web-identity-token";
 /// Where instances ask about themselves (IMDS).
 pub const METADATA_URL: &str = "http://169.254.169.254";
 
-section! {
-    /// `[Credentials]`.
-    pub struct CredentialSettings {
-        /// `Source`: `static`, `web-identity` or `instance-profile`; `static` when left out.
-        pub source: String = "source",
-        /// `SessionToken`: whether static keys come with a session token.
-        pub session_token: bool = "sessiontoken",
-        /// `WebIdentityRoleARN`: the role that the web identity may take on.
-        pub web_identity_role_arn: String = "webidentityrolearn",
-        /// `RoleSessionName`: how the sessions are called in AWS's logs; `cloudwit` when left out.
-        pub role_session_name: String = "rolesessionname",
-        /// `MetadataURL`, when it is another than AWS's.
-        pub metadata_url: String = "metadataurl",
-    }
+/// `[Credentials]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct CredentialSettings {
+    /// `Source`: `static`, `web-identity` or `instance-profile`; `static` when left out.
+    pub source: String,
+    /// `SessionToken`: whether static keys come with a session token.
+    #[serde(rename = "sessiontoken")]
+    pub session_token: bool,
+    /// `WebIdentityRoleARN`: the role that the web identity may take on.
+    #[serde(rename = "webidentityrolearn")]
+    pub web_identity_role_arn: String,
+    /// `RoleSessionName`: how the sessions are called in AWS's logs; `cloudwit` when left out.
+    #[serde(rename = "rolesessionname")]
+    pub role_session_name: String,
+    /// `MetadataURL`, when it is another than AWS's.
+    #[serde(rename = "metadataurl")]
+    pub metadata_url: String,
 }
 
 /// Where credentials come from.

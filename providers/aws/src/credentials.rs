@@ -146,7 +146,7 @@ impl Credentials {
             Source::Static => {
                 let token = sender.context.keys().reveal(SESSION_TOKEN)?;
                 let token = String::from_utf8(token)
-                    .map_err(|_| Failure::invalid(["the secret ", SESSION_TOKEN, " is no text"].concat()))?;
+                    .map_err(|_| Failure::invalid(format!("the secret {SESSION_TOKEN} is no text")))?;
                 Ok(Credential::Static(Some(HeldSecret(token.trim().into()))))
             }
             Source::WebIdentity => kept(sender, "web-identity", &|| self.exchange_token(sender)),
@@ -209,17 +209,12 @@ impl Credentials {
             (answered, _) => answered,
         };
         let answer = answer.map_err(|error| Failure::from(error).context("getting credentials"))?;
-        let result = [action, "Result"].concat();
+        let result = format!("{action}Result");
         let given = answer.at(&[&result, "Credentials"]);
         given.and_then(read_credentials).ok_or_else(|| {
-            Failure::other(
-                [
-                    "getting credentials: ",
-                    action,
-                    " was answered without whole credentials",
-                ]
-                .concat(),
-            )
+            Failure::other(format!(
+                "getting credentials: {action} was answered without whole credentials"
+            ))
         })
     }
 }
@@ -247,5 +242,4 @@ fn kept(
 }
 
 #[cfg(test)]
-#[path = "credentials_tests.rs"]
 mod tests;

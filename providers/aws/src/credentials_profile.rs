@@ -2,11 +2,11 @@
 //!
 //! A session token first, then the name of the instance's role, then that role's credentials.
 
-use core::time::Duration;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
+use serde_json::Value;
 
 use crate::credentials::Given;
 use crate::sender::Sender;
@@ -44,20 +44,15 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
             "this instance has no role; attach an instance profile, or choose another source of credentials",
         ));
     };
-    let response = http.get(&[ROLES, role].concat()).send()?;
+    let response = http.get(&format!("{ROLES}{role}")).send()?;
     let text = response.text();
     // Without the mistake: it may quote a key.
-    let answer = Json::parse(&text).map_err(|_| not_whole(role))?;
-    let field = |name| answer.get(name).and_then(Json::as_text).unwrap_or_default();
+    let answer: Value = serde_json::from_str(&text).map_err(|_| not_whole(role))?;
+    let field = |name| answer.get(name).and_then(Value::as_str).unwrap_or_default();
     if !matches!(field("Code"), "" | "Success") {
-        let text = [
-            "the metadata service gives no credentials for the role ",
-            role,
-            ": ",
-            field("Code"),
-            " ",
-        ];
-        return Err(Failure::denied([&text.concat(), field("Message")].concat().trim_end()));
+        let (code, message) = (field("Code"), field("Message"));
+        let text = format!("the metadata service gives no credentials for the role {role}: {code} {message}");
+        return Err(Failure::denied(text.trim_end()));
     }
     let given = [field("AccessKeyId"), field("SecretAccessKey"), field("Token")];
     match parse_rfc3339(field("Expiration")) {
@@ -67,12 +62,7 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
 }
 
 fn not_whole(role: &str) -> Failure {
-    Failure::Other(
-        [
-            "the metadata service's credentials for the role ",
-            role,
-            " are not whole",
-        ]
-        .concat(),
-    )
+    Failure::Other(format!(
+        "the metadata service's credentials for the role {role} are not whole"
+    ))
 }

@@ -115,7 +115,7 @@ impl Endpoints {
             };
             match wishes.iter_mut().find(same) {
                 Some(known) if known.reason != wish.reason => {
-                    known.reason = [&known.reason, ", ", &wish.reason].concat()
+                    known.reason = format!("{}, {}", known.reason, wish.reason)
                 }
                 Some(_) => {}
                 None => wishes.push(wish),
@@ -136,7 +136,7 @@ impl Endpoints {
     pub(crate) fn validate(config: &Config, problems: &mut Problems) {
         let mut seen: Vec<(String, &str)> = Vec::new();
         for (name, over) in &config.service_overrides {
-            let at = |key: &str| ["serviceoverride.", name, ".", key].concat();
+            let at = |key: &str| format!("serviceoverride.{name}.{key}");
             let required = [
                 ("service", &over.service),
                 ("region", &over.region),
@@ -198,7 +198,7 @@ fn endpoint(config: &Config, service: Service) -> Endpoint {
             },
         },
         None => Endpoint {
-            url: ["https://", service.name(), ".", region, ".", suffix(region)].concat(),
+            url: format!("https://{}.{region}.{}", service.name(), suffix(region)),
             region: region.into(),
             name: service.name().into(),
         },

@@ -94,7 +94,7 @@ impl Aws {
         let (Search::ById(key) | Search::ByNameId(key) | Search::ByName(key) | Search::Fargate(key)) = search else {
             let id = node.provider_id.as_deref().unwrap_or_default();
             let advice = " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0";
-            return Err(AwsError::invalid(["the provider id ", id, advice].concat()));
+            return Err(AwsError::invalid(format!("the provider id {id}{advice}")));
         };
         let machine = match answers.get(key) {
             Some(Found::Machine(machine)) => machine,
@@ -163,16 +163,9 @@ fn zone_label(zones: &Result<Vec<Zone>, AwsError>, name: &str) -> Result<Pair, A
     let zones = zones.as_ref().map_err(AwsError::clone)?;
     let zone = zones.iter().find(|zone| zone.name == name && !zone.id.is_empty());
     let zone = zone.ok_or_else(|| {
-        AwsError::other(
-            [
-                "AWS does not list the zone ",
-                name,
-                ", so its id for the label ",
-                ZONE_ID,
-                " is not known",
-            ]
-            .concat(),
-        )
+        AwsError::other(format!(
+            "AWS does not list the zone {name}, so its id for the label {ZONE_ID} is not known"
+        ))
     })?;
     Ok(Pair::new(ZONE_ID, zone.id.clone()))
 }
@@ -181,5 +174,4 @@ fn zone_label(zones: &Result<Vec<Zone>, AwsError>, name: &str) -> Result<Pair, A
 const ZONE_ID: &str = "topology.k8s.aws/zone-id";
 
 #[cfg(test)]
-#[path = "instances_tests.rs"]
 mod tests;

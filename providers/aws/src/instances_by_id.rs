@@ -3,9 +3,9 @@
 //! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are asked for again. Should the
 //! refusal name none of ours, the ids are halved until it is clear which one is meant.
 
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
 use crate::api_error::AwsError;
@@ -35,7 +35,7 @@ impl From<Machine> for Found {
 }
 
 /// Answers by id.
-pub(crate) type Answers = Map<String, Found>;
+pub(crate) type Answers = BTreeMap<String, Found>;
 
 impl Aws {
     /// What AWS says about each of these ids.
@@ -45,7 +45,7 @@ impl Aws {
     pub(crate) fn find_by_ids(&self, ids: &[&str]) -> Result<Answers, AwsError> {
         let mut answers = Answers::new();
         let mut unique = ids.to_vec();
-        sort::sort(&mut unique);
+        unique.sort();
         unique.dedup();
         // An id of an odd shape would cost all others a second call.
         let (plain, odd): (Vec<&str>, Vec<&str>) = unique.into_iter().partition(|id| is_plain(id));
@@ -111,12 +111,7 @@ fn take(ids: &[&str], machines: Vec<Machine>, answers: &mut Answers) {
     }
     for id in ids {
         if !answers.contains_key(*id) {
-            let text = [
-                "AWS was asked for the instance ",
-                id,
-                " and neither described nor denied it",
-            ]
-            .concat();
+            let text = format!("AWS was asked for the instance {id} and neither described nor denied it");
             answers.insert((*id).into(), Found::Failed(Failure::unavailable(text)));
         }
     }

@@ -46,7 +46,7 @@ impl Aws {
             list.push(machine);
         }
         match (ours.as_mut_slice(), others.first()) {
-            ([only], _) => Found::from(core::mem::take(*only)),
+            ([only], _) => Found::from(std::mem::take(*only)),
             ([], None) => Found::Gone,
             ([], Some(other)) => {
                 let text = [
@@ -56,12 +56,11 @@ impl Aws {
                     name,
                     " but does not carry the tag ",
                 ];
-                let text = [
-                    &text.concat(),
-                    self.cluster.key().as_str(),
-                    "; add it, or set the Node's provider id",
-                ]
-                .concat();
+                let text = format!(
+                    "{}{}; add it, or set the Node's provider id",
+                    text.concat(),
+                    self.cluster.key()
+                );
                 Found::Failed(Failure::invalid(text))
             }
             // To guess would bind the Node to the wrong machine for ever.

@@ -1,6 +1,6 @@
 //! Fargate's machines: there is no instance to ask for, only the network interface with the address that is in the id.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
@@ -63,13 +63,10 @@ fn decide(id: &str, address: &str, interfaces: &[&Interface]) -> Found {
         [only] => Found::Machine(Box::new(only.machine(id))),
         several => {
             let ids: Vec<&str> = several.iter().map(|interface| interface.id.as_str()).collect();
-            let text = [
-                "several network interfaces have the address ",
-                address,
-                ": ",
-                &ids.join(", "),
-            ]
-            .concat();
+            let text = format!(
+                "several network interfaces have the address {address}: {}",
+                ids.join(", ")
+            );
             Found::Failed(Failure::invalid(text))
         }
     }

@@ -1,7 +1,6 @@
 //! An instance as EC2 describes it, and the same in the contract's words.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::types::ip_address;
 use cloudwit_guest_sdk::xml::Element;
 
@@ -64,7 +63,6 @@ pub struct NetworkInterface {
 ///
 /// # Errors
 /// As the call, and `other` when an instance has no id.
-#[inline(never)]
 pub(crate) fn described(call: Call<'_>) -> Result<Vec<Machine>, AwsError> {
     let mut machines = Vec::new();
     call.pages(&["reservationSet"], |reservation| {
@@ -93,7 +91,7 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
         }
     }
     // Those that are not attached come last.
-    sort::sort_by_key(&mut interfaces, |interface| interface.device_index.unwrap_or(u32::MAX));
+    interfaces.sort_by_key(|interface| interface.device_index.unwrap_or(u32::MAX));
     Ok(Machine {
         id,
         state,
@@ -125,7 +123,7 @@ impl Machine {
     /// # Errors
     /// `other` when AWS calls something an address that is none.
     pub(crate) fn instance(&self, families: &[Family], region: &str) -> Result<Instance, AwsError> {
-        let mut instance = Instance::new(["aws:///", &self.zone, "/", &self.id].concat());
+        let mut instance = Instance::new(format!("aws:///{}/{}", self.zone, self.id));
         instance.instance_type = some(&self.kind);
         instance.zone = some(&self.zone);
         instance.region = some(region);
@@ -175,16 +173,10 @@ impl Machine {
 
     fn ip(&self, kind: AddressKind, text: &str) -> Result<Address, AwsError> {
         ip_address(kind, text).ok_or_else(|| {
-            AwsError::other(
-                [
-                    "the instance ",
-                    &self.id,
-                    " has the address \"",
-                    text,
-                    "\", which is none",
-                ]
-                .concat(),
-            )
+            AwsError::other(format!(
+                "the instance {} has the address \"{text}\", which is none",
+                self.id
+            ))
         })
     }
 }

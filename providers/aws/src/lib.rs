@@ -12,11 +12,7 @@
 //!
 //! README.md says what works, which keys there are, and which permissions they need.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
-extern crate alloc;
-
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod annotations;
@@ -103,7 +99,7 @@ impl Provider for Aws {
         config.validate(problems);
     }
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         Config::parse(text)
     }
 
@@ -127,4 +123,3 @@ impl Provider for Aws {
 }
 
 register_provider!(Aws: Instances, LoadBalancers, Routes);
-cloudwit_guest_sdk::without_std!();

@@ -3,7 +3,7 @@
 //! A listener of a Classic Load Balancer is changed by deleting it and making another one, and on a network load balancer another listener may be in
 //! the way. Where the new one is refused, or is changed back, the next call would do the same again: connections end each time.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
@@ -22,7 +22,7 @@ impl Aws {
     /// `other`, before anything is sent, when the same listeners were made a short time ago in the place of others, or refused because
     /// there are others; what AWS says.
     pub(crate) fn change_listeners(&self, balancer: &str, steps: &[Step]) -> Result<(), AwsError> {
-        let (state, key) = (self.context.state(), ["listeners/", balancer].concat());
+        let (state, key) = (self.context.state(), format!("listeners/{balancer}"));
         let made = made(steps);
         if made.is_empty() {
             return self.run_all(steps);
@@ -59,5 +59,4 @@ fn made(steps: &[Step]) -> String {
 }
 
 #[cfg(test)]
-#[path = "listener_changes_tests.rs"]
 mod tests;

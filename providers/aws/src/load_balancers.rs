@@ -9,7 +9,7 @@
 //! A load balancer is found by its name, which holds the Service's uid, and is ours when it carries the cluster's tag. One of the name
 //! without that tag is never touched. Everything is made with its tags, and whatever a crash leaves undone shows as a difference the next time.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
@@ -110,9 +110,10 @@ impl LoadBalancers for Aws {
         };
         match found {
             None => {
-                return Err(Failure::not_found(
-                    ["Service ", &service.name, " has no load balancer ", &name].concat(),
-                ));
+                return Err(Failure::not_found(format!(
+                    "Service {} has no load balancer {name}",
+                    service.name
+                )));
             }
             Some(found) if !self.cluster.marks(found.tags()) => return Err(self.foreign(&name).into()),
             Some(Found::Classic(seen)) => self.update_classic_targets(service, targets, &seen)?,
@@ -183,7 +184,7 @@ impl Aws {
         known: bool,
         ask: impl FnOnce() -> Result<Option<Vec<Pair>>, AwsError>,
     ) -> Result<Option<Vec<Pair>>, AwsError> {
-        let (state, key) = (self.context.state(), ["owned/", id].concat());
+        let (state, key) = (self.context.state(), format!("owned/{id}"));
         if known && state.get::<String>(&key).is_some() {
             return Ok(Some(vec![Pair::new(self.cluster.key(), "")]));
         }
@@ -243,16 +244,10 @@ impl Aws {
         if let Found::Network(seen, _) = &found
             && seen.kind != "network"
         {
-            return Err(AwsError::invalid(
-                [
-                    "load balancer ",
-                    name,
-                    " is of type ",
-                    &seen.kind,
-                    ", not network: rename or delete it in AWS",
-                ]
-                .concat(),
-            ));
+            return Err(AwsError::invalid(format!(
+                "load balancer {name} is of type {}, not network: rename or delete it in AWS",
+                seen.kind
+            )));
         }
         if !self.cluster.marks(found.parts().2) {
             return Err(self.foreign(name));
@@ -262,25 +257,16 @@ impl Aws {
 
     fn foreign(&self, name: &str) -> AwsError {
         let key = self.cluster.key();
-        AwsError::invalid(
-            [
-                "load balancer ",
-                name,
-                " has the name that this Service needs, but not the tag ",
-                &key,
-                ": it is left alone; to have it \
-              adopted give it the tag ",
-                &key,
-                "=owned, else delete it in AWS",
-            ]
-            .concat(),
-        )
+        AwsError::invalid(format!(
+            "load balancer {name} has the name that this Service needs, but not the tag {key}: it is left alone; to have it \
+              adopted give it the tag {key}=owned, else delete it in AWS"
+        ))
     }
 
     /// The tags of everything that is made for a Service.
     pub(crate) fn balancer_tags(&self, service: &Service, settings: &Settings) -> Vec<Pair> {
         let mut tags = self.own_tags(settings);
-        let name = [&service.namespace, "/", &service.name].concat();
+        let name = format!("{}/{}", service.namespace, service.name);
         tags.retain(|tag| tag.key != SERVICE_TAG);
         tags.push(Pair::new(SERVICE_TAG, name));
         tags
@@ -330,33 +316,19 @@ pub(crate) fn check_scheme(name: &str, internal: bool, wanted: bool) -> Result<(
         return Ok(());
     }
     let word = |internal| if internal { "internal" } else { "on the Internet" };
-    Err(AwsError::invalid(
-        [
-            "load balancer ",
-            name,
-            " is ",
-            word(internal),
-            " and cannot become ",
-            word(wanted),
-            ": put the annotation \
+    Err(AwsError::invalid(format!(
+        "load balancer {name} is {} and cannot become {}: put the annotation \
           service.beta.kubernetes.io/aws-load-balancer-internal back, or make the Service anew",
-        ]
-        .concat(),
-    ))
+        word(internal),
+        word(wanted)
+    )))
 }
 
 fn other_kind(name: &str, is: &str) -> AwsError {
-    AwsError::invalid(
-        [
-            "load balancer ",
-            name,
-            " is a ",
-            is,
-            " Load Balancer, and its type cannot be changed: put the annotation \
-          service.beta.kubernetes.io/aws-load-balancer-type back, or make the Service anew",
-        ]
-        .concat(),
-    )
+    AwsError::invalid(format!(
+        "load balancer {name} is a {is} Load Balancer, and its type cannot be changed: put the annotation \
+          service.beta.kubernetes.io/aws-load-balancer-type back, or make the Service anew"
+    ))
 }
 
 fn elsewhere() -> Failure {
@@ -367,9 +339,7 @@ fn elsewhere() -> Failure {
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;
 
 #[cfg(test)]
-#[path = "load_balancers_groups_tests.rs"]
 mod groups_tests;

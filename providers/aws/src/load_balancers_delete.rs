@@ -4,12 +4,10 @@
 //! that leads to them is still there; its own group and its target groups go last and are found by name. Whatever is not the cluster's
 //! alone (`owned`) stays.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
-use cloudwit_guest_sdk::text;
 
 use cloudwit_guest_sdk::xml::Element;
 
@@ -40,20 +38,16 @@ impl Aws {
             .flatten()
             .any(|found| !self.cluster.may_delete(found.tags()))
         {
-            let text = [
-                "load balancer ",
-                &name,
-                " is left as it is: it does not carry the tag ",
-                &self.cluster.key(),
-                "=owned",
-            ]
-            .concat();
+            let text = format!(
+                "load balancer {name} is left as it is: it does not carry the tag {}=owned",
+                self.cluster.key()
+            );
             self.context
                 .service_event(EventKind::Warning, "LoadBalancerLeft", &text);
             return Ok(());
         }
         let names = [
-            [CLASSIC_PREFIX, &name].concat(),
+            format!("{CLASSIC_PREFIX}{name}"),
             security_group_name(self.context.keys(), &self.context.cluster().name, service),
         ];
         let mut own = self.security_groups("group-name", &[&names[0], &names[1]], None)?;
@@ -126,7 +120,7 @@ impl Aws {
     /// The groups that let traffic in to these instances. Where that is ambiguous none was ever opened, and nothing keeps a load balancer from being
     /// deleted.
     fn groups_of(&self, mut ids: Vec<String>) -> Result<Vec<String>, AwsError> {
-        sort::sort(&mut ids);
+        ids.sort();
         ids.dedup();
         match self.known_instances(&ids) {
             Ok(machines) => Ok(machines.groups),
@@ -138,13 +132,13 @@ impl Aws {
     /// The target groups that were attached, and those of the Service that a crash left behind.
     fn delete_target_groups(&self, service: &Service, name: &str, attached: &[String]) -> Result<(), AwsError> {
         let prefix = prefix(service);
-        let of = [&service.namespace, "/", &service.name].concat();
+        let of = format!("{}/{}", service.namespace, service.name);
         let page = [("PageSize", "400")];
         let all = self.ask_all(Api::ElbV2, "DescribeTargetGroups", &page, &["TargetGroups"])?;
         // One that also serves another load balancer stays: the cloud would not let it go.
         let only_ours = |group: &GroupSeen| {
             let mut balancers = group.balancers.iter();
-            balancers.all(|balancer| text::find(balancer, name).is_some())
+            balancers.all(|balancer| balancer.find(name).is_some())
         };
         let mut groups: Vec<GroupSeen> = all.iter().filter_map(target_groups::read).collect();
         groups.retain(|group| group.name.starts_with(&prefix) && only_ours(group));

@@ -3,12 +3,11 @@
 //! The order keeps traffic flowing: the load balancer, what Nodes let in, target groups with their targets, listeners; then whatever nobody
 //! needs any more.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::cidr::source_ranges;
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
 use crate::annotations::Kind;
@@ -80,17 +79,13 @@ impl Aws {
         self.drop_target_groups(&attached, &arns)?;
         match seen.ingress() {
             ingress if !ingress.is_empty() => Ok(ingress),
-            _ if seen.state == "failed" => Err(AwsError::unavailable(
-                [
-                    "AWS could not build load balancer ",
-                    &wanted.name,
-                    "; delete it there, then it is made anew",
-                ]
-                .concat(),
-            )),
+            _ if seen.state == "failed" => Err(AwsError::unavailable(format!(
+                "AWS could not build load balancer {}; delete it there, then it is made anew",
+                wanted.name
+            ))),
             _ => Err(AwsError::pending(
                 BUILD_POLL,
-                ["AWS builds load balancer ", &wanted.name].concat(),
+                format!("AWS builds load balancer {}", wanted.name),
             )),
         }
     }
@@ -151,24 +146,11 @@ impl Aws {
             ("private-ipv4-addresses", &settings.private_addresses),
         ] {
             if !list.is_empty() && list.len() != subnets.len() {
-                let counts = [
-                    &list.len().to_string(),
-                    " entries, but there are ",
-                    &subnets.len().to_string(),
-                    " subnets",
-                ]
-                .concat();
-                return Err(AwsError::invalid(
-                    [
-                        "annotation service.beta.kubernetes.io/aws-load-balancer-",
-                        key,
-                        " has ",
-                        &counts,
-                        ": ",
-                        &subnets.join(", "),
-                    ]
-                    .concat(),
-                ));
+                let counts = format!("{} entries, but there are {} subnets", list.len(), subnets.len());
+                return Err(AwsError::invalid(format!(
+                    "annotation service.beta.kubernetes.io/aws-load-balancer-{key} has {counts}: {}",
+                    subnets.join(", ")
+                )));
             }
         }
         let step = create(
@@ -280,7 +262,7 @@ fn node_traffic(
         .map(|port| port.group.health.number(port.group.port))
         .collect();
     for list in [&mut ports, &mut health] {
-        sort::sort(list);
+        list.sort();
         list.dedup();
     }
     let in_balancer = known.iter().filter(|subnet| seen.subnets.contains(&subnet.id));
@@ -288,7 +270,7 @@ fn node_traffic(
         .map(|subnet| subnet.cidr.clone())
         .filter(|cidr| !cidr.is_empty())
         .collect();
-    sort::sort(&mut subnets);
+    subnets.sort();
     Ok(NodeTraffic {
         balancer: default_load_balancer_name(&service.uid),
         protocol: if wanted.ports.iter().any(|port| port.protocol == "UDP") {

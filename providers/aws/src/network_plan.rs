@@ -2,8 +2,6 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::text;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::network_balancer::{Listener, Port, Seen, Wanted};
 use crate::security_groups::tag_fields;
@@ -22,11 +20,11 @@ pub fn create(
         form = form.field("Scheme", "internal");
     }
     for (index, subnet) in subnets.iter().enumerate() {
-        let prefix = ["SubnetMappings.member.", &(index + 1).to_string(), "."].concat();
+        let prefix = format!("SubnetMappings.member.{}.", (index + 1));
         form = form
-            .field([&prefix, "SubnetId"].concat(), subnet)
-            .field_opt([&prefix, "AllocationId"].concat(), allocations.get(index))
-            .field_opt([&prefix, "PrivateIPv4Address"].concat(), addresses.get(index));
+            .field(format!("{prefix}SubnetId"), subnet)
+            .field_opt(format!("{prefix}AllocationId"), allocations.get(index))
+            .field_opt(format!("{prefix}PrivateIPv4Address"), addresses.get(index));
     }
     form = form.list("SecurityGroups.member", groups);
     Step::network("CreateLoadBalancer", tag_fields(form, "Tags.member.", &wanted.tags))
@@ -87,7 +85,7 @@ pub fn listeners(wanted: &Wanted, balancer: &str, seen: &[Listener], groups: &[S
     let mut kept: Vec<&str> = Vec::new();
     for (port, group) in wanted.ports.iter().zip(groups) {
         // A listener can change between TCP and TLS, but not to and from UDP.
-        let udp = |protocol: &str| text::find(protocol, "UDP").is_some();
+        let udp = |protocol: &str| protocol.find("UDP").is_some();
         let found = seen
             .iter()
             .find(|one| one.port == port.port && udp(&one.protocol) == udp(port.protocol));
@@ -141,5 +139,4 @@ pub fn delete(arn: &str) -> Step {
 }
 
 #[cfg(test)]
-#[path = "network_plan_tests.rs"]
 mod tests;

@@ -3,7 +3,6 @@
 //! Which target groups are the load balancer's is read from its listeners, not from what the groups say of themselves.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 use crate::Aws;
 use crate::api_error::AwsError;
@@ -42,7 +41,7 @@ impl Aws {
             .map(|listener| listener.group.as_str())
             .filter(|arn| !arn.is_empty())
             .collect();
-        sort::sort(&mut arns);
+        arns.sort();
         arns.dedup();
         let mut groups = Vec::new();
         for part in arns.chunks(ARNS) {
@@ -102,20 +101,15 @@ impl Aws {
             None => self.ask(Api::ElbV2, "DescribeTargetGroups", &[("Names.member.1", &wanted.name)])?,
         };
         let group = answer.at(&["TargetGroups", "member"]).and_then(target_groups::read);
-        let group = group.ok_or_else(|| Failure::unavailable(["AWS shows no target group ", &wanted.name].concat()))?;
+        let group = group.ok_or_else(|| Failure::unavailable(format!("AWS shows no target group {}", wanted.name)))?;
         if !fresh {
             let tags = self.network_tags(&group.arn)?;
             if !self.cluster.marks(&tags) || !group.can_be(wanted) {
-                return Err(AwsError::invalid(
-                    [
-                        "target group ",
-                        &wanted.name,
-                        " has the name that this Service needs, but not the tag ",
-                        &self.cluster.key(),
-                        " or other ports: it is left alone; rename or delete it in AWS",
-                    ]
-                    .concat(),
-                ));
+                return Err(AwsError::invalid(format!(
+                    "target group {} has the name that this Service needs, but not the tag {} or other ports: it is left alone; rename or delete it in AWS",
+                    wanted.name,
+                    self.cluster.key()
+                )));
             }
         }
         Ok(Ready { group, fresh })

@@ -7,10 +7,10 @@
 //!
 //! What a route takes is decided in `routes_plan.rs`.
 
-use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::cidr::Cidr;
-use cloudwit_guest_sdk::map::Map;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
@@ -49,7 +49,7 @@ impl Routes for Aws {
                 Hop::Interface | Hop::Other => continue,
             };
             routes.push(Route {
-                id: [&self.cluster.id, "-", &route.destination].concat(),
+                id: format!("{}-{}", self.cluster.id, route.destination),
                 destination: route.destination.clone(),
                 node,
                 next_hops: Vec::new(),
@@ -106,7 +106,7 @@ impl Aws {
         }
         if tables.len() > 1 {
             let ids: Vec<&str> = tables.iter().map(|table| table.id.as_str()).collect();
-            let text = ["several route tables carry the tag ", &key, ": ", &ids.join(", ")].concat();
+            let text = format!("several route tables carry the tag {key}: {}", ids.join(", "));
             return Err(AwsError::invalid(
                 text + "; write RouteTableID = rtb-... below [Global]",
             ));
@@ -114,14 +114,14 @@ impl Aws {
         tables.pop().ok_or_else(|| match configured.as_str() {
             "" => {
                 let advice = "; tag one, or write RouteTableID = rtb-... below [Global]";
-                AwsError::invalid(["no route table carries the tag ", &key, advice].concat())
+                AwsError::invalid(format!("no route table carries the tag {key}{advice}"))
             }
-            id => AwsError::not_found(["the route table ", id, " (RouteTableID) does not exist"].concat()),
+            id => AwsError::not_found(format!("the route table {id} (RouteTableID) does not exist")),
         })
     }
 
     /// Names of Nodes by the id of their instance.
-    fn nodes_by_instance(&self) -> Result<Map<String, String>, AwsError> {
+    fn nodes_by_instance(&self) -> Result<BTreeMap<String, String>, AwsError> {
         let nodes = self.context.nodes()?.into_iter().map(|node| node.ref_);
         let instances = nodes.filter_map(|node| {
             let id = machine_id(node.provider_id.as_deref()?)?.to_owned();
@@ -131,7 +131,7 @@ impl Aws {
     }
 
     fn delete_route(&self, table: &mut Table, route: &Route) -> Result<(), AwsError> {
-        let network = Cidr::parse(&route.destination)?;
+        let network = cidr::parse(&route.destination)?;
         if let Some(destination) = deletion(table, network)? {
             self.delete_destination(table, &destination)?;
             table.routes.retain(|route| route.network != network);
@@ -156,14 +156,7 @@ impl Aws {
             Some(Found::Machine(machine)) => machine,
             Some(Found::Failed(failure)) => return Err(failure.clone().into()),
             Some(Found::Gone) | None => {
-                let text = [
-                    "the instance ",
-                    target,
-                    " of Node ",
-                    &route.node.name,
-                    " does not exist",
-                ]
-                .concat();
+                let text = format!("the instance {target} of Node {} does not exist", route.node.name);
                 return Err(AwsError::not_found(text));
             }
         };
@@ -172,7 +165,7 @@ impl Aws {
             let call = self.api.ec2("ModifyInstanceAttribute").field("InstanceId", target);
             call.field("SourceDestCheck.Value", "false").send()?;
         }
-        match creation(table, Cidr::parse(&route.destination)?, target) {
+        match creation(table, cidr::parse(&route.destination)?, target) {
             Step::Nothing => return Ok(()),
             Step::Replace(dead) => self.delete_destination(table, &dead)?,
             Step::Create => {}
@@ -250,5 +243,4 @@ impl Brake {
 }
 
 #[cfg(test)]
-#[path = "routes_tests.rs"]
 mod tests;

@@ -3,9 +3,10 @@
 //! A table may hold much more than routes to Nodes: gateways, peerings, a NAT instance. Only routes to instances are ever listed, and
 //! only such a route is ever deleted, whatever is asked for.
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
+use ipnet::IpNet;
 
 use crate::tags::ec2_tags;
 
@@ -26,7 +27,7 @@ pub struct TableRoute {
     /// As AWS writes it, which is how it wants it back.
     pub destination: String,
     /// The same, to compare.
-    pub network: Cidr,
+    pub network: IpNet,
     /// What it leads to.
     pub hop: Hop,
     /// Whether that is gone.
@@ -56,7 +57,7 @@ impl Table {
     }
 
     /// The route to this network.
-    pub fn route_to(&self, network: Cidr) -> Option<&TableRoute> {
+    pub fn route_to(&self, network: IpNet) -> Option<&TableRoute> {
         self.routes.iter().find(|route| route.network == network)
     }
 }
@@ -72,7 +73,7 @@ impl TableRoute {
         };
         Some(Self {
             destination: destination.into(),
-            network: Cidr::parse(destination).ok()?,
+            network: cidr::parse(destination).ok()?,
             hop,
             blackhole: text("state") == Some("blackhole"),
         })
@@ -97,7 +98,7 @@ pub enum Step {
 
 /// What the route to this network by this instance takes. A live route to anything else is left for AWS to refuse: whose it is, is
 /// decided where routes are listed.
-pub fn creation(table: &Table, network: Cidr, instance: &str) -> Step {
+pub fn creation(table: &Table, network: IpNet, instance: &str) -> Step {
     match table.route_to(network) {
         Some(route) if route.is_dead() => Step::Replace(route.destination.clone()),
         Some(route) if !route.blackhole && route.hop == Hop::Instance(instance.into()) => Step::Nothing,
@@ -109,7 +110,7 @@ pub fn creation(table: &Table, network: Cidr, instance: &str) -> Step {
 ///
 /// # Errors
 /// `conflict` when the route leads to something else than a machine by now.
-pub fn deletion(table: &Table, network: Cidr) -> Result<Option<String>, Failure> {
+pub fn deletion(table: &Table, network: IpNet) -> Result<Option<String>, Failure> {
     match table.route_to(network) {
         None => Ok(None),
         Some(route) if matches!(route.hop, Hop::Instance(_)) || route.is_dead() => Ok(Some(route.destination.clone())),
@@ -127,5 +128,4 @@ pub fn deletion(table: &Table, network: Cidr) -> Result<Option<String>, Failure>
 }
 
 #[cfg(test)]
-#[path = "routes_plan_tests.rs"]
 mod tests;

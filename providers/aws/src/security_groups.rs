@@ -5,7 +5,6 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::steps::Step;
@@ -160,9 +159,9 @@ fn read_rules(permission: &Element) -> Vec<Rule> {
 /// Adds `TagSpecification.1` or `Tag.n` fields, whatever `prefix` says.
 pub fn tag_fields(mut form: Form, prefix: &str, tags: &[Pair]) -> Form {
     for (index, Pair { key, value }) in tags.iter().enumerate() {
-        let item = [prefix, &(index + 1).to_string()].concat();
-        form = form.field([&item, ".Key"].concat(), key);
-        form = form.field([&item, ".Value"].concat(), value);
+        let item = format!("{prefix}{}", (index + 1));
+        form = form.field(format!("{item}.Key"), key);
+        form = form.field(format!("{item}.Value"), value);
     }
     form
 }
@@ -190,11 +189,11 @@ pub fn revoke(group: &str, rules: &[Rule]) -> Step {
 fn rules_form(group: &str, rules: &[Rule]) -> Form {
     let mut form = Form::new().field("GroupId", group);
     for (index, rule) in rules.iter().enumerate() {
-        let prefix = ["IpPermissions.", &(index + 1).to_string(), "."].concat();
-        form = form.field([&prefix, "IpProtocol"].concat(), &rule.protocol);
+        let prefix = format!("IpPermissions.{}.", (index + 1));
+        form = form.field(format!("{prefix}IpProtocol"), &rule.protocol);
         if rule.protocol != "-1" {
-            form = form.field([&prefix, "FromPort"].concat(), rule.from.to_string());
-            form = form.field([&prefix, "ToPort"].concat(), rule.to.to_string());
+            form = form.field(format!("{prefix}FromPort"), rule.from.to_string());
+            form = form.field(format!("{prefix}ToPort"), rule.to.to_string());
         }
         let (set, key, value) = match &rule.source {
             Source::Ipv4(cidr) => ("IpRanges.1.", "CidrIp", cidr),
@@ -202,9 +201,9 @@ fn rules_form(group: &str, rules: &[Rule]) -> Form {
             Source::Group(id) => ("Groups.1.", "GroupId", id),
             Source::PrefixList(id) => ("PrefixListIds.1.", "PrefixListId", id),
         };
-        form = form.field([&prefix, set, key].concat(), value);
+        form = form.field(format!("{prefix}{set}{key}"), value);
         if !rule.description.is_empty() {
-            form = form.field([&prefix, set, "Description"].concat(), &rule.description);
+            form = form.field(format!("{prefix}{set}Description"), &rule.description);
         }
     }
     form

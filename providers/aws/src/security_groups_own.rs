@@ -1,6 +1,6 @@
 //! A load balancer's own security group: found, made, mended, deleted; and looking groups up.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -87,7 +87,7 @@ impl Aws {
             }),
             // Somebody was quicker: most likely we ourselves, before a crash.
             None => find()?.ok_or_else(|| {
-                AwsError::conflict(["security group ", wanted.name, " exists and cannot be found yet"].concat())
+                AwsError::conflict(format!("security group {} exists and cannot be found yet", wanted.name))
             }),
         }
     }
@@ -96,19 +96,11 @@ impl Aws {
     fn check_group(&self, group: &Group) -> Result<(), AwsError> {
         let foreign = group.tags.iter().find(|tag| tag.key.starts_with(CLUSTER_PREFIX));
         match foreign {
-            Some(tag) if !self.cluster.marks(&group.tags) => Err(AwsError::invalid(
-                [
-                    "security group ",
-                    &group.id,
-                    " has the name ",
-                    &group.name,
-                    ", but carries the tag ",
-                    &tag.key,
-                    " of another \
+            Some(tag) if !self.cluster.marks(&group.tags) => Err(AwsError::invalid(format!(
+                "security group {} has the name {}, but carries the tag {} of another \
                   cluster; rename or delete it",
-                ]
-                .concat(),
-            )),
+                group.id, group.name, tag.key
+            ))),
             _ => Ok(()),
         }
     }
@@ -132,12 +124,10 @@ impl Aws {
             true => Ok(()),
             false => Err(AwsError::pending(
                 RELEASE_POLL,
-                [
-                    "security group ",
-                    &held.join(", "),
-                    " is still in use; most likely by the load balancer that was just deleted",
-                ]
-                .concat(),
+                format!(
+                    "security group {} is still in use; most likely by the load balancer that was just deleted",
+                    held.join(", ")
+                ),
             )),
         }
     }

@@ -5,7 +5,6 @@
 
 use crate::security_groups::{Group, Rule, Source, authorize, revoke};
 use crate::steps::Step;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// How the texts of our rules in the nodes' groups begin (`clouds/aws.md`); `=` and the load balancer's name follow but for MTU.
 pub const CLIENT: &str = "kubernetes.io/rule/nlb/client";
@@ -52,9 +51,9 @@ pub fn node_rules_classic(seen: &[Group], wanted: &[String], balancer_group: &st
     for group in seen {
         let has = rule.is_in(&group.rules);
         if wanted.contains(&group.id) && !has {
-            steps.push(authorize(&group.id, core::slice::from_ref(&rule)));
+            steps.push(authorize(&group.id, std::slice::from_ref(&rule)));
         } else if !wanted.contains(&group.id) && has && group.id != balancer_group {
-            steps.push(revoke(&group.id, core::slice::from_ref(&rule)));
+            steps.push(revoke(&group.id, std::slice::from_ref(&rule)));
         }
     }
     steps
@@ -98,8 +97,8 @@ pub struct NodeTraffic {
 
 /// Brings one of the nodes' groups to let this traffic in, or (`open` is false) to have nothing of it.
 pub fn node_rules_network(group: &Group, traffic: &NodeTraffic, open: bool) -> Vec<Step> {
-    let client = [CLIENT, "=", &traffic.balancer].concat();
-    let health = [HEALTH, "=", &traffic.balancer].concat();
+    let client = format!("{CLIENT}={}", traffic.balancer);
+    let health = format!("{HEALTH}={}", traffic.balancer);
     let mut wanted: Vec<Rule> = Vec::new();
     if open {
         wanted.extend(rules(traffic.protocol, &traffic.ports, &traffic.clients, &client));
@@ -176,5 +175,4 @@ fn change(group: &str, missing: &[Rule], extra: &[Rule]) -> Vec<Step> {
 }
 
 #[cfg(test)]
-#[path = "security_groups_plan_tests.rs"]
 mod tests;

@@ -3,12 +3,11 @@
 //! AWS refuses signatures that are more than five minutes off. The host's clock is used until an answer's `Date` shows another time; the
 //! difference is then kept in the state, for all calls.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::form::{CONTENT_TYPE, Form};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
-use cloudwit_guest_sdk::text;
 use cloudwit_guest_sdk::time::amz_date;
 
 use crate::api_error::AwsError;
@@ -52,9 +51,9 @@ impl Sender {
         credential: Option<&Credential>,
     ) -> Result<Response, Failure> {
         let (authority, path) = authority_and_path(&endpoint.url);
-        let url = [endpoint.url.as_str(), if path == "/" { "/" } else { "" }].concat();
+        let url = format!("{}{}", endpoint.url, if path == "/" { "/" } else { "" });
         // Spaces as AWS's own SDKs write them in forms. An encoded form has no other `%20`.
-        let body = text::replaced(&form.encode(), "%20", "+");
+        let body = form.encode().replace("%20", "+");
         let mut request = self.http.post(&url).body(CONTENT_TYPE, body.as_str());
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -124,9 +123,9 @@ impl Sender {
 
 /// The host as the header of this name has it, which is without the scheme's own port, and the path.
 fn authority_and_path(url: &str) -> (&str, &str) {
-    let (scheme, rest) = text::split_once(url, "://").unwrap_or(("", url));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (authority, path) = match rest.find('/') {
-        Some(at) => text::split_at(rest, at),
+        Some(at) => rest.split_at(at),
         None => (rest, "/"),
     };
     let port = if scheme == "https" { ":443" } else { ":80" };

@@ -11,8 +11,8 @@
 
 use cloudwit_guest_sdk::keys::{Hash, Key, Keys};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
-use cloudwit_guest_sdk::{hex, hmac};
+use data_encoding::HEXLOWER;
+use hmac_sha256::HMAC;
 
 /// The only algorithm there is.
 pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -33,8 +33,8 @@ pub enum SigningKey<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeldSecret(pub String);
 
-impl core::fmt::Debug for HeldSecret {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl std::fmt::Debug for HeldSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("(secret)")
     }
 }
@@ -80,15 +80,15 @@ impl Signable<'_> {
     /// The names of the signed headers, as the header `Authorization` lists them.
     fn signed_headers(&self) -> String {
         let mut names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
-        sort::sort(&mut names);
+        names.sort();
         names.join(";")
     }
 
     /// The request in the one form that both sides write alike.
     fn canonical(&self, keys: Keys) -> String {
         let mut headers: Vec<(&str, &str)> = self.headers.clone();
-        sort::sort(&mut headers);
-        let mut text = [self.method, "\n", self.path, "\n", self.query, "\n"].concat();
+        headers.sort();
+        let mut text = format!("{}\n{}\n{}\n", self.method, self.path, self.query);
         for (name, value) in headers {
             text.push_str(name);
             text.push(':');
@@ -109,7 +109,7 @@ impl Signable<'_> {
 }
 
 fn digest(keys: Keys, data: &[u8]) -> String {
-    hex::encode(&keys.digest(Hash::Sha256, data))
+    HEXLOWER.encode(&keys.digest(Hash::Sha256, data))
 }
 
 /// The signature of the request, as hexadecimal text.
@@ -119,7 +119,7 @@ fn digest(keys: Keys, data: &[u8]) -> String {
 pub fn signature(keys: Keys, key: SigningKey<'_>, scope: Scope<'_>, request: &Signable<'_>) -> Result<String, Failure> {
     let canonical = digest(keys, request.canonical(keys).as_bytes());
     let text = [ALGORITHM, scope.time, &scope.text(), &canonical].join("\n");
-    Ok(hex::encode(&sign(key, scope, text.as_bytes())?))
+    Ok(HEXLOWER.encode(&sign(key, scope, text.as_bytes())?))
 }
 
 fn sign(key: SigningKey<'_>, scope: Scope<'_>, text: &[u8]) -> Result<Vec<u8>, Failure> {
@@ -134,11 +134,11 @@ fn sign(key: SigningKey<'_>, scope: Scope<'_>, text: &[u8]) -> Result<Vec<u8>, F
             key.hmac(Hash::Sha256, text)
         }
         SigningKey::Held(secret) => {
-            let mut key = ["AWS4", &secret.0].concat().into_bytes();
+            let mut key = format!("AWS4{}", secret.0).into_bytes();
             for step in steps {
-                key = hmac::sha256(&key, step.as_bytes());
+                key = HMAC::mac(step, key).to_vec();
             }
-            Ok(hmac::sha256(&key, text))
+            Ok(HMAC::mac(text, key).to_vec())
         }
     }
 }
@@ -155,20 +155,12 @@ pub fn authorization(
     request: &Signable<'_>,
 ) -> Result<String, Failure> {
     let signature = signature(keys, key, scope, request)?;
-    Ok([
-        ALGORITHM,
-        " Credential=",
-        access_key_id,
-        "/",
-        &scope.text(),
-        ", SignedHeaders=",
-        &request.signed_headers(),
-        ", Signature=",
-        &signature,
-    ]
-    .concat())
+    Ok(format!(
+        "{ALGORITHM} Credential={access_key_id}/{}, SignedHeaders={}, Signature={signature}",
+        scope.text(),
+        request.signed_headers()
+    ))
 }
 
 #[cfg(test)]
-#[path = "signature_tests.rs"]
 mod tests;

@@ -2,7 +2,6 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::endpoints::Service;
 use crate::tags::CLUSTER_PREFIX;
@@ -54,7 +53,7 @@ impl Step {
     /// Action and parameters as they are sent; for tests.
     #[cfg(test)]
     pub fn text(&self) -> String {
-        [self.action, "&", &self.form.encode()].concat()
+        format!("{}&{}", self.action, self.form.encode())
     }
 }
 

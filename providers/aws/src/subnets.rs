@@ -2,9 +2,8 @@
 //!
 //! The choice is made in [`crate::subnets_plan`].
 
-use core::time::Duration;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
 
@@ -118,19 +117,7 @@ impl Aws {
             !ours && tags.iter().any(|tag| tag.key.starts_with(CLUSTER_PREFIX)),
         );
         let name = tag(&tags, "Name").unwrap_or_default().replace(['\t', '\n'], " ");
-        [
-            &id,
-            "\t",
-            &zone,
-            "\t",
-            &text("cidrBlock"),
-            "\t",
-            &traits.to_string(),
-            "\t",
-            &name,
-            "\n",
-        ]
-        .concat()
+        format!("{id}\t{zone}\t{}\t{traits}\t{name}\n", text("cidrBlock"))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which subnets a load balancer stands in. Pure: the VPC's subnets in, ids out.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 /// A subnet, as far as the choice depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +64,7 @@ pub fn discover(subnets: &[Subnet], internal: bool, fallback: &str) -> Result<Ve
     };
     let mut candidates: Vec<&Subnet> = subnets.iter().filter(fits).collect();
     let rank = |subnet: &Subnet| (!subnet.traits.has(role), !subnet.traits.has(Traits::OURS));
-    sort::sort_by(&mut candidates, |a, b| {
-        (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id))
-    });
+    candidates.sort_by(|a, b| (&a.zone, rank(a), &a.id).cmp(&(&b.zone, rank(b), &b.id)));
     candidates.dedup_by(|next, first| next.zone == first.zone);
     if candidates.is_empty() {
         return Err(Failure::invalid(if internal {
@@ -97,22 +94,18 @@ pub fn named(subnets: &[Subnet], wanted: &[String]) -> Result<Vec<String>, Failu
                     found.push(one.id.clone());
                 }
             }
-            (None, _) => wrong.push(["the VPC has no subnet ", text].concat()),
-            (Some(_), Some(_)) => wrong.push(["several subnets are called ", text, ": write the id"].concat()),
+            (None, _) => wrong.push(format!("the VPC has no subnet {text}")),
+            (Some(_), Some(_)) => wrong.push(format!("several subnets are called {text}: write the id")),
         }
     }
     match wrong.is_empty() {
         true => Ok(found),
-        false => Err(Failure::invalid(
-            [
-                "annotation service.beta.kubernetes.io/aws-load-balancer-subnets: ",
-                &wrong.join("; "),
-            ]
-            .concat(),
-        )),
+        false => Err(Failure::invalid(format!(
+            "annotation service.beta.kubernetes.io/aws-load-balancer-subnets: {}",
+            wrong.join("; ")
+        ))),
     }
 }
 
 #[cfg(test)]
-#[path = "subnets_plan_tests.rs"]
 mod tests;

@@ -39,7 +39,7 @@ impl ClusterTag {
 
     /// Key of today's tag.
     pub fn key(&self) -> String {
-        [CLUSTER_PREFIX, &self.id].concat()
+        format!("{CLUSTER_PREFIX}{}", self.id)
     }
 
     /// Keys of all tags that something of the cluster may carry, for filters; [`marks`](Self::marks) decides.

@@ -2,10 +2,10 @@
 //! the other. Pure.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::hex;
 use cloudwit_guest_sdk::keys::{Hash, Keys};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
+use data_encoding::HEXLOWER;
 
 use crate::annotations_settings::{BackendProtocol, Settings};
 use crate::config::Config;
@@ -82,24 +82,16 @@ impl GroupSeen {
 /// are found by it.
 fn name(keys: Keys, cluster: &str, service: &Service, port: u16, group: (&str, u16), health: &Health) -> String {
     let (protocol, node_port) = group;
-    let text = [
-        cluster,
-        &service.namespace,
-        &service.name,
-        &port.to_string(),
-        &node_port.to_string(),
-        protocol,
-        "instance",
-        &health.protocol,
-        &health.interval.to_string(),
-    ]
-    .concat();
+    let text = format!(
+        "{cluster}{}{}{port}{node_port}{protocol}instance{}{}",
+        service.namespace, service.name, health.protocol, health.interval
+    );
     prefix(service) + &short_hash(keys, Hash::Sha1, &text)
 }
 
 /// The name of an NLB's own security group (`GetSecurityGroupNameForNLB`).
 pub fn security_group_name(keys: Keys, cluster: &str, service: &Service) -> String {
-    let text = [cluster, &service.name, &service.namespace, &service.uid].concat();
+    let text = format!("{cluster}{}{}{}", service.name, service.namespace, service.uid);
     prefix(service) + &short_hash(keys, Hash::Sha256, &text)
 }
 
@@ -111,11 +103,11 @@ pub fn prefix(service: &Service) -> String {
             .take(8)
             .collect::<String>()
     };
-    ["k8s-", &short(&service.namespace), "-", &short(&service.name), "-"].concat()
+    format!("k8s-{}-{}-", short(&service.namespace), short(&service.name))
 }
 
 fn short_hash(keys: Keys, hash: Hash, text: &str) -> String {
-    let mut hash = hex::encode(&keys.digest(hash, text.as_bytes()));
+    let mut hash = HEXLOWER.encode(&keys.digest(hash, text.as_bytes()));
     hash.truncate(10);
     hash
 }
@@ -241,10 +233,10 @@ pub fn targets(arn: &str, port: u16, wanted: &[String], seen: &[(String, u16)]) 
     let step = |action, targets: &[(&str, u16)]| {
         let mut form = Form::new().field("TargetGroupArn", arn);
         for (index, (id, port)) in targets.iter().enumerate() {
-            let prefix = ["Targets.member.", &(index + 1).to_string()].concat();
+            let prefix = format!("Targets.member.{}", (index + 1));
             form = form
-                .field([&prefix, ".Id"].concat(), id)
-                .field([&prefix, ".Port"].concat(), port);
+                .field(format!("{prefix}.Id"), id)
+                .field(format!("{prefix}.Port"), port);
         }
         Step::network(action, form)
     };
@@ -296,5 +288,4 @@ pub fn read_targets(answer: &Element) -> Vec<(String, u16)> {
 }
 
 #[cfg(test)]
-#[path = "target_groups_tests.rs"]
 mod tests;

@@ -3,10 +3,9 @@
 //! Both are kept for ten minutes as upstream does, so that the twentieth Service costs no further look at 500 instances. An instance that the
 //! cloud does not know is no target; one that went since then makes its registration fail, which [`Aws::forget_instances`] follows.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
 
@@ -96,8 +95,7 @@ impl Aws {
     fn ask_instances(&self, ids: &[&str]) -> Result<Vec<(String, String)>, AwsError> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for page in ids.chunks(IDS) {
-            let numbered =
-                |(index, id): (usize, &&'_ str)| (["InstanceId.", &(index + 1).to_string()].concat(), (*id).to_owned());
+            let numbered = |(index, id): (usize, &&'_ str)| (format!("InstanceId.{}", (index + 1)), (*id).to_owned());
             let numbered: Vec<(String, String)> = page.iter().enumerate().map(numbered).collect();
             let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, id)| (name.as_str(), id.as_str())).collect();
             let reservations = match self.ask_all(Api::Ec2, "DescribeInstances", &fields, &["reservationSet"]) {
@@ -118,7 +116,7 @@ impl Aws {
         for (_, members) in &found {
             groups.extend_from_slice(members);
         }
-        sort::sort(&mut groups);
+        groups.sort();
         groups.dedup();
         let mut tagged = self.security_groups_by_id(&groups)?;
         tagged.retain(|group| self.cluster.marks(&group.tags));
@@ -155,7 +153,7 @@ fn node_group(id: &str, groups: &[String], tagged: &[Group]) -> Result<String, A
                 what,
             ];
             let advice = " the cluster's tag: tag the one that load balancers shall be let into, and only that";
-            Err(AwsError::invalid([&text.concat(), advice].concat()))
+            Err(AwsError::invalid(format!("{}{advice}", text.concat())))
         }
     }
 }
@@ -168,7 +166,7 @@ fn number(id: &str) -> &str {
 /// Adds group and id of instances to what is kept: since when on the first line, then a line for each group (empty where none is needed)
 /// and behind it the numbers of its instances.
 fn note(kept: &mut String, mut machines: Vec<(String, String)>) {
-    sort::sort_by(&mut machines, |a, b| a.0.cmp(&b.0));
+    machines.sort_by(|a, b| a.0.cmp(&b.0));
     let mut line = None;
     for (group, id) in &machines {
         if line != Some(group) {
@@ -182,7 +180,6 @@ fn note(kept: &mut String, mut machines: Vec<(String, String)>) {
 }
 
 /// Those of these instances (sorted) that are kept with their groups, and the ids of the others.
-#[inline(never)]
 fn known<'a>(kept: &str, ids: &'a [String]) -> (Instances, Vec<&'a str>) {
     let mut found = Instances::default();
     let mut there = vec![false; ids.len()];
@@ -207,7 +204,7 @@ fn known<'a>(kept: &str, ids: &'a [String]) -> (Instances, Vec<&'a str>) {
             false => asked.push(id.as_str()),
         }
     }
-    sort::sort(&mut found.groups);
+    found.groups.sort();
     (found, asked)
 }
 
@@ -235,7 +232,7 @@ fn instance_ids<'a>(nodes: impl Iterator<Item = &'a NodeRef>) -> Vec<String> {
         id.starts_with("i-").then(|| id.to_owned())
     };
     let mut ids: Vec<String> = nodes.filter_map(id).collect();
-    sort::sort(&mut ids);
+    ids.sort();
     ids.dedup();
     ids
 }
@@ -248,5 +245,4 @@ fn has_labels(labels: &[Pair], wanted: &[Pair]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "target_instances_tests.rs"]
 mod tests;

@@ -57,15 +57,11 @@ pub(crate) fn refusal(code: &str, message: &str) -> String {
     let recorded = unknown_instance();
     let start = recorded.find("<Code>").expect("a code was recorded");
     let end = recorded.find("</Message>").expect("a message was recorded");
-    [
+    format!(
+        "{}<Code>{code}</Code><Message>{message}{}",
         &recorded[..start],
-        "<Code>",
-        code,
-        "</Code><Message>",
-        message,
-        &recorded[end..],
-    ]
-    .concat()
+        &recorded[end..]
+    )
 }
 
 /// The recorded instances, each by itself: two that run (the second with two interfaces), one stopped, one terminated, one without
@@ -111,7 +107,7 @@ pub(crate) fn describe(request: &SentRequest) -> FakeAnswer {
     });
     FakeAnswer::xml(
         200,
-        &[&text[..start], &wanted.collect::<String>(), &text[end..]].concat(),
+        &format!("{}{}{}", &text[..start], wanted.collect::<String>(), &text[end..]),
     )
 }
 

@@ -54,7 +54,7 @@ impl SmallCloud {
     /// With further lines in `[Global]`, the group `sg-nodes` with the cluster's tag, and these groups of a person's.
     pub fn new(global: &str, groups: &[&str]) -> Self {
         let host = host();
-        host.config([CONFIG, "VPC = vpc-1\n", global].concat());
+        host.config(format!("{CONFIG}VPC = vpc-1\n{global}"));
         let state = Rc::new(RefCell::new(CloudState::default()));
         let nodes = CloudGroup {
             tags: vec![cluster_tag()],

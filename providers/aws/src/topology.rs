@@ -4,19 +4,21 @@
 //! remembered for a day; a failure counts only for the types that surely have layers, for they would be without labels for ever.
 //! Other than upstream, many instances are asked for in one call, and answers are kept.
 
-use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
+use regex_lite::Regex;
 
 use crate::Aws;
 use crate::api_error::AwsError;
 use crate::instances_machine::Machine;
 use crate::reading::{text, texts};
 
-/// The types that surely have layers (upstream's `defaultSupportedTopologyInstanceTypePattern`); [`is_required`] is the same in code.
+/// The types that surely have layers (upstream's `defaultSupportedTopologyInstanceTypePattern`).
 pub const REQUIRED_TYPES: &str = r"^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?(\.[0-9a-z]*)$";
 
 /// How the labels begin; the layer's number follows, from 1 (upstream's `well_known_labels.go`).
@@ -58,7 +60,7 @@ impl Unsupported {
 }
 
 /// Labels by instance, or why they are not known though they must be.
-type Answers<'a> = Map<&'a str, Result<Vec<Pair>, AwsError>>;
+type Answers<'a> = BTreeMap<&'a str, Result<Vec<Pair>, AwsError>>;
 
 impl Aws {
     /// The labels of these machines; those that have none are left out.
@@ -172,36 +174,19 @@ fn read(item: &Element) -> (String, Vec<String>) {
 }
 
 fn labels(layers: &[String]) -> Vec<Pair> {
-    let label = |(index, layer): (usize, &String)| Pair::new([LAYER, &(index + 1).to_string()].concat(), layer.clone());
+    let label = |(index, layer): (usize, &String)| Pair::new(format!("{LAYER}{}", (index + 1)), layer.clone());
     layers.iter().enumerate().map(label).collect()
 }
 
 fn kept_key(id: &str) -> String {
-    ["topology/", id].concat()
+    format!("topology/{id}")
 }
 
 /// Whether a type of instance surely has layers.
 fn is_required(kind: &str) -> bool {
-    let family = ["hpc", "trn", "p"]
-        .into_iter()
-        .find_map(|prefix| kind.strip_prefix(prefix));
-    let Some((name, size)) = family.and_then(|rest| rest.split_once('.')) else {
-        return false;
-    };
-    let (generation, more) = name
-        .split_once('-')
-        .map_or((name, None), |(name, more)| (name, Some(more)));
-    let letters = generation.trim_start_matches(|c: char| c.is_ascii_digit());
-    let plain = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    letters.len() < generation.len()
-        && letters.bytes().all(|byte| byte.is_ascii_lowercase())
-        && more.is_none_or(|more| !more.is_empty() && plain(more))
-        && plain(size)
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(REQUIRED_TYPES).ok());
+    PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(kind))
 }
 
 #[cfg(test)]
-#[path = "topology_tests.rs"]
 mod tests;

@@ -1,10 +1,8 @@
 //! Which VPC the cluster lives in: the configured one, else that of its instances.
 
-use core::time::Duration;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
-use cloudwit_guest_sdk::without_std::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
@@ -58,24 +56,20 @@ impl Aws {
                     Ok(())
                 })?;
         }
-        sort::sort(&mut found);
+        found.sort();
         found.dedup();
         match found.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(AwsError::invalid(
-                [
-                    "no VPC and no instance carries the tag ",
-                    &self.cluster.key(),
-                    "; write VPC = vpc-... below [Global]",
-                ]
-                .concat(),
-            )),
+            [] => Err(AwsError::invalid(format!(
+                "no VPC and no instance carries the tag {}; write VPC = vpc-... below [Global]",
+                self.cluster.key()
+            ))),
             several => {
                 let several = several.join(", ");
                 let advice = "; write VPC = vpc-... below [Global]";
-                Err(AwsError::invalid(
-                    ["the cluster is in several VPCs: ", &several, advice].concat(),
-                ))
+                Err(AwsError::invalid(format!(
+                    "the cluster is in several VPCs: {several}{advice}"
+                )))
             }
         }
     }

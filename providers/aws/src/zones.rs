@@ -1,9 +1,8 @@
 //! The availability zones of the region: a table that hardly ever changes, kept in the state.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::state::Keep;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::Aws;
 use crate::api_error::AwsError;
@@ -89,5 +88,5 @@ fn read(table: &[String]) -> Vec<Zone> {
 }
 
 fn missing_key(name: &str) -> String {
-    ["zone-missing/", name].concat()
+    format!("zone-missing/{name}")
 }

@@ -2,9 +2,9 @@
 //!
 //! A port's pairs are a list that is replaced as a whole. A revision keeps what others put there meanwhile.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 use crate::api::{Api, Endpoint};
 use crate::ports::named;
@@ -44,7 +44,7 @@ pub struct GuardedPort {
 }
 
 impl GuardedPort {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         let pairs = json.each("allowed_address_pairs", |pair| {
             Ok(Pair {
                 ip: pair.need("ip_address")?,
@@ -107,7 +107,7 @@ pub fn ports(api: &Api, networks: &[String], ips: &[&str]) -> Result<Vec<Guarded
         .query("limit", PAGE);
     if ips.len() <= VALUES {
         for ip in ips {
-            call = call.query("fixed_ips", &["ip_address=", ip].concat());
+            call = call.query("fixed_ips", &format!("ip_address={ip}"));
         }
     }
     let mut ports = Vec::new();
@@ -129,8 +129,8 @@ pub fn set(
     network: &str,
     allowed: bool,
 ) -> Result<(), Failure> {
-    let path = ["/v2.0/ports/", &percent_encode(&port.id)].concat();
-    let read = |json: &Json<'_>| GuardedPort::read(json.need_field("port")?);
+    let path = format!("/v2.0/ports/{}", percent_encode(&port.id));
+    let read = |json: &Value| GuardedPort::read(json.need_field("port")?);
     let mut outcome = Ok(());
     for _ in 0..ATTEMPTS {
         let Some(pairs) = port.changed(network, allowed) else {
@@ -155,7 +155,7 @@ pub fn set(
         match api.get(Endpoint::Network, &path).read_optional(read)? {
             Some(fresh) => *port = fresh,
             None if !allowed => return Ok(()),
-            None => return Err(Failure::not_found(["port ", &port.id, " is gone"].concat())),
+            None => return Err(Failure::not_found(format!("port {} is gone", port.id))),
         }
     }
     outcome

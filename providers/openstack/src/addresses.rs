@@ -3,10 +3,11 @@
 //! The order matters: the first internal address becomes the Node's primary one, and it must not change when a cluster comes from upstream.
 //! Pure: the server as Nova has it and its ports as Neutron has them in, addresses out.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
+use ipnet::IpNet;
 
 use crate::config::{Networking, given};
 use crate::ports::Port;
@@ -18,7 +19,7 @@ pub struct AddressRules {
     without_ipv6: bool,
     public: Vec<String>,
     internal: Vec<String>,
-    order: Vec<Cidr>,
+    order: Vec<IpNet>,
 }
 
 impl AddressRules {
@@ -30,7 +31,7 @@ impl AddressRules {
         let (mut order, mut wrong) = (Vec::new(), Vec::new());
         let texts = given(&networking.address_sort_order).unwrap_or_default().split(',');
         for text in texts.map(str::trim_ascii).filter(|text| !text.is_empty()) {
-            match Cidr::parse(text) {
+            match cidr::parse(text) {
                 Ok(cidr) => order.push(cidr),
                 Err(failure) => wrong.push(failure.message().to_owned()),
             }
@@ -131,5 +132,4 @@ impl Found {
 }
 
 #[cfg(test)]
-#[path = "addresses_tests.rs"]
 mod tests;

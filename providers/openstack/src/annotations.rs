@@ -2,8 +2,9 @@
 //!
 //! The table is upstream's, and the one in README.md is printed from it.
 
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
-use cloudwit_guest_sdk::map::Map;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -242,7 +243,7 @@ pub struct Asked<'a> {
 pub fn read<'a>(
     service: &'a Service,
     config: &'a BalancerConfig,
-    classes: &'a Map<String, BalancerClass>,
+    classes: &'a BTreeMap<String, BalancerClass>,
 ) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
@@ -278,7 +279,7 @@ pub fn read<'a>(
 pub fn read_for_members<'a>(
     service: &'a Service,
     config: &'a BalancerConfig,
-    classes: &'a Map<String, BalancerClass>,
+    classes: &'a BTreeMap<String, BalancerClass>,
 ) -> Result<Asked<'a>, Failure> {
     let mut reader = TABLE.read(service);
     let class = class(&mut reader, classes);
@@ -297,7 +298,6 @@ pub fn read_leniently<'a>(service: &'a Service, config: &'a BalancerConfig) -> A
     asked
 }
 
-#[inline(never)]
 fn for_members<'a>(reader: &mut Reader<'a>, class: Option<&'a BalancerClass>, config: &'a BalancerConfig) -> Asked<'a> {
     let of_class = class.and_then(|class| given(&class.member_subnet_id));
     Asked {
@@ -312,17 +312,15 @@ fn for_members<'a>(reader: &mut Reader<'a>, class: Option<&'a BalancerClass>, co
     }
 }
 
-#[inline(never)]
 fn text<'a>(reader: &mut Reader<'a>, key: &str) -> Option<&'a str> {
     reader.text(key).filter(|text| !text.is_empty())
 }
 
-#[inline(never)]
 fn text_or<'a>(reader: &mut Reader<'a>, key: &str, config: &'a Option<String>) -> Option<&'a str> {
     text(reader, key).or(given(config))
 }
 
-fn class<'a>(reader: &mut Reader<'a>, classes: &'a Map<String, BalancerClass>) -> Option<&'a BalancerClass> {
+fn class<'a>(reader: &mut Reader<'a>, classes: &'a BTreeMap<String, BalancerClass>) -> Option<&'a BalancerClass> {
     let name = text(reader, "class")?;
     let found = classes.get(name);
     if found.is_none() {
@@ -333,7 +331,7 @@ fn class<'a>(reader: &mut Reader<'a>, classes: &'a Map<String, BalancerClass>) -
         } else {
             names.join(", ")
         };
-        return reader.wrong("class", &[allowed, &names].concat());
+        return reader.wrong("class", &format!("{allowed}{names}"));
     }
     found
 }
@@ -377,7 +375,7 @@ fn floating<'a>(
         .subnet
         .and_then(|text| crate::subnet_filter::NameFilter::parse(text).err())
     {
-        reader.mistake(["floating-subnet: ", &wrong].concat());
+        reader.mistake(format!("floating-subnet: {wrong}"));
     }
     FloatingSource {
         network_id: class.and_then(|class| given(&class.floating_network_id)).or(network),
@@ -465,5 +463,4 @@ fn node_selector<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> Vec
 }
 
 #[cfg(test)]
-#[path = "annotations_tests.rs"]
 mod tests;

@@ -4,14 +4,14 @@
 //! reads the answer. A token that is refused is renewed once: it may have been revoked, or Keystone's keys were rotated.
 
 use cloudwit_guest_sdk::http::paginate;
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 pub use crate::catalog::Endpoint;
 use crate::config::Global;
 use crate::identity::{Identity, Session};
-use crate::wire::{Fields, Object, Read, entries};
+use crate::wire::{Fields, Object, Read, entries, parse};
 
 /// Nova's version that gives a server's flavor by its name (Pike, 2017).
 const COMPUTE_VERSION: (&str, &str) = ("X-OpenStack-Nova-API-Version", "2.47");
@@ -74,18 +74,7 @@ impl Api {
         &self,
         call: Call<'_>,
         collection: &str,
-        read: impl Fn(&Json<'_>) -> Read<T>,
-    ) -> Result<Vec<T>, Failure> {
-        self.list_with(call, collection, &read)
-    }
-
-    /// Apart from what is read of an item, so that it is in the component once for each type.
-    #[inline(never)]
-    fn list_with<T>(
-        &self,
-        call: Call<'_>,
-        collection: &str,
-        read: &dyn Fn(&Json<'_>) -> Read<T>,
+        read: impl Fn(&Value) -> Read<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut items = Vec::new();
         self.pages(call, collection, &mut |item| {
@@ -99,14 +88,13 @@ impl Api {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    #[inline(never)]
     pub fn pages(
         &self,
         call: Call<'_>,
         collection: &str,
-        each: &mut dyn FnMut(&Json<'_>) -> Read<()>,
+        each: &mut dyn FnMut(&Value) -> Read<()>,
     ) -> Result<usize, Failure> {
-        let links = [collection, "_links"].concat();
+        let links = format!("{collection}_links");
         let mut pages = 0;
         paginate::<()>(|query| {
             pages += 1;
@@ -114,11 +102,11 @@ impl Api {
             if let Some(query) = query {
                 // The host in the link is what the service takes itself for, behind a proxy it is wrong.
                 let path = page.path.split('?').next().unwrap_or_default();
-                page.path = [path, "?", query].concat();
+                page.path = format!("{path}?{query}");
             }
             page.read(|json| {
-                let Json::List(items) = json.need_field(collection)? else {
-                    return Err(["\"", collection, "\" is no list"].concat());
+                let Value::Array(items) = json.need_field(collection)? else {
+                    return Err(format!("\"{collection}\" is no list"));
                 };
                 items.iter().try_for_each(&mut *each)?;
                 let next = json.items(&links).iter().find(|link| link.text("rel") == Some("next"));
@@ -143,7 +131,7 @@ impl Api {
     }
 
     fn send_with(&self, call: &Call<'_>, session: &Session) -> Result<Response, Failure> {
-        let url = [session.catalog.url(call.endpoint)?, &call.path].concat();
+        let url = format!("{}{}", session.catalog.url(call.endpoint)?, call.path);
         let mut request = self
             .http
             .request(call.method, &url)
@@ -176,7 +164,6 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Adds a query parameter.
-    #[inline(never)]
     pub fn query(mut self, name: &str, value: &str) -> Self {
         let separator = if self.path.contains('?') { "&" } else { "?" };
         for part in [separator, &percent_encode(name), "=", &percent_encode(value)] {
@@ -201,7 +188,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; `denied` also when the credentials are refused or the endpoint is not granted.
-    #[inline(never)]
     pub fn send(&self) -> Result<Response, Failure> {
         success(self.send_any()?)
     }
@@ -210,7 +196,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// As [`send`](Self::send), but never `not-found`.
-    #[inline(never)]
     pub fn send_optional(&self) -> Result<Option<Response>, Failure> {
         let response = self.send_any()?;
         if response.status == 404 {
@@ -224,7 +209,6 @@ impl Call<'_> {
     ///
     /// # Errors
     /// That; when there is no token, no endpoint or no answer.
-    #[inline(never)]
     pub fn send_any(&self) -> Result<Response, Failure> {
         self.api.send(self)
     }
@@ -233,65 +217,31 @@ impl Call<'_> {
     ///
     /// # Errors
     /// As [`send`](Self::send); `unavailable` when the answer is cut or not what was expected.
-    pub fn read<T>(&self, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-        let mut value = None;
-        self.read_with(false, &mut |json| {
-            value = Some(read(json)?);
-            Ok(())
-        })?;
-        value.ok_or_else(unread)
+    pub fn read<T>(&self, read: impl FnMut(&Value) -> Read<T>) -> Result<T, Failure> {
+        self.parse(&self.send()?, read)
     }
 
     /// Sends it and reads the answer; 404 is none.
     ///
     /// # Errors
     /// As [`read`](Self::read), but never `not-found`.
-    pub fn read_optional<T>(&self, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<Option<T>, Failure> {
-        let mut value = None;
-        self.read_with(true, &mut |json| {
-            value = Some(read(json)?);
-            Ok(())
-        })?;
-        Ok(value)
+    pub fn read_optional<T>(&self, read: impl FnMut(&Value) -> Read<T>) -> Result<Option<T>, Failure> {
+        self.send_optional()?
+            .map(|response| self.parse(&response, read))
+            .transpose()
     }
 
-    /// Reads an answer to this call.
+    /// Reads an answer to this call. An answer that is cut in the middle says nothing about the cloud, so it is as good as none.
     ///
     /// # Errors
     /// `unavailable`, with the place.
-    pub fn parse<T>(&self, response: &Response, mut read: impl FnMut(&Json<'_>) -> Read<T>) -> Result<T, Failure> {
-        let mut value = None;
-        self.parse_with(response, &mut |json| {
-            value = Some(read(json)?);
-            Ok(())
-        })?;
-        value.ok_or_else(unread)
-    }
-
-    /// Apart from what is read, so that it is in the component once.
-    #[inline(never)]
-    fn read_with(&self, optional: bool, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
-        let response = self.send_any()?;
-        if optional && response.status == 404 {
-            return Ok(());
-        }
-        self.parse_with(&success(response)?, read)
-    }
-
-    /// An answer that is cut in the middle says nothing about the cloud, so it is as good as none.
-    #[inline(never)]
-    fn parse_with(&self, response: &Response, read: &mut dyn FnMut(&Json<'_>) -> Read<()>) -> Result<(), Failure> {
-        let text = response.text();
-        Json::parse(&text).and_then(|json| read(&json)).map_err(|wrong| {
+    pub fn parse<T>(&self, response: &Response, mut read: impl FnMut(&Value) -> Read<T>) -> Result<T, Failure> {
+        parse(&response.text()).and_then(|json| read(&json)).map_err(|wrong| {
             let path = self.path.split('?').next().unwrap_or_default();
-            let call = [self.method, " ", self.endpoint.service_type(), path].concat();
-            Failure::unavailable([&call, ": the answer cannot be read: ", &wrong].concat())
+            let call = format!("{} {}{path}", self.method, self.endpoint.service_type());
+            Failure::unavailable(format!("{call}: the answer cannot be read: {wrong}"))
         })
     }
-}
-
-fn unread() -> Failure {
-    Failure::other("the answer was not read")
 }
 
 /// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. An exhausted
@@ -320,15 +270,15 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
 /// Kind and sentence of a complaint. Nova: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;
 /// Octavia: `{"faultstring": ...}`; Keystone: `{"error": {"message": ...}}`.
 fn complaint(body: &str) -> (String, Option<String>) {
-    let Ok(json) = Json::parse(body) else {
+    let Ok(json) = parse(body) else {
         return Default::default();
     };
     if let Some(text) = json.text("faultstring") {
         return (json.text_or_empty("faultcode"), Some(text.into()));
     }
-    let Some((name, inner)) = entries(&json).first() else {
+    let Some((name, inner)) = entries(&json).next() else {
         return Default::default();
     };
     let kind = inner.text("type").unwrap_or(name);
-    (kind.into(), inner.text("message").or(inner.as_text()).map(String::from))
+    (kind.into(), inner.text("message").or(inner.as_str()).map(String::from))
 }

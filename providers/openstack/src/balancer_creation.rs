@@ -1,6 +1,5 @@
 //! Making a load balancer: everything that could go wrong is looked at first, then one POST makes the whole of it.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::annotations::{TABLE, barbican_path};
@@ -52,10 +51,10 @@ impl BalancerTask<'_> {
         );
         let answer = change.make(self.api)?;
         let text = answer.as_ref().map(Response::text).unwrap_or_default();
-        let id = Json::parse(&text)
+        let id = crate::wire::parse(&text)
             .and_then(|json| json.need_field("loadbalancer")?.need("id"))
             .map_err(|wrong| {
-                Failure::unavailable(["making the load balancer: the answer cannot be read: ", &wrong].concat())
+                Failure::unavailable(format!("making the load balancer: the answer cannot be read: {wrong}"))
             })?;
         let made = LoadBalancer {
             id,
@@ -82,7 +81,7 @@ impl BalancerTask<'_> {
                 ];
                 return Err(Failure::invalid(text.concat()));
             }
-            let text = ["load balancer ", id, " was deleted by somebody else; a new one is made"].concat();
+            let text = format!("load balancer {id} was deleted by somebody else; a new one is made");
             self.context
                 .service_event(EventKind::Warning, "LoadBalancerGone", &text);
         }
@@ -105,9 +104,9 @@ impl BalancerTask<'_> {
         };
         let found = self
             .api
-            .get(Endpoint::KeyManager, &["/v1/", path].concat())
+            .get(Endpoint::KeyManager, &format!("/v1/{path}"))
             .send_optional()?;
-        let gone = || Failure::invalid(["default-tls-container-ref: Barbican has no ", path].concat());
+        let gone = || Failure::invalid(format!("default-tls-container-ref: Barbican has no {path}"));
         found.map(drop).ok_or_else(gone)
     }
 
@@ -152,7 +151,7 @@ impl BalancerTask<'_> {
         if !fresh {
             return in_error(balancer);
         }
-        let path = [&balancer.id, "?cascade=true"].concat();
+        let path = format!("{}?cascade=true", balancer.id);
         let removed = self.remove_floating_ip(balancer).and_then(|()| {
             self.change(Change::delete(
                 "loadbalancers",

@@ -67,7 +67,7 @@ impl BalancerTask<'_> {
             self.empty(balancer, claim, true, wait)?
         };
         let path = if cascade {
-            [&balancer.id, "?cascade=true"].concat()
+            format!("{}?cascade=true", balancer.id)
         } else {
             balancer.id.clone()
         };

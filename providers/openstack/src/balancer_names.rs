@@ -13,12 +13,12 @@ const LONGEST: usize = 255;
 
 /// The name of a Service's load balancer, and the tag by which the Service is named on whatever it uses.
 pub fn balancer(cluster: &str, service: &Service) -> String {
-    cut([PREFIX, cluster, "_", &service.namespace, "_", &service.name].concat())
+    cut(format!("{PREFIX}{cluster}_{}_{}", service.namespace, service.name))
 }
 
 /// Whether this is the name that the Service's load balancer had under another name of the cluster.
 pub fn is_former(name: &str, current: &str, service: &Service) -> bool {
-    let end = ["_", &service.namespace, "_", &service.name].concat();
+    let end = format!("_{}_{}", service.namespace, service.name);
     name != current
         && name
             .strip_prefix(PREFIX)
@@ -27,38 +27,28 @@ pub fn is_former(name: &str, current: &str, service: &Service) -> bool {
 
 /// The name of a part of a load balancer: `kind` is `listener`, `pool` or `monitor`, `index` the port's place in the Service.
 pub fn part(kind: &str, index: usize, balancer: &str) -> String {
-    cut([kind, "_", &index.to_string(), "_", balancer].concat())
+    cut(format!("{kind}_{index}_{balancer}"))
 }
 
 /// The name of the security group that opens the node ports.
 pub fn security_group(service: &Service) -> String {
-    cut(["lb-sg-", &service.uid, "-", &service.namespace, "-", &service.name].concat())
+    cut(format!("lb-sg-{}-{}-{}", service.uid, service.namespace, service.name))
 }
 
 /// The description of a load balancer.
 pub fn description(cluster: &str, service: &Service) -> String {
-    [
-        "Kubernetes external service ",
-        &service.namespace,
-        "/",
-        &service.name,
-        " from cluster ",
-        cluster,
-    ]
-    .concat()
+    format!(
+        "Kubernetes external service {}/{} from cluster {cluster}",
+        service.namespace, service.name
+    )
 }
 
 /// The description of a floating IP.
 pub fn floating_ip(cluster: &str, service: &Service) -> String {
-    [
-        FLOATING_IP_MARK,
-        &service.namespace,
-        "/",
-        &service.name,
-        " from cluster ",
-        cluster,
-    ]
-    .concat()
+    format!(
+        "{FLOATING_IP_MARK}{}/{} from cluster {cluster}",
+        service.namespace, service.name
+    )
 }
 
 fn cut(mut name: String) -> String {

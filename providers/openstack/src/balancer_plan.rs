@@ -13,7 +13,6 @@ use crate::octavia::{Listener, LoadBalancer, Monitor, Pool, TIMEOUTS, Tree};
 use crate::octavia_bodies::{self as bodies, FORWARDED_FOR};
 use crate::sharing::{Claim, transport};
 use crate::wire::Object;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// What the plan goes by.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +113,7 @@ impl Plan<'_> {
 
     /// Only what differs, so that what others set stays.
     fn listener_fields(&self, listener: &Listener, port: &WantedPort<'_>) -> Option<Change> {
-        let empty = Object::new().into_text();
+        let empty = Object::new();
         let mut body = Object::new();
         if let Some(tags) = self.claim.with_tag(&listener.tags).filter(|_| port.tagged) {
             body = body.texts("tags", tags.iter().map(String::as_str));
@@ -147,12 +146,11 @@ impl Plan<'_> {
                 body = body.texts("allowed_cidrs", wanted.iter().map(String::as_str));
             }
         }
-        (body.clone().into_text() != empty)
-            .then(|| Change::update("listeners", &listener.id, "listener", body, "changing a listener"))
+        (body != empty).then(|| Change::update("listeners", &listener.id, "listener", body, "changing a listener"))
     }
 
     fn members(&self, pool: &Pool, port: &WantedPort<'_>) -> Option<Change> {
-        let path = ["pools/", &pool.id, "/members"].concat();
+        let path = format!("pools/{}/members", pool.id);
         let missing = port
             .members
             .iter()
@@ -322,5 +320,4 @@ fn monitor(pool: &Pool, wanted: Option<&Monitor>) -> Option<Change> {
 }
 
 #[cfg(test)]
-#[path = "balancer_plan_tests.rs"]
 mod tests;

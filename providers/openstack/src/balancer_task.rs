@@ -1,7 +1,7 @@
 //! What one call for a Service's load balancer works with: what the Service asks for, the ways to the cloud, and how its load balancer is
 //! found there.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
@@ -126,9 +126,9 @@ impl<'a> BalancerTask<'a> {
         let lock = self
             .context
             .state()
-            .lock(&["load-balancer/", &balancer.id].concat(), Duration::from_secs(10));
+            .lock(&format!("load-balancer/{}", balancer.id), Duration::from_secs(10));
         lock.ok_or_else(|| {
-            let text = ["load balancer ", &balancer.id, " is being changed for another Service"].concat();
+            let text = format!("load balancer {} is being changed for another Service", balancer.id);
             Failure::pending(Duration::from_secs(1), "", text)
         })
     }
@@ -143,13 +143,10 @@ impl<'a> BalancerTask<'a> {
     ) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
         if made.has(&text) {
-            let text = [
-                "Octavia took a change of load balancer ",
-                &balancer.id,
-                " without effect: ",
-                &text,
-            ]
-            .concat();
+            let text = format!(
+                "Octavia took a change of load balancer {} without effect: {text}",
+                balancer.id
+            );
             return Err(Failure::unavailable(text));
         }
         match self.change(change) {
@@ -161,7 +158,7 @@ impl<'a> BalancerTask<'a> {
         }
         made.add(&text);
         let now = self.octavia.load_balancer(&balancer.id)?;
-        let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
+        let now = now.ok_or_else(|| Failure::unavailable(format!("load balancer {} is gone", balancer.id)))?;
         match now.phase() {
             Phase::Active => Ok(now),
             _ => Err(Wait::after(&balancer.id, made.clone()).pending(&now)),

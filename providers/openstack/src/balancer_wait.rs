@@ -3,7 +3,7 @@
 //! The token saves a search, paces the looks, and carries the marks of the changes that were made already, so that none of them is made again and
 //! again; when it is lost, everything is found again in the cloud.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -76,7 +76,7 @@ impl Wait {
 
     /// The answer while it is not ready: first after a second, then each time a fifth longer.
     pub fn pending(&self, balancer: &LoadBalancer) -> Failure {
-        let mut text = ["load balancer ", &balancer.id, " is ", &balancer.status].concat();
+        let mut text = format!("load balancer {} is {}", balancer.id, balancer.status);
         if self.looks >= LOOKS {
             text.push_str(
                 " for over five minutes; if Octavia's workers run, `openstack loadbalancer status show` may tell why",

@@ -114,7 +114,7 @@ pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     let mut fitting: Vec<String> = Vec::new();
     for range in ranges
         .iter()
-        .filter(|range| range.is_ipv4() == ipv4)
+        .filter(|range| range.addr().is_ipv4() == ipv4)
         .map(ToString::to_string)
     {
         if !fitting.contains(&range) {
@@ -123,11 +123,9 @@ pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     }
     if fitting.is_empty() {
         let family = if ipv4 { "IPv4" } else { "IPv6" };
-        return Err([
-            "no network of loadBalancerSourceRanges is of the load balancer's family, ",
-            family,
-        ]
-        .concat());
+        return Err(format!(
+            "no network of loadBalancerSourceRanges is of the load balancer's family, {family}"
+        ));
     }
     Ok(fitting)
 }
@@ -146,12 +144,9 @@ fn wanted_port<'a>(
     } = inputs;
     let Some(node_port) = port.node_port else {
         let number = port.port.to_string();
-        return Err([
-            "port ",
-            &number,
-            " has no node port, which Octavia needs: set allocateLoadBalancerNodePorts to true",
-        ]
-        .concat());
+        return Err(format!(
+            "port {number} has no node port, which Octavia needs: set allocateLoadBalancerNodePorts to true"
+        ));
     };
     let tcp = port.protocol == Protocol::Tcp;
     let tls = asked.tls_container.filter(|_| tcp);
@@ -218,5 +213,4 @@ fn wanted_port<'a>(
 }
 
 #[cfg(test)]
-#[path = "balancer_wanted_tests.rs"]
 mod tests;

@@ -2,8 +2,8 @@
 //!
 //! An endpoint is taken by its type, the configured interface and the region. What is kept of a catalog is four URLs.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::wire::Fields;
 
@@ -55,7 +55,7 @@ pub struct Catalog(Vec<Result<String, String>>);
 
 impl Catalog {
     /// Takes the endpoints out of an answer of Keystone's.
-    pub fn read(token: &Json<'_>, interface: &str, region: Option<&str>) -> Self {
+    pub fn read(token: &Value, interface: &str, region: Option<&str>) -> Self {
         let services = token.items("catalog");
         Self(
             Endpoint::ALL
@@ -68,8 +68,8 @@ impl Catalog {
     /// As it is kept: a line for each endpoint, `=` and its URL or `!` and why there is none.
     pub(crate) fn to_text(&self) -> String {
         let lines = self.0.iter().map(|url| match url {
-            Ok(url) => ["=", url].concat(),
-            Err(why) => ["!", why].concat(),
+            Ok(url) => format!("={url}"),
+            Err(why) => format!("!{why}"),
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -102,7 +102,7 @@ impl Catalog {
     }
 }
 
-fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Option<&str>) -> Result<String, String> {
+fn find(services: &[Value], endpoint: Endpoint, interface: &str, region: Option<&str>) -> Result<String, String> {
     let (mut places, mut fitting) = (Vec::new(), Vec::new());
     for service in services {
         if service.text("type") != Some(endpoint.service_type()) {
@@ -124,12 +124,10 @@ fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Opti
         [] => Err(missing(endpoint, interface, region, &places)),
         many => {
             let regions: Vec<&str> = many.iter().map(|place| place.0).collect();
-            Err([
-                "the cloud has several regions (",
-                &regions.join(", "),
-                "); set region in [Global]",
-            ]
-            .concat())
+            Err(format!(
+                "the cloud has several regions ({}); set region in [Global]",
+                regions.join(", ")
+            ))
         }
     }
 }
@@ -137,24 +135,16 @@ fn find(services: &[Json<'_>], endpoint: Endpoint, interface: &str, region: Opti
 fn missing(endpoint: Endpoint, interface: &str, region: Option<&str>, places: &[(&str, &str)]) -> String {
     let there: Vec<String> = places
         .iter()
-        .map(|(interface, region)| [interface, " in ", region].concat())
+        .map(|(interface, region)| format!("{interface} in {region}"))
         .collect();
     let there = if there.is_empty() {
         "no endpoint of this type".into()
     } else {
         there.join(", ")
     };
-    let region = region
-        .map(|region| [" in region ", region].concat())
-        .unwrap_or_default();
-    [
-        "Keystone's catalog has no ",
-        interface,
-        " endpoint of type ",
-        endpoint.service_type(),
-        &region,
-        ", it has ",
-        &there,
-    ]
-    .concat()
+    let region = region.map(|region| format!(" in region {region}")).unwrap_or_default();
+    format!(
+        "Keystone's catalog has no {interface} endpoint of type {}{region}, it has {there}",
+        endpoint.service_type()
+    )
 }

@@ -1,6 +1,6 @@
 //! Changes of the cloud as data: plans make them, tests compare them, [`Change::make`] is the only place that writes.
 
-use core::fmt;
+use std::fmt;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -26,7 +26,7 @@ impl Change {
         Self::new(
             "POST",
             Endpoint::LoadBalancer,
-            [LBAAS, path].concat(),
+            format!("{LBAAS}{path}"),
             Some(Object::new().object(key, body)),
             doing,
         )
@@ -34,7 +34,7 @@ impl Change {
 
     /// Changes something in Octavia.
     pub fn update(path: &str, id: &str, key: &str, body: Object, doing: &'static str) -> Self {
-        let path = [LBAAS, path, "/", id].concat();
+        let path = format!("{LBAAS}{path}/{id}");
         Self::new(
             "PUT",
             Endpoint::LoadBalancer,
@@ -49,7 +49,7 @@ impl Change {
         Self::new(
             "DELETE",
             Endpoint::LoadBalancer,
-            [LBAAS, path, "/", id].concat(),
+            format!("{LBAAS}{path}/{id}"),
             None,
             doing,
         )
@@ -57,12 +57,18 @@ impl Change {
 
     /// Replaces a whole list in Octavia.
     pub fn replace(path: &str, body: Object, doing: &'static str) -> Self {
-        Self::new("PUT", Endpoint::LoadBalancer, [LBAAS, path].concat(), Some(body), doing)
+        Self::new(
+            "PUT",
+            Endpoint::LoadBalancer,
+            format!("{LBAAS}{path}"),
+            Some(body),
+            doing,
+        )
     }
 
     /// Something in Neutron; `path` begins behind `/v2.0/`.
     pub fn network(method: &'static str, path: &str, body: Option<Object>, doing: &'static str) -> Self {
-        Self::new(method, Endpoint::Network, ["/v2.0/", path].concat(), body, doing)
+        Self::new(method, Endpoint::Network, format!("/v2.0/{path}"), body, doing)
     }
 
     /// Only while the thing has this revision, so that nobody else's change is lost.
@@ -96,7 +102,7 @@ impl Change {
             call = call.body(body);
         }
         if let Some(revision) = self.revision {
-            call = call.header("if-match", ["revision_number=", &revision.to_string()].concat());
+            call = call.header("if-match", format!("revision_number={revision}"));
         }
         let answer = if self.method == "DELETE" {
             call.send_optional()

@@ -3,114 +3,123 @@
 //! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
 //! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
 
-use cloudwit_guest_sdk::map::Map;
+use std::collections::BTreeMap;
+use std::fmt;
+
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::section;
 use cloudwit_guest_sdk::url::is_url;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::addresses::AddressRules;
 use crate::balancer_config::{BalancerClass, BalancerConfig};
 use crate::identity;
 
-section! {
-    /// The whole file. Sections in lower case, as the reader of git-config makes them.
-    pub struct Config {
-        /// `[Global]`: where Keystone is and who we are.
-        pub global: Global = "global",
-        /// `[Networking]`: which addresses Nodes get.
-        pub networking: Networking = "networking",
-        /// `[Route]`: the router.
-        pub route: RouteConfig = "route",
-        /// `[LoadBalancer]`.
-        pub loadbalancer: BalancerConfig = "loadbalancer",
-        /// `[LoadBalancerClass "name"]`.
-        pub loadbalancerclass: Map<String, BalancerClass> = "loadbalancerclass",
-        /// `[Metadata]`: only for programs on the machines themselves.
-        metadata: IgnoredAny = "metadata",
-        /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
-        blockstorage: IgnoredAny = "blockstorage",
+/// The whole file. Sections in lower case, as the reader of git-config makes them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[Global]`: where Keystone is and who we are.
+    pub global: Global,
+    /// `[Networking]`: which addresses Nodes get.
+    pub networking: Networking,
+    /// `[Route]`: the router.
+    pub route: RouteConfig,
+    /// `[LoadBalancer]`.
+    pub loadbalancer: BalancerConfig,
+    /// `[LoadBalancerClass "name"]`.
+    pub loadbalancerclass: BTreeMap<String, BalancerClass>,
+    /// `[Metadata]`: only for programs on the machines themselves.
+    metadata: IgnoredAny,
+    /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
+    blockstorage: IgnoredAny,
+}
+
+/// `[Global]`.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Global {
+    /// Keystone's URL, with or without `/v3`.
+    pub auth_url: Option<String>,
+    /// Name of the user; needs a domain.
+    pub username: Option<String>,
+    /// Id of the user.
+    pub user_id: Option<String>,
+    /// Password in plain text; the secret `password` where it is left out.
+    pub password: Option<String>,
+    /// Id of the project.
+    pub tenant_id: Option<String>,
+    /// Name of the project; needs a domain.
+    pub tenant_name: Option<String>,
+    /// Domain of user and project.
+    pub domain_id: Option<String>,
+    /// The same by name.
+    pub domain_name: Option<String>,
+    /// Domain of the project alone.
+    pub tenant_domain_id: Option<String>,
+    /// The same by name.
+    pub tenant_domain_name: Option<String>,
+    /// Domain of the user alone.
+    pub user_domain_id: Option<String>,
+    /// The same by name.
+    pub user_domain_name: Option<String>,
+    /// Region; may be left out where there is only one.
+    pub region: Option<String>,
+    /// Trust to act by.
+    pub trust_id: Option<String>,
+    /// Id of the user who acts by the trust.
+    pub trustee_id: Option<String>,
+    /// That user's password in plain text.
+    pub trustee_password: Option<String>,
+    /// Id of the application credential.
+    pub application_credential_id: Option<String>,
+    /// Its name; needs a user.
+    pub application_credential_name: Option<String>,
+    /// Its secret in plain text; the secret `application-credential-secret` where it is left out.
+    pub application_credential_secret: Option<String>,
+    /// A token that somebody else got.
+    pub token: Option<String>,
+    /// Interface of the endpoints: `public`, `internal` or `admin`.
+    pub os_endpoint_type: Option<String>,
+    /// Whether provider ids contain the region. Upstream's environment variable `OS_CCM_REGIONAL`.
+    pub regional_provider_id: bool,
+    ca_file: Option<String>,
+    cert_file: Option<String>,
+    key_file: Option<String>,
+    tls_insecure: bool,
+    use_clouds: bool,
+    clouds_file: Option<String>,
+    cloud: Option<String>,
+}
+
+/// Values are not shown: some are secrets.
+impl fmt::Debug for Global {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Global")
     }
 }
 
-section! {
-    /// `[Global]`.
-    pub struct Global {
-        /// Keystone's URL, with or without `/v3`.
-        pub auth_url: Option<String> = "auth-url",
-        /// Name of the user; needs a domain.
-        pub username: Option<String> = "username",
-        /// Id of the user.
-        pub user_id: Option<String> = "user-id",
-        /// Password in plain text; the secret `password` where it is left out.
-        pub password: Option<String> = "password",
-        /// Id of the project.
-        pub tenant_id: Option<String> = "tenant-id",
-        /// Name of the project; needs a domain.
-        pub tenant_name: Option<String> = "tenant-name",
-        /// Domain of user and project.
-        pub domain_id: Option<String> = "domain-id",
-        /// The same by name.
-        pub domain_name: Option<String> = "domain-name",
-        /// Domain of the project alone.
-        pub tenant_domain_id: Option<String> = "tenant-domain-id",
-        /// The same by name.
-        pub tenant_domain_name: Option<String> = "tenant-domain-name",
-        /// Domain of the user alone.
-        pub user_domain_id: Option<String> = "user-domain-id",
-        /// The same by name.
-        pub user_domain_name: Option<String> = "user-domain-name",
-        /// Region; may be left out where there is only one.
-        pub region: Option<String> = "region",
-        /// Trust to act by.
-        pub trust_id: Option<String> = "trust-id",
-        /// Id of the user who acts by the trust.
-        pub trustee_id: Option<String> = "trustee-id",
-        /// That user's password in plain text.
-        pub trustee_password: Option<String> = "trustee-password",
-        /// Id of the application credential.
-        pub application_credential_id: Option<String> = "application-credential-id",
-        /// Its name; needs a user.
-        pub application_credential_name: Option<String> = "application-credential-name",
-        /// Its secret in plain text; the secret `application-credential-secret` where it is left out.
-        pub application_credential_secret: Option<String> = "application-credential-secret",
-        /// A token that somebody else got.
-        pub token: Option<String> = "token",
-        /// Interface of the endpoints: `public`, `internal` or `admin`.
-        pub os_endpoint_type: Option<String> = "os-endpoint-type",
-        /// Whether provider ids contain the region. Upstream's environment variable `OS_CCM_REGIONAL`.
-        pub regional_provider_id: bool = "regional-provider-id",
-        ca_file: Option<String> = "ca-file",
-        cert_file: Option<String> = "cert-file",
-        key_file: Option<String> = "key-file",
-        tls_insecure: bool = "tls-insecure",
-        use_clouds: bool = "use-clouds",
-        clouds_file: Option<String> = "clouds-file",
-        cloud: Option<String> = "cloud",
-    }
+/// `[Networking]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Networking {
+    /// Whether IPv6 addresses are left out.
+    pub ipv6_support_disabled: bool,
+    /// Networks whose addresses are external.
+    pub public_network_name: Vec<String>,
+    /// Networks whose addresses are internal; all when empty.
+    pub internal_network_name: Vec<String>,
+    /// CIDRs, separated by commas: addresses in the first ones come first.
+    pub address_sort_order: Option<String>,
 }
 
-section! {
-    /// `[Networking]`.
-    pub struct Networking {
-        /// Whether IPv6 addresses are left out.
-        pub ipv6_support_disabled: bool = "ipv6-support-disabled",
-        /// Networks whose addresses are external.
-        pub public_network_name: Vec<String> = "public-network-name",
-        /// Networks whose addresses are internal; all when empty.
-        pub internal_network_name: Vec<String> = "internal-network-name",
-        /// CIDRs, separated by commas: addresses in the first ones come first.
-        pub address_sort_order: Option<String> = "address-sort-order",
-    }
-}
-
-section! {
-    /// `[Route]`.
-    pub struct RouteConfig {
-        /// The router that gets the routes; none without this.
-        pub router_id: Option<String> = "router-id",
-        auto_config_security_group: bool = "auto-config-security-group",
-    }
+/// `[Route]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct RouteConfig {
+    /// The router that gets the routes; none without this.
+    pub router_id: Option<String>,
+    auto_config_security_group: bool,
 }
 
 /// A value that is there and not empty: upstream takes an empty value for none.
@@ -140,17 +149,15 @@ impl Global {
     pub(crate) fn keystone(&self) -> String {
         let url = given(&self.auth_url).unwrap_or_default().trim_end_matches('/');
         let url = url.strip_suffix("/v3").or(url.strip_suffix("/v2.0")).unwrap_or(url);
-        [url.trim_end_matches('/'), "/v3"].concat()
+        format!("{}/v3", url.trim_end_matches('/'))
     }
 
     /// The wish to reach Keystone. Where the other services are only Keystone knows.
     pub(crate) fn wish(&self) -> Option<HttpWish> {
         let reason = match given(&self.ca_file) {
-            Some(file) => [
-                "Keystone (and every endpoint of its catalog); ca-file becomes the grant's ca: ",
-                file,
-            ]
-            .concat(),
+            Some(file) => {
+                format!("Keystone (and every endpoint of its catalog); ca-file becomes the grant's ca: {file}")
+            }
             None => "Keystone (and every endpoint of its catalog: `openstack catalog list`)".into(),
         };
         HttpWish::for_url(&self.keystone(), &["GET", "POST"], reason)
@@ -164,7 +171,7 @@ impl Global {
             ),
             Some(url) if !is_url(url) => problems.add(
                 "global.auth-url",
-                ["\"", url, "\" is no URL; write it like https://keystone.example.com/v3"].concat(),
+                format!("\"{url}\" is no URL; write it like https://keystone.example.com/v3"),
             ),
             Some(_) => {}
         }
@@ -174,12 +181,10 @@ impl Global {
         ) {
             problems.add(
                 "global.os-endpoint-type",
-                [
-                    "\"",
-                    given(&self.os_endpoint_type).unwrap_or_default(),
-                    "\" is none of public, internal and admin",
-                ]
-                .concat(),
+                format!(
+                    "\"{}\" is none of public, internal and admin",
+                    given(&self.os_endpoint_type).unwrap_or_default()
+                ),
             );
         }
         if self.regional_provider_id && given(&self.region).is_none() {
@@ -204,12 +209,7 @@ impl Global {
             let cloud = given(&self.cloud).or(given(&self.clouds_file)).unwrap_or("clouds.yaml");
             problems.add(
                 "global.use-clouds",
-                [
-                    "a provider reads no files; write the values of \"",
-                    cloud,
-                    "\" into [Global] and remove this key",
-                ]
-                .concat(),
+                format!("a provider reads no files; write the values of \"{cloud}\" into [Global] and remove this key"),
             );
         }
         identity::validate(self, problems);
@@ -227,5 +227,4 @@ fn endpoint_type(text: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

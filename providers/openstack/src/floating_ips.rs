@@ -1,9 +1,9 @@
 //! Floating IPs: which one a load balancer has, where a new one comes from, and which are ours to delete.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::annotations::{BALANCER_ADDRESS, TABLE};
 use crate::api::Endpoint as Place;
@@ -27,7 +27,7 @@ pub struct FloatingIp {
 }
 
 impl FloatingIp {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             address: json.need("floating_ip_address")?,
@@ -48,7 +48,7 @@ impl FloatingIp {
         };
         Change::network(
             "PUT",
-            &["floatingips/", &self.id].concat(),
+            &format!("floatingips/{}", self.id),
             Some(Object::new().object("floatingip", body)),
             doing,
         )
@@ -57,7 +57,7 @@ impl FloatingIp {
     fn delete(&self) -> Change {
         Change::network(
             "DELETE",
-            &["floatingips/", &self.id].concat(),
+            &format!("floatingips/{}", self.id),
             None,
             "deleting the floating IP",
         )
@@ -177,16 +177,10 @@ impl BalancerTask<'_> {
         }
         match found.first() {
             None => Ok(None),
-            Some(taken) => Err(Failure::invalid(
-                [
-                    "spec.loadBalancerIP ",
-                    asked,
-                    " is a floating IP that port ",
-                    &taken.port_id,
-                    " uses already; choose another",
-                ]
-                .concat(),
-            )),
+            Some(taken) => Err(Failure::invalid(format!(
+                "spec.loadBalancerIP {asked} is a floating IP that port {} uses already; choose another",
+                taken.port_id
+            ))),
         }
     }
 
@@ -225,11 +219,9 @@ impl BalancerTask<'_> {
     fn make(&self, change: Change) -> Result<String, Failure> {
         let answer = change.make(self.api)?;
         let text = answer.as_ref().map(Response::text).unwrap_or_default();
-        Json::parse(&text)
+        crate::wire::parse(&text)
             .and_then(|json| json.need_field("floatingip")?.need("floating_ip_address"))
-            .map_err(|wrong| {
-                Failure::unavailable(["making a floating IP: the answer cannot be read: ", &wrong].concat())
-            })
+            .map_err(|wrong| Failure::unavailable(format!("making a floating IP: the answer cannot be read: {wrong}")))
     }
 
     /// Where a new floating IP would come from; none when there is no external network.
@@ -243,7 +235,7 @@ impl BalancerTask<'_> {
             return Ok(None);
         };
         if let Some(id) = source.subnet_id {
-            let wrong = |why: &str| Failure::invalid(["floating-subnet-id: ", id, why, &network_id].concat());
+            let wrong = |why: &str| Failure::invalid(format!("floating-subnet-id: {id}{why}{network_id}"));
             let subnet = self
                 .subnet(id)?
                 .ok_or_else(|| wrong(" does not exist in external network "))?;
@@ -264,7 +256,7 @@ impl BalancerTask<'_> {
         };
         if subnets.is_empty() {
             let text = "no subnet fits floating-subnet or floating-subnet-tags in external network ";
-            return Err(Failure::invalid([text, &network_id].concat()));
+            return Err(Failure::invalid(format!("{text}{network_id}")));
         }
         Ok(Some(Origin { network_id, subnets }))
     }
@@ -293,7 +285,7 @@ impl BalancerTask<'_> {
 
     /// A subnet.
     pub(crate) fn subnet(&self, id: &str) -> Result<Option<Subnet>, Failure> {
-        let call = self.api.get(Place::Network, &["/v2.0/subnets/", id].concat());
+        let call = self.api.get(Place::Network, &format!("/v2.0/subnets/{id}"));
         call.read_optional(|json| Subnet::read(json.need_field("subnet")?))
     }
 }

@@ -1,7 +1,5 @@
 //! Durations as Go writes them, in whole seconds: `5s`, `1m30s`, and a plain number of seconds.
 
-use cloudwit_guest_sdk::text;
-
 /// The seconds; none when it is no duration or less than a second.
 pub fn seconds(written: &str) -> Option<i64> {
     let mut total = 0_i64;
@@ -11,10 +9,10 @@ pub fn seconds(written: &str) -> Option<i64> {
     }
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text::split_at(rest, digits);
+        let (number, unit) = rest.split_at(digits);
         let number: i64 = number.parse().ok()?;
         let letters = unit.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, behind) = text::split_at(unit, letters);
+        let (unit, behind) = unit.split_at(letters);
         let milliseconds = match unit {
             "ms" => 1,
             "s" => 1_000,

@@ -4,13 +4,13 @@
 //! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
 //! same time one asks.
 
-use core::fmt;
+use std::fmt;
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::keys::Keys;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::{Token, Tried};
+use serde_json::Value;
 
 use crate::catalog::Catalog;
 use crate::config::{Global, given};
@@ -34,7 +34,7 @@ pub struct Session {
 impl Session {
     /// As it is kept: the token and the catalog, line by line.
     fn to_text(&self) -> String {
-        [&self.token, "\n", &self.catalog.to_text()].concat()
+        format!("{}\n{}", self.token, self.catalog.to_text())
     }
 
     fn from_text(text: &str) -> Self {
@@ -300,12 +300,12 @@ impl Identity {
             };
             failure.context("authenticating")
         })?;
-        let unreadable = |what: &str| Failure::unavailable(["Keystone's answer cannot be read: ", what].concat());
+        let unreadable = |what: &str| Failure::unavailable(format!("Keystone's answer cannot be read: {what}"));
         let token = response
             .header("x-subject-token")
             .ok_or_else(|| unreadable("it has no X-Subject-Token"))?;
         let text = response.text();
-        let json = Json::parse(&text).map_err(|wrong| unreadable(&wrong))?;
+        let json = crate::wire::parse(&text).map_err(|wrong| unreadable(&wrong))?;
         let body = json.need_field("token").map_err(|wrong| unreadable(&wrong))?;
         let session = Session {
             token: token.into(),
@@ -316,7 +316,7 @@ impl Identity {
 }
 
 /// How many seconds a token lives. By Keystone's clock alone: ours may be wrong.
-fn lifetime(token: &Json<'_>) -> u64 {
+fn lifetime(token: &Value) -> u64 {
     let time = |key| token.text(key).and_then(parse_rfc3339);
     match (time("issued_at"), time("expires_at")) {
         (Some(issued), Some(expires)) => expires.saturating_sub(issued),
@@ -325,5 +325,4 @@ fn lifetime(token: &Json<'_>) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "identity_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@
 //!                                       instances_plan: what it means for each Node <- addresses.rs: the order
 //! ```
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
@@ -114,7 +114,7 @@ impl OpenStack {
         let region = given(&global.region)
             .filter(|_| global.regional_provider_id)
             .unwrap_or_default();
-        [crate::PROVIDER_ID_PREFIX, region, "/", &server.id].concat()
+        format!("{}{region}/{}", crate::PROVIDER_ID_PREFIX, server.id)
     }
 }
 
@@ -151,5 +151,4 @@ impl Details<'_> {
 }
 
 #[cfg(test)]
-#[path = "instances_tests.rs"]
 mod tests;

@@ -5,7 +5,6 @@
 
 use cloudwit_guest_sdk::names::label_value;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 
 use crate::PROVIDER_ID_PREFIX;
 use crate::servers::Server;
@@ -43,7 +42,7 @@ impl<'a> Search<'a> {
             false => Some(provider_id),
         };
         let parts = rest.and_then(|rest| rest.split_once('/'));
-        let wrong = |why: &[&str]| Self::Wrong(Failure::invalid(["provider id ", provider_id, &why.concat()].concat()));
+        let wrong = |why: &[&str]| Self::Wrong(Failure::invalid(format!("provider id {provider_id}{}", why.concat())));
         match parts {
             Some((of, id)) if !id.is_empty() && !id.contains('/') => match region {
                 _ if of.is_empty() => Self::Id(id),
@@ -81,7 +80,7 @@ impl<'a> Wanted<'a> {
             }
         }
         for list in [&mut wanted.ids, &mut wanted.names] {
-            sort::sort(list);
+            list.sort();
             list.dedup();
         }
         wanted
@@ -128,7 +127,7 @@ impl Found {
                 Some(server) => Ok(Ok(server)),
                 None if self.gone.iter().any(|gone| gone == id) => Ok(Err(Evidence::ById)),
                 None => Err(self.unclear.iter().find(|(unclear, _)| unclear == id).map_or_else(
-                    || Failure::other(["Nova did not answer for server ", id].concat()),
+                    || Failure::other(format!("Nova did not answer for server {id}")),
                     |(_, failure)| failure.clone(),
                 )),
             },
@@ -139,10 +138,10 @@ impl Found {
                     [server] => Ok(Ok(server)),
                     several => {
                         let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-                        let text = ["several servers are called ", name, ": ", &ids.join(", ")].concat();
-                        Err(Failure::invalid(
-                            [&text, "; rename all but one, or set the Node's provider id"].concat(),
-                        ))
+                        let text = format!("several servers are called {name}: {}", ids.join(", "));
+                        Err(Failure::invalid(format!(
+                            "{text}; rename all but one, or set the Node's provider id"
+                        )))
                     }
                 }
             }
@@ -193,5 +192,4 @@ pub fn instance(server: &Server, provider_id: String, region: Option<&str>, flav
 }
 
 #[cfg(test)]
-#[path = "instances_plan_tests.rs"]
 mod tests;

@@ -13,12 +13,7 @@
 //!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
-extern crate alloc;
-
-use cloudwit_guest_sdk::config::parse_any;
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod address_pairs;
@@ -80,7 +75,7 @@ pub struct OpenStack {
 impl Provider for OpenStack {
     type Config = Config;
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         parse_any(text)
     }
 
@@ -113,4 +108,3 @@ impl Provider for OpenStack {
 }
 
 register_provider!(OpenStack: Instances, LoadBalancers, Routes);
-cloudwit_guest_sdk::without_std!();

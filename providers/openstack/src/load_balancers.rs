@@ -118,7 +118,7 @@ impl BalancerTask<'_> {
         wait: Option<Wait>,
         whole: bool,
     ) -> Result<(Box<LoadBalancer>, String), Failure> {
-        let none = || Failure::not_found(["Service ", &self.service.name, " has no load balancer"].concat());
+        let none = || Failure::not_found(format!("Service {} has no load balancer", self.service.name));
         let targets = self.members_of(targets)?;
         let Some(balancer) = self.find(wait.as_ref())? else {
             return Err(if whole { self.create(&targets) } else { none() });
@@ -212,7 +212,7 @@ impl BalancerTask<'_> {
 
     fn again(&self, balancer: &LoadBalancer, made: &Made) -> Result<Box<LoadBalancer>, Failure> {
         let now = self.octavia.load_balancer(&balancer.id)?;
-        let now = now.ok_or_else(|| Failure::unavailable(["load balancer ", &balancer.id, " is gone"].concat()))?;
+        let now = now.ok_or_else(|| Failure::unavailable(format!("load balancer {} is gone", balancer.id)))?;
         match now.phase() {
             Phase::Active => Ok(now),
             _ => Err(Wait::after(&now.id, made.clone()).pending(&now)),
@@ -234,7 +234,7 @@ impl BalancerTask<'_> {
         let proxied = self.asked.proxy_protocol.is_some();
         if proxied && self.config.enable_ingress_hostname {
             let suffix = given(&self.config.ingress_hostname_suffix).unwrap_or("nip.io");
-            return Ingress::hostname([address, ".", suffix].concat());
+            return Ingress::hostname(format!("{address}.{suffix}"));
         }
         Ingress {
             endpoint: Endpoint::Ip((address.into(), Some(if proxied { IpMode::Proxy } else { IpMode::Vip }))),
@@ -268,18 +268,11 @@ pub(crate) fn waiting_on(balancer: &LoadBalancer, wait: Option<Wait>) -> Failure
 
 /// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.
 pub(crate) fn in_error(balancer: &LoadBalancer) -> Failure {
-    Failure::unavailable(
-        [
-            "load balancer ",
-            &balancer.id,
-            " is in ERROR and cannot be changed: `openstack loadbalancer failover ",
-            &balancer.id,
-            "` repairs it",
-        ]
-        .concat(),
-    )
+    Failure::unavailable(format!(
+        "load balancer {} is in ERROR and cannot be changed: `openstack loadbalancer failover {}` repairs it",
+        balancer.id, balancer.id
+    ))
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;

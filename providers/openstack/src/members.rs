@@ -1,6 +1,6 @@
 //! Members: which address of a Node gets traffic, and which Nodes a selector takes. Pure.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
 use cloudwit_guest_sdk::prelude::*;
 

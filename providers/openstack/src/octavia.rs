@@ -1,7 +1,7 @@
 //! Octavia's objects as far as they matter here, and the calls that read them. What changes them is [`crate::change`].
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::api::{Api, Endpoint};
 use crate::wire::{Fields, Read, entries};
@@ -47,7 +47,7 @@ pub struct LoadBalancer {
 pub type Found = Box<LoadBalancer>;
 
 impl LoadBalancer {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Box<Self>> {
+    pub(crate) fn read(json: &Value) -> Read<Box<Self>> {
         Ok(Box::new(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -107,8 +107,8 @@ pub const TIMEOUTS: [&str; 4] = [
 ];
 
 impl Listener {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
-        let headers = json.field("insert_headers").map(entries).unwrap_or_default();
+    pub(crate) fn read(json: &Value) -> Read<Self> {
+        let headers = json.field("insert_headers").into_iter().flat_map(entries);
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -117,8 +117,7 @@ impl Listener {
             connection_limit: json.number("connection_limit").unwrap_or(-1),
             timeouts: TIMEOUTS.map(|key| json.number(key).unwrap_or_default()),
             insert_headers: headers
-                .iter()
-                .filter_map(|(name, value)| Some((name.to_string(), value.as_text()?.into())))
+                .filter_map(|(name, value)| Some((name.to_string(), value.as_str()?.into())))
                 .collect(),
             tls_container: json.text_or_empty("default_tls_container_ref"),
             allowed_cidrs: json.texts("allowed_cidrs"),
@@ -152,7 +151,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -186,7 +185,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -220,7 +219,7 @@ pub struct Monitor {
 pub const MONITOR_NUMBERS: [&str; 4] = ["delay", "timeout", "max_retries", "max_retries_down"];
 
 impl Monitor {
-    pub(crate) fn read(json: &Json<'_>) -> Read<Self> {
+    pub(crate) fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -258,9 +257,9 @@ impl Octavia<'_> {
         path: &str,
         collection: &str,
         filter: (&str, &str),
-        read: fn(&Json<'_>) -> Read<T>,
+        read: fn(&Value) -> Read<T>,
     ) -> Result<Vec<T>, Failure> {
-        let call = self.0.get(Endpoint::LoadBalancer, &[LBAAS, path].concat());
+        let call = self.0.get(Endpoint::LoadBalancer, &format!("{LBAAS}{path}"));
         let call = if filter.0.is_empty() {
             call
         } else {
@@ -271,7 +270,7 @@ impl Octavia<'_> {
 
     /// One load balancer.
     pub fn load_balancer(&self, id: &str) -> Result<Option<Box<LoadBalancer>>, Failure> {
-        let path = [LBAAS, "loadbalancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat();
+        let path = format!("{LBAAS}loadbalancers/{}", cloudwit_guest_sdk::url::percent_encode(id));
         let found = self
             .0
             .get(Endpoint::LoadBalancer, &path)
@@ -296,14 +295,9 @@ impl Octavia<'_> {
 
     /// Reads a pool's members and monitor.
     pub fn fill(&self, pool: &mut Pool) -> Result<(), Failure> {
-        pool.members = self.list(
-            &["pools/", &pool.id, "/members"].concat(),
-            "members",
-            ("", ""),
-            Member::read,
-        )?;
+        pool.members = self.list(&format!("pools/{}/members", pool.id), "members", ("", ""), Member::read)?;
         if !pool.monitor_id.is_empty() {
-            let path = [LBAAS, "healthmonitors/", &pool.monitor_id].concat();
+            let path = format!("{LBAAS}healthmonitors/{}", pool.monitor_id);
             let call = self.0.get(Endpoint::LoadBalancer, &path);
             pool.monitor = call.read_optional(|json| Monitor::read(json.need_field("healthmonitor")?))?;
         }
@@ -319,6 +313,6 @@ impl Octavia<'_> {
         let numbers = id.strip_prefix('v').and_then(|id| id.split_once('.'));
         numbers
             .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
-            .ok_or_else(|| Failure::unavailable(["Octavia's version \"", &id, "\" cannot be read"].concat()))
+            .ok_or_else(|| Failure::unavailable(format!("Octavia's version \"{id}\" cannot be read")))
     }
 }

@@ -5,7 +5,6 @@ use crate::balancer_names::part;
 use crate::balancer_wanted::{Wanted, WantedPort};
 use crate::octavia::{MONITOR_NUMBERS, Member, Monitor, TIMEOUTS};
 use crate::wire::Object;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// The header that `x-forwarded-for` adds.
 pub const FORWARDED_FOR: &str = "X-Forwarded-For";

@@ -2,9 +2,8 @@
 //!
 //! Filters name many values at once, so the ports of many servers take few requests.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
+use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint};
 use crate::servers::{self, Place};
@@ -37,7 +36,7 @@ pub struct Port {
 }
 
 impl Port {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         let subports = json
             .field("trunk_details")
             .map(|trunk| trunk.items("sub_ports"))
@@ -68,7 +67,7 @@ pub fn of_servers(api: &Api, ids: &[&str]) -> Result<Vec<Port>, Failure> {
         return filtered(api, "device_id", ids);
     }
     let mut wanted = ids.to_vec();
-    sort::sort(&mut wanted);
+    wanted.sort();
     let mut ports = Vec::new();
     let call = fields(api.get(Endpoint::Network, "/v2.0/ports")).query("limit", PAGE);
     api.pages(call, "ports", &mut |json| {
@@ -103,7 +102,7 @@ pub fn trunk_places(api: &Api, ports: &[Port]) -> Result<Vec<(String, Place)>, F
     }
     let subports = filtered(api, "id", &wanted)?;
     let mut networks: Vec<&str> = subports.iter().map(|port| port.network_id.as_str()).collect();
-    sort::sort(&mut networks);
+    networks.sort();
     networks.dedup();
     let mut names: Vec<(String, String)> = Vec::new();
     for ids in networks.chunks(VALUES) {

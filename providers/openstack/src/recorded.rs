@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cloudwit_guest_sdk::serde_json::{Value, from_str};
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest, recorded};
+use serde_json::{Value, from_str};
 
 use crate::OpenStack;
 
 /// A recorded file by its name.
 macro_rules! file {
     ($name:literal) => {
-        include_str!(concat!("../recorded/", $name, ".json"))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/recorded/", $name, ".json"))
     };
 }
 pub(crate) use file;
@@ -50,7 +50,7 @@ pub struct Stage {
 impl Stage {
     /// With [`GLOBAL`] and more configuration, and a Keystone that knows us.
     pub fn new(more: &str) -> Self {
-        Self::bare(&[GLOBAL, more].concat())
+        Self::bare(&format!("{GLOBAL}{more}"))
     }
 
     /// With this configuration.

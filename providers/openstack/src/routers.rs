@@ -3,14 +3,13 @@
 //! With the extension `extraroute-atomic` routes are added and removed; without it a router's whole list is replaced, which is only safe for
 //! one at a time: under a lock for this controller, and by the router's revision for everybody else.
 
-use core::time::Duration;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::cidr::Cidr;
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint};
 use crate::wire::{Fields, Object, Read};
@@ -34,7 +33,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             destination: json.need("destination")?,
             nexthop: json.need("nexthop")?,
@@ -49,7 +48,7 @@ impl Hop {
 
     /// Whether both mean the same, in whatever spelling.
     pub fn is(&self, other: &Self) -> bool {
-        let ip = |text: &str| text.parse::<core::net::IpAddr>().ok();
+        let ip = |text: &str| text.parse::<std::net::IpAddr>().ok();
         same_network(&self.destination, &other.destination)
             && (self.nexthop == other.nexthop || ip(&self.nexthop).is_some_and(|own| ip(&other.nexthop) == Some(own)))
     }
@@ -57,7 +56,7 @@ impl Hop {
 
 /// Whether two texts mean the same network.
 pub fn same_network(one: &str, other: &str) -> bool {
-    one == other || matches!((Cidr::parse(one), Cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
+    one == other || matches!((cidr::parse(one), cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// What is read of a router.
@@ -100,7 +99,7 @@ pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
 /// `If-Match` for this revision, where Neutron knows it.
 pub fn if_match<'a>(call: Call<'a>, extensions: &Extensions, revision: Option<i64>) -> Call<'a> {
     match revision.filter(|_| extensions.if_match) {
-        Some(revision) => call.header("if-match", ["revision_number=", &revision.to_string()].concat()),
+        Some(revision) => call.header("if-match", format!("revision_number={revision}")),
         None => call,
     }
 }
@@ -124,7 +123,7 @@ impl<'a> RouterCalls<'a> {
             api,
             context,
             id,
-            path: ["/v2.0/routers/", &percent_encode(id)].concat(),
+            path: format!("/v2.0/routers/{}", percent_encode(id)),
         })
     }
 
@@ -150,18 +149,17 @@ impl<'a> RouterCalls<'a> {
             "ports",
             |json| json.need("network_id"),
         )?;
-        sort::sort(&mut networks);
+        networks.sort();
         networks.dedup();
         Ok(networks)
     }
 
     /// Adds routes, or removes them. Those that are there stay, and those that are not there are removed.
-    #[inline(never)]
     pub fn change(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
         if self.extensions.atomic {
             let action = if add { "/add_extraroutes" } else { "/remove_extraroutes" };
             let router = Object::new().objects("routes", hops.iter().map(Hop::object));
-            let call = self.api.put(Endpoint::Network, &[&self.path, action].concat());
+            let call = self.api.put(Endpoint::Network, &format!("{}{action}", self.path));
             return call.body(Object::new().object("router", router)).send().map(drop);
         }
         self.replace(hops, add)
@@ -169,7 +167,7 @@ impl<'a> RouterCalls<'a> {
 
     /// Reads the routes, changes them and writes them back, until nobody else was faster.
     fn replace(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
-        let lock = self.context.state().lock(&["router/", self.id].concat(), WAIT);
+        let lock = self.context.state().lock(&format!("router/{}", self.id), WAIT);
         // Without it the other call's routes would be written over.
         let _lock = lock.ok_or_else(|| {
             let text = ["the routes of router ", self.id, " are being changed by another call"];

@@ -5,7 +5,7 @@
 //!   apply:  router.rs, all changes in one request -> address_pairs.rs, port by port -> what failed is undone
 //! ```
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::OpenStack;
@@ -22,7 +22,7 @@ impl Routes for OpenStack {
             .cluster()
             .cidrs
             .iter()
-            .map(|text| Cidr::parse(text))
+            .map(|text| cidr::parse(text))
             .collect::<Result<Vec<_>, _>>()?;
         let nodes = self.context.nodes()?;
         let hops = router.get()?.routes;
@@ -147,14 +147,10 @@ impl OpenStack {
             Some(port) => address_pairs::set(&self.api, &router.extensions, port, &hop.destination, add),
             // The port of a deleted server is gone, and its pairs with it.
             None if !add => Ok(()),
-            None => Err(Failure::not_found(
-                [
-                    "no port with the address ",
-                    &hop.nexthop,
-                    " is in a network of the router",
-                ]
-                .concat(),
-            )),
+            None => Err(Failure::not_found(format!(
+                "no port with the address {} is in a network of the router",
+                hop.nexthop
+            ))),
         }
     }
 }
@@ -171,7 +167,7 @@ fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
     let alone = hops.len() > 1 && matches!(failure, Failure::Invalid(_) | Failure::NotFound(_) | Failure::Other(_));
     for change in &mut needed {
         change.result = if alone {
-            send(core::slice::from_ref(&change.hop))
+            send(std::slice::from_ref(&change.hop))
         } else {
             Err(failure.clone())
         };
@@ -183,7 +179,7 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
     if !change.needed {
         return;
     }
-    let hops = core::slice::from_ref(&change.hop);
+    let hops = std::slice::from_ref(&change.hop);
     let undone = router.change(hops, !added);
     if let Err(failure) = undone {
         warn!(
@@ -195,5 +191,4 @@ fn undo(router: &RouterCalls<'_>, change: &Change, added: bool) {
 }
 
 #[cfg(test)]
-#[path = "routes_tests.rs"]
 mod tests;

@@ -1,10 +1,10 @@
 //! Which of a router's routes are the cluster's, and which route a Node gets. Pure.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::text;
+use ipnet::IpNet;
 
 use crate::routers::Hop;
 
@@ -15,13 +15,9 @@ const VIA: &str = " via ";
 pub type Owned<'a> = (&'a Hop, Option<&'a str>);
 
 /// The routes that lie in the cluster's ranges, each with the Node that has the address of its next hop.
-pub fn owned<'a>(hops: &'a [Hop], ranges: &[Cidr], nodes: &'a [ClusterNode]) -> Vec<Owned<'a>> {
+pub fn owned<'a>(hops: &'a [Hop], ranges: &[IpNet], nodes: &'a [ClusterNode]) -> Vec<Owned<'a>> {
     let within = |hop: &&Hop| {
-        Cidr::parse(&hop.destination).is_ok_and(|network| {
-            ranges
-                .iter()
-                .any(|range| range.contains(&network.network()) && range.length() <= network.length())
-        })
+        cidr::parse(&hop.destination).is_ok_and(|network| ranges.iter().any(|range| range.contains(&network)))
     };
     let owner = |hop: &Hop| {
         let ip: Option<IpAddr> = hop.nexthop.parse().ok();
@@ -37,7 +33,7 @@ pub fn owned<'a>(hops: &'a [Hop], ranges: &[Cidr], nodes: &'a [ClusterNode]) -> 
 /// What the controller is told of a route. One whose next hop is no Node's leads nowhere.
 pub fn route((hop, node): &Owned<'_>) -> Route {
     Route {
-        id: [&hop.destination, VIA, &hop.nexthop].concat(),
+        id: format!("{}{VIA}{}", hop.destination, hop.nexthop),
         destination: hop.destination.clone(),
         node: node.map(String::from),
         next_hops: vec![Address::new(AddressKind::InternalIp, hop.nexthop.as_str())],
@@ -50,12 +46,12 @@ pub fn route((hop, node): &Owned<'_>) -> Route {
 /// # Errors
 /// `invalid` when it is none.
 pub fn hop(route: &Route) -> Result<Hop, Failure> {
-    match text::split_once(&route.id, VIA) {
+    match route.id.split_once(VIA) {
         Some((destination, nexthop)) => Ok(Hop {
             destination: destination.into(),
             nexthop: nexthop.into(),
         }),
-        None => Err(Failure::invalid(["\"", &route.id, "\" is no id of a route"].concat())),
+        None => Err(Failure::invalid(format!("\"{}\" is no id of a route", route.id))),
     }
 }
 
@@ -64,20 +60,21 @@ pub fn hop(route: &Route) -> Result<Hop, Failure> {
 /// # Errors
 /// `invalid` when it has none, or the destination is no CIDR.
 pub fn wanted(route: &NewRoute) -> Result<Hop, Failure> {
-    let destination = Cidr::parse(&route.destination)?;
+    let destination = cidr::parse(&route.destination)?;
     let mut addresses = route.node.addresses.iter();
     let nexthop = addresses.find(|address| {
         let ip: Option<IpAddr> = address.value.parse().ok();
-        address.kind == AddressKind::InternalIp && ip.is_some_and(|ip| ip.is_ipv4() == destination.is_ipv4())
+        address.kind == AddressKind::InternalIp && ip.is_some_and(|ip| ip.is_ipv4() == destination.addr().is_ipv4())
     });
-    let family = if destination.is_ipv4() { "IPv4" } else { "IPv6" };
+    let family = if destination.addr().is_ipv4() { "IPv4" } else { "IPv6" };
     match nexthop {
         Some(nexthop) => Ok(Hop {
             destination: destination.to_string(),
             nexthop: nexthop.value.clone(),
         }),
-        None => Err(Failure::invalid(
-            ["Node ", &route.node.name, " has no internal ", family, " address"].concat(),
-        )),
+        None => Err(Failure::invalid(format!(
+            "Node {} has no internal {family} address",
+            route.node.name
+        ))),
     }
 }

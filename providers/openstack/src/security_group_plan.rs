@@ -1,8 +1,7 @@
 //! The security group that opens node ports to the load balancer: which rules and which ports it shall have. Pure.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
+use serde_json::Value;
 
 use crate::balancer_wanted::Wanted;
 use crate::change::Change;
@@ -30,7 +29,7 @@ pub struct Group {
 
 impl Group {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         let incoming = json
             .items("security_group_rules")
             .iter()
@@ -45,7 +44,7 @@ impl Group {
 }
 
 impl Rule {
-    fn read(json: &Json<'_>) -> Option<Self> {
+    fn read(json: &Value) -> Option<Self> {
         let port = json.number("port_range_min")?;
         (json.number("port_range_max") == Some(port)).then_some(())?;
         Some(Self {
@@ -111,7 +110,7 @@ pub fn rule_changes(group: &Group, wanted: &[Rule]) -> Vec<Change> {
     }
     for (id, there) in &group.rules {
         if !there.as_ref().is_some_and(|there| wanted.contains(there)) {
-            let path = ["security-group-rules/", id].concat();
+            let path = format!("security-group-rules/{id}");
             changes.push(Change::network("DELETE", &path, None, "closing a node port"));
         }
     }
@@ -137,7 +136,7 @@ pub struct ServerPort {
 
 impl ServerPort {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             device_id: json.text_or_empty("device_id"),
@@ -150,7 +149,7 @@ impl ServerPort {
             // Without the extension every port can.
             secured: json
                 .field("port_security_enabled")
-                .is_none_or(|value| *value == Json::Bool(true)),
+                .is_none_or(|value| *value == Value::Bool(true)),
             revision: json.number("revision_number"),
         })
     }
@@ -174,7 +173,7 @@ impl ServerPort {
 
     fn set(&self, groups: Vec<&str>, doing: &'static str) -> Change {
         let body = Object::new().object("port", Object::new().texts("security_groups", groups));
-        let change = Change::network("PUT", &["ports/", &self.id].concat(), Some(body), doing);
+        let change = Change::network("PUT", &format!("ports/{}", self.id), Some(body), doing);
         match self.revision {
             Some(revision) => change.at_revision(revision),
             None => change,
@@ -186,11 +185,10 @@ impl ServerPort {
 pub fn member_addresses<'w>(wanted: &'w Wanted<'_>) -> Vec<&'w str> {
     let members = wanted.ports.iter().flat_map(|port| &port.members);
     let mut addresses: Vec<&str> = members.map(|member| member.address.as_str()).collect();
-    sort::sort(&mut addresses);
+    addresses.sort();
     addresses.dedup();
     addresses
 }
 
 #[cfg(test)]
-#[path = "security_group_plan_tests.rs"]
 mod tests;

@@ -34,7 +34,7 @@ impl BalancerTask<'_> {
             allowed_cidrs(self.service).map_err(Failure::Invalid)?
         } else {
             let subnet = self.subnet(member_subnet)?;
-            let gone = || Failure::not_found(["the members' subnet ", member_subnet, " does not exist"].concat());
+            let gone = || Failure::not_found(format!("the members' subnet {member_subnet} does not exist"));
             vec![subnet.ok_or_else(gone)?.cidr]
         };
         let health_port = wanted
@@ -54,7 +54,7 @@ impl BalancerTask<'_> {
             for port in self.server_ports("security_groups", &[&group.id])? {
                 self.change(port.without(&group.id))?;
             }
-            let path = ["security-groups/", &group.id].concat();
+            let path = format!("security-groups/{}", group.id);
             self.change(Change::network("DELETE", &path, None, "deleting the security group"))?;
         }
         Ok(())
@@ -71,7 +71,7 @@ impl BalancerTask<'_> {
         let missing: Vec<String> = addresses
             .iter()
             .filter(open)
-            .map(|ip| ["ip_address=", ip].concat())
+            .map(|ip| format!("ip_address={ip}"))
             .collect();
         let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         let servers: Vec<&str> = targets.iter().filter_map(|target| server_id(&target.node)).collect();
@@ -96,15 +96,10 @@ impl BalancerTask<'_> {
 
     fn create_security_group(&self) -> Result<Group, Failure> {
         let Service { namespace, name, .. } = self.service;
-        let description = [
-            "Security Group for ",
-            namespace,
-            "/",
-            name,
-            " Service LoadBalancer in cluster ",
-            &self.cluster,
-        ]
-        .concat();
+        let description = format!(
+            "Security Group for {namespace}/{name} Service LoadBalancer in cluster {}",
+            self.cluster
+        );
         let body = Object::new()
             .text("name", &group_name(self.service))
             .text("description", &description);

@@ -2,12 +2,12 @@
 //!
 //! One listing answers for hundreds of Nodes. Only servers that are asked for are kept: a project may have thousands of others.
 
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
+use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint, success};
-use crate::wire::{Fields, Read, entries};
+use crate::wire::{Fields, Read, entries, parse};
 
 /// Servers in a page; Nova may give fewer.
 const PAGE: &str = "500";
@@ -51,13 +51,13 @@ pub struct Server {
 }
 
 impl Server {
-    fn read(json: &Json<'_>) -> Read<Self> {
+    fn read(json: &Value) -> Read<Self> {
         let mut places = Vec::new();
-        for (network, list) in json.field("addresses").map(entries).unwrap_or_default() {
-            let Json::List(list) = list else { continue };
+        for (network, list) in json.field("addresses").into_iter().flat_map(entries) {
+            let Value::Array(list) = list else { continue };
             for item in list {
                 places.push(Place {
-                    network: network.as_ref().into(),
+                    network: network.clone(),
                     ip: item.need("addr")?,
                     floating: item.text("OS-EXT-IPS:type") == Some("floating"),
                 });
@@ -95,7 +95,7 @@ pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server
 /// The servers of exactly this name.
 pub fn by_name(api: &Api, name: &str) -> Result<Vec<Server>, Failure> {
     // Some databases compare without regard to case.
-    let pattern = ["^", &literal(name), "$"].concat();
+    let pattern = format!("^{}$", literal(name));
     Ok(listed(api, Some(&pattern), &|_, found| found == name)?.0)
 }
 
@@ -119,10 +119,10 @@ fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) ->
 /// The server of this id; none only when Nova itself says that there is no such server. A 404 of anything else, such as a proxy whose backend
 /// is gone or a wrong endpoint, is a failure.
 pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
-    let path = ["/servers/", &percent_encode(id)].concat();
+    let path = format!("/servers/{}", percent_encode(id));
     let call = api.get(Endpoint::Compute, &path);
     let response = call.send_any()?;
-    if response.status == 404 && Json::parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {
+    if response.status == 404 && parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {
         return Ok(None);
     }
     call.parse(&success(response)?, |json| Server::read(json.need_field("server")?))

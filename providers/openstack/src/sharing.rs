@@ -22,7 +22,7 @@ impl Claim {
     /// What the Service is to this load balancer. `served`: the load balancer has served this Service before, so that a former name
     /// of the same Service is its own and not that of a namesake in another cluster that shares it.
     pub fn new(name: &str, service: &Service, balancer: &LoadBalancer, served: bool) -> Self {
-        let names = || core::iter::once(&balancer.name).chain(&balancer.tags);
+        let names = || std::iter::once(&balancer.name).chain(&balancer.tags);
         let former = names()
             .find(|other| is_former(other, name, service))
             .filter(|_| served)
@@ -73,7 +73,7 @@ impl Claim {
     /// The name of a part under the cluster's present name; none when it is right.
     pub fn renamed(&self, part: &str) -> Option<String> {
         let former = self.former.as_deref()?;
-        Some([part.strip_suffix(former)?, &self.name].concat())
+        Some(format!("{}{}", part.strip_suffix(former)?, self.name))
     }
 
     fn is_mine(&self, tag: &str) -> bool {
@@ -97,21 +97,17 @@ pub fn check(claim: &Claim, balancer: &LoadBalancer, internal: bool, tags: bool,
         "this Octavia has no tags, without which load balancers cannot be shared".into()
     } else if others.len() >= most as usize {
         let (count, most) = (others.len().to_string(), most.to_string());
-        [
-            "it is shared by ",
-            &count,
-            " Services already (",
-            &others.join(", "),
-            ") and max-shared-lb is ",
-            &most,
-        ]
-        .concat()
+        format!(
+            "it is shared by {count} Services already ({}) and max-shared-lb is {most}",
+            others.join(", ")
+        )
     } else {
         return Ok(());
     };
-    Err(Failure::invalid(
-        ["load balancer ", &balancer.id, " cannot be used: ", &why].concat(),
-    ))
+    Err(Failure::invalid(format!(
+        "load balancer {} cannot be used: {why}",
+        balancer.id
+    )))
 }
 
 /// Ports of the Service that collide with listeners of others, all in one message.
@@ -130,26 +126,19 @@ pub fn check_ports(claim: &Claim, wanted: &[WantedPort<'_>], listeners: &[Listen
                 .iter()
                 .find(|tag| tag.starts_with(PREFIX))
                 .map_or("somebody else", String::as_str);
-            taken.push(
-                [
-                    &listener.protocol,
-                    " port ",
-                    &listener.port.to_string(),
-                    " is listener ",
-                    &listener.id,
-                    " of ",
-                    owner,
-                ]
-                .concat(),
-            );
+            taken.push(format!(
+                "{} port {} is listener {} of {owner}",
+                listener.protocol, listener.port, listener.id
+            ));
         }
     }
     if taken.is_empty() {
         return Ok(());
     }
-    Err(Failure::invalid(
-        ["the load balancer's ports are taken: ", &taken.join("; ")].concat(),
-    ))
+    Err(Failure::invalid(format!(
+        "the load balancer's ports are taken: {}",
+        taken.join("; ")
+    )))
 }
 
 /// What a port number is unique for.
@@ -161,5 +150,4 @@ pub fn transport(protocol: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "sharing_tests.rs"]
 mod tests;

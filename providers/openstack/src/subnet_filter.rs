@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::annotations::FloatingSource;
 use crate::pattern::Pattern;
 use crate::wire::{Fields, Read};
-use cloudwit_guest_sdk::json::Json;
+use serde_json::Value;
 
 /// A subnet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Subnet {
 
 impl Subnet {
     /// Reads one of Neutron's.
-    pub fn read(json: &Json<'_>) -> Read<Self> {
+    pub fn read(json: &Value) -> Read<Self> {
         Ok(Self {
             id: json.need("id")?,
             name: json.text_or_empty("name"),
@@ -51,8 +51,8 @@ impl NameFilter {
         let (rest, negated) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
         let pattern = match rest.strip_prefix('~') {
             Some(regex) => Pattern::regex(regex)
-                .map_err(|wrong| ["the regular expression \"", regex, "\" has ", wrong].concat())?,
-            None => Pattern::glob(rest),
+                .map_err(|wrong| format!("the regular expression \"{regex}\" is malformed: {wrong}"))?,
+            None => Pattern::glob(rest)?,
         };
         Ok(Self { pattern, negated })
     }
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(names(None, None), "public-1 public-2 lab");
         assert_eq!(
             NameFilter::parse("~(").unwrap_err(),
-            "the regular expression \"(\" has a ( without its )"
+            "the regular expression \"(\" is malformed: found open group without closing ')'"
         );
     }
 

@@ -1,14 +1,11 @@
 //! JSON as the services of OpenStack speak it: objects that are written field by field, and readers that say what is missing.
-//!
-//! Written by hand instead of by derived types: of each answer a handful of fields is read, and a component has to stay small.
 
 use cloudwit_guest_sdk::Placeholder;
-use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::without_std::prelude::*;
+use serde_json::{Map, Value};
 
 /// A JSON object that is being written.
-#[derive(Debug, Clone, Default)]
-pub struct Object(String);
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Object(Map<String, Value>);
 
 impl Object {
     /// `{}`.
@@ -17,14 +14,11 @@ impl Object {
     }
 
     /// A text.
-    #[inline(never)]
     pub fn text(self, key: &str, value: &str) -> Self {
-        let value = quoted(value);
-        self.raw(key, &value)
+        self.with(key, value)
     }
 
     /// A text, if there is one.
-    #[inline(never)]
     pub fn text_opt(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(key, value),
@@ -33,49 +27,35 @@ impl Object {
     }
 
     /// A whole number.
-    #[inline(never)]
     pub fn number(self, key: &str, value: i64) -> Self {
-        self.raw(key, &value.to_string())
+        self.with(key, value)
     }
 
     /// `true` or `false`.
-    #[inline(never)]
     pub fn flag(self, key: &str, value: bool) -> Self {
-        self.raw(key, if value { "true" } else { "false" })
+        self.with(key, value)
     }
 
     /// `null`.
-    #[inline(never)]
     pub fn null(self, key: &str) -> Self {
-        self.raw(key, "null")
+        self.with(key, Value::Null)
     }
 
     /// An object within.
-    #[inline(never)]
     pub fn object(self, key: &str, value: Object) -> Self {
-        let value = value.into_text();
-        self.raw(key, &value)
+        self.with(key, value.0)
     }
 
     /// A list of objects.
-    #[inline(never)]
     pub fn objects(self, key: &str, values: impl IntoIterator<Item = Object>) -> Self {
-        let mut list = String::from("[");
-        for value in values {
-            item(&mut list, &value.into_text());
-        }
-        list.push(']');
-        self.raw(key, &list)
+        let values: Vec<Value> = values.into_iter().map(|object| object.0.into()).collect();
+        self.with(key, values)
     }
 
     /// A list of texts.
     pub fn texts<'a>(self, key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut list = String::from("[");
-        for value in values {
-            item(&mut list, &quoted(value));
-        }
-        list.push(']');
-        self.raw(key, &list)
+        let values: Vec<&str> = values.into_iter().collect();
+        self.with(key, values)
     }
 
     /// A secret that the host fills in on the way out, as it is escaped for JSON.
@@ -84,50 +64,22 @@ impl Object {
     }
 
     /// The text of the object.
-    #[inline(never)]
     pub fn into_text(self) -> String {
-        ["{", &self.0, "}"].concat()
+        Value::Object(self.0).to_string()
     }
 
-    #[inline(never)]
-    fn raw(mut self, key: &str, value: &str) -> Self {
-        if !self.0.is_empty() {
-            self.0.push(',');
-        }
-        for part in ["\"", key, "\":", value] {
-            self.0.push_str(part);
-        }
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(key.into(), value.into());
         self
     }
 }
 
-/// One more item of a list.
-#[inline(never)]
-fn item(list: &mut String, value: &str) {
-    if list.len() > 1 {
-        list.push(',');
-    }
-    list.push_str(value);
-}
-
-/// A text as JSON.
-#[inline(never)]
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
-            '\0'..='\u{1f}' => {
-                let hex = |digit: u32| char::from_digit(digit, 16).unwrap_or('0');
-                out.push_str("\\u00");
-                out.extend([hex(letter as u32 >> 4), hex(letter as u32 & 15)]);
-            }
-            _ => out.push(letter),
-        }
-    }
-    out.push('"');
-    out
+/// Reads an answer.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn parse(text: &str) -> Read<Value> {
+    serde_json::from_str(text).map_err(|wrong| wrong.to_string())
 }
 
 /// What is wrong with an answer, in a few words.
@@ -136,61 +88,50 @@ pub type Read<T> = Result<T, String>;
 /// Reading fields of an answer. A field of another type counts as missing.
 pub trait Fields {
     /// The value of this key, unless it is `null`.
-    fn field(&self, key: &str) -> Option<&Json<'_>>;
+    fn field(&self, key: &str) -> Option<&Value>;
 
     /// A text that may be missing.
-    #[inline(never)]
     fn text(&self, key: &str) -> Option<&str> {
-        self.field(key)?.as_text()
+        self.field(key)?.as_str()
     }
 
     /// A text that has to be there.
-    #[inline(never)]
     fn need(&self, key: &str) -> Read<String> {
         self.text(key).map(String::from).ok_or_else(|| missing(key))
     }
 
     /// A text that is empty when it is missing.
-    #[inline(never)]
     fn text_or_empty(&self, key: &str) -> String {
         self.text(key).unwrap_or_default().into()
     }
 
     /// Whether it is `true`.
-    #[inline(never)]
     fn flag(&self, key: &str) -> bool {
-        matches!(self.field(key), Some(Json::Bool(true)))
+        matches!(self.field(key), Some(Value::Bool(true)))
     }
 
     /// A whole number.
-    #[inline(never)]
     fn number(&self, key: &str) -> Option<i64> {
-        match self.field(key)? {
-            Json::Number(text) => text.parse().ok(),
-            _ => None,
-        }
+        self.field(key)?.as_i64()
     }
 
     /// The items of a list; none when it is missing.
-    #[inline(never)]
-    fn items(&self, key: &str) -> &[Json<'_>] {
+    fn items(&self, key: &str) -> &[Value] {
         match self.field(key) {
-            Some(Json::List(items)) => items,
+            Some(Value::Array(items)) => items,
             _ => &[],
         }
     }
 
     /// The texts of a list.
-    #[inline(never)]
     fn texts(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
-            .filter_map(|item| item.as_text().map(String::from))
+            .filter_map(|item| item.as_str().map(String::from))
             .collect()
     }
 
     /// The ids of a list of objects: `[{"id": "..."}]`.
-    #[inline(never)]
     fn ids(&self, key: &str) -> Vec<String> {
         self.items(key)
             .iter()
@@ -199,39 +140,29 @@ pub trait Fields {
     }
 
     /// What is read of each item of a list.
-    fn each<T>(&self, key: &str, read: impl Fn(&Json<'_>) -> Read<T>) -> Read<Vec<T>> {
-        let items = self.items(key);
-        let mut all = Vec::with_capacity(items.len());
-        for item in items {
-            all.push(read(item)?);
-        }
-        Ok(all)
+    fn each<T>(&self, key: &str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
+        self.items(key).iter().map(read).collect()
     }
 
     /// An object, or a list, that has to be there.
-    #[inline(never)]
-    fn need_field(&self, key: &str) -> Read<&Json<'_>> {
+    fn need_field(&self, key: &str) -> Read<&Value> {
         self.field(key).ok_or_else(|| missing(key))
     }
 }
 
-impl Fields for Json<'_> {
-    fn field(&self, key: &str) -> Option<&Json<'_>> {
-        self.get(key).filter(|value| !matches!(value, Json::Null))
+impl Fields for Value {
+    fn field(&self, key: &str) -> Option<&Value> {
+        self.get(key).filter(|value| !value.is_null())
     }
 }
 
 /// The keys and values of an object.
-pub fn entries<'j, 'a>(json: &'j Json<'a>) -> &'j [(alloc::borrow::Cow<'a, str>, Json<'a>)] {
-    match json {
-        Json::Object(entries) => entries,
-        _ => &[],
-    }
+pub fn entries(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    json.as_object().into_iter().flatten()
 }
 
-#[inline(never)]
 fn missing(key: &str) -> String {
-    ["it has no \"", key, "\""].concat()
+    format!("it has no \"{key}\"")
 }
 
 #[cfg(test)]
@@ -252,10 +183,10 @@ mod tests {
         let text = object.into_text();
         assert_eq!(
             text,
-            "{\"name\":\"a \\\"b\\\"\\\\\\u000a{{x}}\",\"n\":-1,\"f\":true,\"z\":null,\"t\":[\"x\",\"y\"],\
-             \"o\":[{\"i\":\"1\"},{}],\"in\":{\"password\":\"p\"}}"
+            "{\"f\":true,\"in\":{\"password\":\"p\"},\"n\":-1,\"name\":\"a \\\"b\\\"\\\\\\n{{x}}\",\
+             \"o\":[{\"i\":\"1\"},{}],\"t\":[\"x\",\"y\"],\"z\":null}"
         );
-        let read = Json::parse(&text).unwrap();
+        let read = serde_json::from_str::<Value>(&text).unwrap();
         assert_eq!(read.text("name"), Some("a \"b\"\\\n{{x}}"));
         assert_eq!(
             (read.number("n"), read.flag("f"), read.field("z")),

@@ -2,9 +2,10 @@
 //!
 //! No decision is made here. Failures are right as they come: the SDK maps status and `Retry-After`.
 
+use std::collections::BTreeMap;
+
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use serde::{Deserialize, Serialize};
 
 use crate::TOKEN;
@@ -29,8 +30,8 @@ pub struct Machine {
     /// Addresses, the most important first.
     pub addresses: Vec<MachineAddress>,
     /// Free labels.
-    #[serde(default, deserialize_with = "cloudwit_guest_sdk::json::pairs")]
-    pub labels: Vec<Pair>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Whether a machine runs.
@@ -270,7 +271,7 @@ impl Api {
                 MachineKey::Name => request.query_opt("region", self.region.as_ref()),
             }
         })?;
-        sort::sort_by(&mut machines, |one, other| by.of(one).cmp(by.of(other)));
+        machines.sort_by(|one, other| by.of(one).cmp(by.of(other)));
         Ok(machines)
     }
 
@@ -305,7 +306,7 @@ impl Api {
 
     /// Changes only the targets.
     pub fn update_targets(&self, id: &str, targets: &[String]) -> Result<(), Failure> {
-        let path = [&balancer_path(id), "/targets"].concat();
+        let path = format!("{}/targets", balancer_path(id));
         self.http.put(&path).json(&Targets { targets }).send().map(drop)
     }
 
@@ -377,5 +378,5 @@ impl MachineKey {
 }
 
 fn balancer_path(id: &str) -> String {
-    ["/v1/load-balancers/", &cloudwit_guest_sdk::url::percent_encode(id)].concat()
+    format!("/v1/load-balancers/{}", cloudwit_guest_sdk::url::percent_encode(id))
 }

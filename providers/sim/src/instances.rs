@@ -46,9 +46,10 @@ impl Instances for Sim {
         let answer = |search| match search {
             Search::ById(_) => by_id.next().unwrap_or_else(unanswered),
             Search::ByName(_) => by_name.next().unwrap_or_else(unanswered),
-            Search::Foreign(id) => Err(Failure::invalid(
-                ["the provider id ", id, " does not begin with ", &self.prefix].concat(),
-            )),
+            Search::Foreign(id) => Err(Failure::invalid(format!(
+                "the provider id {id} does not begin with {}",
+                self.prefix
+            ))),
         };
         Ok(searches.into_iter().map(answer).collect())
     }
@@ -89,27 +90,26 @@ fn decide(machines: &[Machine], by: MachineKey, prefix: &str) -> Result<Presence
         [first, ..] => {
             let ids: Vec<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
             let advice = "; rename all but one, or set the Node's provider id";
-            Err(Failure::invalid(
-                [
-                    "several machines are named ",
-                    &first.name,
-                    ": ",
-                    &ids.join(", "),
-                    advice,
-                ]
-                .concat(),
-            ))
+            Err(Failure::invalid(format!(
+                "several machines are named {}: {}{advice}",
+                first.name,
+                ids.join(", ")
+            )))
         }
     }
 }
 
 /// A machine in the contract's words.
 fn instance(machine: &Machine, prefix: &str) -> Instance {
-    let mut instance = Instance::new([prefix, &machine.id].concat());
+    let mut instance = Instance::new(format!("{prefix}{}", machine.id));
     instance.instance_type = Some(machine.kind.clone());
     instance.zone = Some(machine.zone.clone());
     instance.region = Some(machine.region.clone());
-    instance.labels = machine.labels.clone();
+    instance.labels = machine
+        .labels
+        .iter()
+        .map(|(key, value)| Pair::new(key, value))
+        .collect();
     instance
         .addresses
         .push(Address::new(AddressKind::Hostname, machine.name.clone()));
@@ -126,8 +126,8 @@ fn instance(machine: &Machine, prefix: &str) -> Instance {
 #[cfg(test)]
 mod tests {
     use cloudwit_guest_sdk::prelude::*;
-    use cloudwit_guest_sdk::serde_json::{Value, json};
     use cloudwit_guest_sdk::testing::{FakeHost, placeholder};
+    use serde_json::{Value, json};
 
     use crate::Sim;
 

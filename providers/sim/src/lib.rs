@@ -13,8 +13,6 @@
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod api;
@@ -32,7 +30,7 @@ pub const PROVIDER_ID_SCHEME: &str = "sim";
 
 /// How all provider ids of a scheme begin.
 fn prefix(scheme: &str) -> String {
-    [scheme, "://"].concat()
+    format!("{scheme}://")
 }
 
 /// The secret that is sent as bearer token. The host puts it into the request; it never comes in here.
@@ -89,13 +87,12 @@ impl Provider for Sim {
 }
 
 register_provider!(Sim: Instances, LoadBalancers, Routes);
-cloudwit_guest_sdk::without_std!();
 
 #[cfg(test)]
 mod tests {
     use cloudwit_guest_sdk::prelude::*;
-    use cloudwit_guest_sdk::serde_json::json;
     use cloudwit_guest_sdk::testing::FakeHost;
+    use serde_json::json;
 
     use super::Sim;
 

@@ -5,10 +5,9 @@
 //! unique, so a new one is made without asking for its name first. The cloud builds for a while: `ensure` answers `pending`
 //! with the id as token, and goes on from there when it is called again.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::sort;
 use cloudwit_guest_sdk::types::id_after;
 
 use crate::Sim;
@@ -230,7 +229,7 @@ fn machine_ids(prefix: &str, targets: &[Target]) -> Vec<String> {
         .filter_map(|target| id_after(prefix, target.node.provider_id.as_deref()?))
         .map(Into::into)
         .collect();
-    sort::sort(&mut ids);
+    ids.sort();
     ids.dedup();
     ids
 }
@@ -240,5 +239,4 @@ fn ingress(balancer: &LoadBalancer) -> Vec<Ingress> {
 }
 
 #[cfg(test)]
-#[path = "load_balancers_tests.rs"]
 mod tests;

@@ -83,8 +83,8 @@ fn unanswered() -> Failure {
 #[cfg(test)]
 mod tests {
     use cloudwit_guest_sdk::prelude::*;
-    use cloudwit_guest_sdk::serde_json::json;
     use cloudwit_guest_sdk::testing::FakeHost;
+    use serde_json::json;
 
     use crate::Sim;
 

@@ -5,10 +5,10 @@
 //!     -> for each family: by subnet, else by the network's name, else the first one, for inside and outside
 //! ```
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
-use cloudwit_guest_sdk::cidr::Cidr;
 use cloudwit_guest_sdk::prelude::*;
+use ipnet::IpNet;
 
 /// A family of IP addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub struct AddressRules {
 #[derive(Debug, Default)]
 pub struct Side {
     /// The first of these in which there is an address.
-    pub subnets: Vec<Cidr>,
+    pub subnets: Vec<IpNet>,
     /// Never one of these.
-    pub excluded: Vec<Cidr>,
+    pub excluded: Vec<IpNet>,
     /// Name of the network in vSphere, in whatever case.
     pub network: Option<String>,
 }
@@ -91,7 +91,7 @@ pub fn node_addresses(
             external,
             "\", but in: ",
         ];
-        return Err([&text.concat(), networks.join(", ").as_str()].concat());
+        return Err(format!("{}{}", text.concat(), networks.join(", ")));
     }
     let usable: Vec<Candidate<'_>> = nics().flat_map(usable).collect();
     if usable.is_empty() {
@@ -107,7 +107,7 @@ pub fn node_addresses(
     for family in families {
         let (internal, external) = choose(&candidates, *family, rules);
         if internal.is_none() && external.is_none() {
-            return Err(["it has no ", family.name(), " address that may be used"].concat());
+            return Err(format!("it has no {} address that may be used", family.name()));
         }
         addresses.extend(internal.map(|ip| Address::new(AddressKind::InternalIp, ip.to_string())));
         addresses.extend(external.map(|ip| Address::new(AddressKind::ExternalIp, ip.to_string())));
@@ -155,7 +155,7 @@ fn choose(candidates: &[Candidate<'_>], family: Family, rules: &AddressRules) ->
 
 /// By subnet, in the order of the subnets, else by the network's name.
 fn wanted(candidates: &[Candidate<'_>], side: &Side) -> Option<IpAddr> {
-    let within = |cidr: &Cidr| candidates.iter().find(|candidate| cidr.contains(&candidate.ip));
+    let within = |cidr: &IpNet| candidates.iter().find(|candidate| cidr.contains(&candidate.ip));
     let found = side.subnets.iter().find_map(within).or_else(|| {
         let network = side.network.as_ref()?;
         candidates
@@ -166,5 +166,4 @@ fn wanted(candidates: &[Candidate<'_>], side: &Side) -> Option<IpAddr> {
 }
 
 #[cfg(test)]
-#[path = "addresses_tests.rs"]
 mod tests;

@@ -3,7 +3,6 @@
 use crate::properties::{Along, Query, retrieve};
 use crate::session::{Session, Sessions};
 use crate::soap::{CallError, Reference};
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// Objects in one page; each is a few hundred bytes.
 const PAGE: u32 = 1_000;
@@ -43,6 +42,6 @@ impl Ancestors {
             let found = self.0.iter().find(|(child, _)| child == *of);
             found.map(|(_, parent)| parent)
         };
-        core::iter::successors(Some(of), parent).take(DEEPEST)
+        std::iter::successors(Some(of), parent).take(DEEPEST)
     }
 }

@@ -1,10 +1,10 @@
 //! How to log in: with secrets that the host fills into requests, or with what stands in the cloud config.
 
-use core::fmt;
+use std::fmt;
 
 use cloudwit_guest_sdk::keys::Keys;
-use cloudwit_guest_sdk::without_std::prelude::*;
-use cloudwit_guest_sdk::{Encoding, Failure, base64, xml};
+use cloudwit_guest_sdk::{Encoding, Failure, xml};
+use data_encoding::BASE64;
 
 /// Name and password for one vCenter, never readable here where they are secrets.
 #[derive(Clone)]
@@ -30,8 +30,8 @@ impl Credentials {
     pub fn secrets(server: &str) -> Self {
         let server = server.replace(':', "-");
         Self::Secrets {
-            user: [&server, ".username"].concat(),
-            password: [&server, ".password"].concat(),
+            user: format!("{server}.username"),
+            password: format!("{server}.password"),
         }
     }
 
@@ -61,9 +61,10 @@ impl Credentials {
     pub fn basic(&self, keys: Keys) -> Result<String, Failure> {
         match self {
             Self::Secrets { user, password } => keys.basic(user, password).map(String::from),
-            Self::Text { user, password } => {
-                Ok(["Basic ", &base64::encode([user, ":", password].concat().as_bytes())].concat())
-            }
+            Self::Text { user, password } => Ok(format!(
+                "Basic {}",
+                BASE64.encode(format!("{user}:{password}").as_bytes())
+            )),
         }
     }
 }

@@ -3,8 +3,6 @@
 //! A Node's label must not change when the Node moves from the upstream controller to this one, so what upstream does not know is `unknown`
 //! here too, however good a name the id would make.
 
-use cloudwit_guest_sdk::text;
-
 /// A short name, and the ids it stands for, with `*` for `Guest`.
 const TABLE: &str = "\
 asianux3: asianux3_64* asianux3*
@@ -106,12 +104,12 @@ const UNKNOWN: &str = "unknown";
 
 /// The short name for a `guestId`.
 pub fn short_name(guest_id: &str) -> &'static str {
-    let short = match text::split_once(guest_id, "Guest") {
-        Some((start, end)) => [start, "*", end].concat(),
+    let short = match guest_id.split_once("Guest") {
+        Some((start, end)) => format!("{start}*{end}"),
         None => guest_id.into(),
     };
     let of = |line: &'static str| {
-        let (name, ids) = text::split_once(line, ": ")?;
+        let (name, ids) = line.split_once(": ")?;
         ids.split(' ').any(|id| id == short).then_some(name)
     };
     TABLE.lines().find_map(of).unwrap_or(UNKNOWN)

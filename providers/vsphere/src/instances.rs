@@ -3,7 +3,7 @@
 //! One vCenter after the other is asked for what the ones before did not have. One that cannot be asked is no reason to fail for machines of the
 //! others, and never a reason to call a machine absent: it may be there.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
@@ -145,7 +145,7 @@ impl Vsphere {
         vcenter: &VCenterSettings,
         work: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (key, state) = (["silent/", &vcenter.name].concat(), self.context.state());
+        let (key, state) = (format!("silent/{}", vcenter.name), self.context.state());
         if let Some(stored) = state.get::<String>(&key) {
             return Err(Failure::Unavailable(stored.value));
         }
@@ -161,14 +161,10 @@ impl Vsphere {
         let Report { mut told, failures } = report;
         if told.len() > 1 {
             let names: Vec<&str> = told.iter().map(|(machine, _)| machine.name.as_str()).collect();
-            return Err(Failure::Invalid(
-                [
-                    "several machines fit this Node: ",
-                    &names.join(", "),
-                    "; rename the guests of all but one, or set the Node's provider id",
-                ]
-                .concat(),
-            ));
+            return Err(Failure::Invalid(format!(
+                "several machines fit this Node: {}; rename the guests of all but one, or set the Node's provider id",
+                names.join(", ")
+            )));
         }
         if let Some((_, presence)) = told.pop() {
             return presence;
@@ -178,14 +174,9 @@ impl Vsphere {
         }
         match want {
             Want::Name { .. } => Ok(Presence::Absent(Evidence::ByName)),
-            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::NotFound(
-                [
-                    "no vCenter has the machine ",
-                    uuid.as_str(),
-                    "; its Node stays, because of global.skipNodeDeletion",
-                ]
-                .concat(),
-            )),
+            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::NotFound(format!(
+                "no vCenter has the machine {uuid}; its Node stays, because of global.skipNodeDeletion"
+            ))),
             Want::Id(_) => Ok(Presence::Absent(Evidence::ById)),
         }
     }
@@ -201,20 +192,13 @@ fn want(node: &NodeRef) -> Result<Want, Failure> {
     };
     let uuid = id_after(PREFIX, provider_id).and_then(Uuid::parse);
     uuid.map(Want::Id).ok_or_else(|| {
-        Failure::Invalid(
-            [
-                "the provider id ",
-                provider_id,
-                " is not ",
-                PREFIX,
-                " and the BIOS UUID of a machine",
-            ]
-            .concat(),
-        )
+        Failure::Invalid(format!(
+            "the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"
+        ))
     })
 }
 
 /// The failure with the vCenter's name before it.
 fn named(vcenter: &VCenterSettings, failure: Failure) -> Failure {
-    failure.context(&["vCenter ", &vcenter.name].concat())
+    failure.context(&format!("vCenter {}", vcenter.name))
 }

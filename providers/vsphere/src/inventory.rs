@@ -105,13 +105,10 @@ impl Inventory<'_> {
             match machine {
                 Ok(machine) if fits(want, machine) => Some(Ok(vec![machine.clone()])),
                 // Its storage is gone, or its host is: the server then knows little more than that it is there.
-                Ok(machine) if machine.uuid.is_none() => Some(Err(Failure::unavailable(
-                    [
-                        &machine.name,
-                        " is there, but does not tell its id; is it inaccessible?",
-                    ]
-                    .concat(),
-                ))),
+                Ok(machine) if machine.uuid.is_none() => Some(Err(Failure::unavailable(format!(
+                    "{} is there, but does not tell its id; is it inaccessible?",
+                    machine.name
+                )))),
                 // Its object is another machine's by now.
                 Ok(_) => None,
                 Err(failure) => Some(Err(failure.clone())),
@@ -151,7 +148,7 @@ impl Inventory<'_> {
         }
         let Some(name) = name else { return Ok(Vec::new()) };
         let found = self.ask_index(session, "FindAllByDnsName", "dnsName", name, "")?;
-        if !found.is_empty() || name.parse::<core::net::IpAddr>().is_err() {
+        if !found.is_empty() || name.parse::<std::net::IpAddr>().is_err() {
             return Ok(found);
         }
         self.ask_index(session, "FindAllByIp", "ip", name, "")
@@ -165,9 +162,9 @@ impl Inventory<'_> {
         value: &str,
         instance: &str,
     ) -> Result<Vec<Reference>, CallError> {
-        let mut what = ["<", key, ">", &escape(value), "</", key, "><vmSearch>true</vmSearch>"].concat();
+        let mut what = format!("<{key}>{}</{key}><vmSearch>true</vmSearch>", escape(value));
         if !instance.is_empty() {
-            what.push_str(&["<instanceUuid>", instance, "</instanceUuid>"].concat());
+            what.push_str(&format!("<instanceUuid>{instance}</instanceUuid>"));
         }
         let answer = self.sessions.call(session, method, &session.search_index, &what)?;
         Ok(answer.values().filter_map(Reference::of).collect())
@@ -194,17 +191,14 @@ impl Inventory<'_> {
             let machines: Found = machines.map(|(_, machine)| machine.clone()).collect();
             *answer = Some(match machines {
                 // It was there a moment ago, or may be the one that cannot be read.
-                Ok(machines) if machines.len() < references.len() => {
-                    Err(Failure::conflict("the machine vanished while it was read; it is looked for again"))
-                }
-                Ok(machines) if machines.is_empty() && hidden > 0 && by_id(index) => Err(Failure::unavailable(
-                    [
-                        "nobody can say that it is gone: ",
-                        &hidden.to_string(),
-                        " machines of the inventory do not tell their ids, for want of permission or because they are inaccessible",
-                    ]
-                    .concat(),
+                Ok(machines) if machines.len() < references.len() => Err(Failure::conflict(
+                    "the machine vanished while it was read; it is looked for again",
                 )),
+                Ok(machines) if machines.is_empty() && hidden > 0 && by_id(index) => {
+                    Err(Failure::unavailable(format!(
+                        "nobody can say that it is gone: {hidden} machines of the inventory do not tell their ids, for want of permission or because they are inaccessible"
+                    )))
+                }
                 machines => machines,
             });
         }

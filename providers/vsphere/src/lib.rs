@@ -10,13 +10,9 @@
 //! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
 //! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
-extern crate alloc;
-
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::{gcfg, yaml_plain};
+use cloudwit_guest_sdk::{gcfg, yaml};
 
 pub mod addresses;
 pub mod ancestors;
@@ -58,7 +54,7 @@ impl Provider for Vsphere {
         let mut description = Description::new("vsphere", env!("CARGO_PKG_VERSION")).prefix(instances::PREFIX);
         let settings = config.map(|config| Settings::of(config, &mut Problems::default()));
         for vcenter in settings.iter().flat_map(|settings| &settings.vcenters) {
-            let mut reason = ["the API of vCenter ", &vcenter.name].concat();
+            let mut reason = format!("the API of vCenter {}", vcenter.name);
             if let Some(trust) = &vcenter.trust {
                 reason.push_str("; the cloud config trusts its certificate by what has to stand in the grant as ");
                 reason.push_str(trust);
@@ -67,7 +63,7 @@ impl Provider for Vsphere {
             if let Credentials::Secrets { user, password } = &vcenter.credentials {
                 for (name, what) in [(user, "name of the user at "), (password, "password of the user at ")] {
                     if description.secrets.iter().all(|secret| secret.name != *name) {
-                        description = description.secret(name, [what, &vcenter.server].concat());
+                        description = description.secret(name, format!("{what}{}", vcenter.server));
                     }
                 }
             }
@@ -89,24 +85,23 @@ impl Provider for Vsphere {
         for vcenter in &self.settings.vcenters {
             let sessions = Sessions::new(vcenter, self.context);
             let alive = sessions.with(|session| sessions.is_alive(session));
-            alive.map_err(|failure| failure.context(&["vCenter ", &vcenter.name].concat()))?;
+            alive.map_err(|failure| failure.context(&format!("vCenter {}", vcenter.name)))?;
         }
         Ok(())
     }
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
         match first.and_then(|line| line.bytes().next()) {
-            Some(b'[') => gcfg::parse(text).map(config_ini::renamed).map(simplified),
+            Some(b'[') => gcfg::parse(text).map(|tree| simplified(config_ini::renamed(tree.value)).into()),
             // JSON is YAML.
-            _ => yaml_plain::parse(text).map(simplified),
+            _ => yaml::parse(text).map(|tree| simplified(tree).into()),
         }
     }
 }
 
 register_provider!(Vsphere: Instances);
-cloudwit_guest_sdk::without_std!();
 
 #[cfg(test)]
 mod many_tests;

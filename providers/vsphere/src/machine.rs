@@ -68,7 +68,7 @@ impl Machine {
             .reference()
             .ok_or_else(|| Failure::other("the server told of an object without an id"))?;
         if let Some((path, kind)) = object.unreadable().find(|(path, _)| PROPERTIES.contains(path)) {
-            let text = [&reference.value, ": ", path, " cannot be read: ", kind].concat();
+            let text = format!("{}: {path} cannot be read: {kind}", reference.value);
             return Err(match kind {
                 "NoPermission" => Failure::Denied(text),
                 _ => Failure::Other(text),
@@ -77,7 +77,7 @@ impl Machine {
         let own = |path| object.text(path).map(String::from);
         let number = |path| object.text(path).and_then(|text| text.parse::<u64>().ok());
         let state = own("runtime.powerState")
-            .ok_or_else(|| Failure::other([&reference.value, ": its power state is not told"].concat()))?;
+            .ok_or_else(|| Failure::other(format!("{}: its power state is not told", reference.value)))?;
         Ok(Self {
             name: own("name").unwrap_or_else(|| reference.value.clone()),
             reference,
@@ -98,7 +98,7 @@ impl Machine {
     pub fn instance_type(&self) -> Option<String> {
         let (cpus, gib) = (self.cpus?.to_string(), (self.memory_mb? / 1024).to_string());
         let os = guest_os::short_name(&self.guest_id);
-        Some(["vsphere-vm.cpu-", &cpus, ".mem-", &gib, "gb.os-", os].concat())
+        Some(format!("vsphere-vm.cpu-{cpus}.mem-{gib}gb.os-{os}"))
     }
 }
 
@@ -119,7 +119,7 @@ fn nics(net: &Element) -> Vec<GuestNic> {
 
 /// The path of a single setting.
 pub fn setting_path(key: &str) -> String {
-    ["config.extraConfig[\"", key, "\"]"].concat()
+    format!("config.extraConfig[\"{key}\"]")
 }
 
 /// A setting, read alone or among all of them.

@@ -24,11 +24,11 @@ fn object(file: &'static str, number: usize) -> String {
         let start = object.find(after).unwrap() + after.len();
         let start = start + object[start..].find('>').unwrap() + 1;
         let end = start + object[start..].find('<').unwrap();
-        [&object[..start], text, &object[end..]].concat()
+        format!("{}{text}{}", &object[..start], &object[end..])
     };
     let object = with(object.into(), "<obj ", &format!("vm-{number}"));
     let object = with(object, "<name>summary.config.uuid</name><val ", &uuid(number));
-    ["<objects>", &object, "</objects>"].concat()
+    format!("<objects>{object}</objects>")
 }
 
 /// A page of an answer; with a token when there are further ones.
@@ -88,7 +88,7 @@ fn a_thousand_nodes_among_five_thousand_machines_take_a_call_for_each_page() {
         page(&now, (!rest.is_empty()).then(|| format!("left-{}", rest.len())))
     });
     let node = |number: usize| {
-        NodeRef::named(format!("node-{number}")).with_provider_id(["vsphere://", &uuid(number)].concat())
+        NodeRef::named(format!("node-{number}")).with_provider_id(format!("vsphere://{}", uuid(number)))
     };
     // One of them has no machine.
     let mut nodes: Vec<NodeRef> = (0..NODES).map(|number| node(number * 5)).collect();

@@ -1,11 +1,10 @@
 //! The addresses a machine was given by its metadata for cloud-init (`guestinfo.metadata`): those come first among the ones it has.
 
-use core::net::IpAddr;
+use std::net::IpAddr;
 
-use cloudwit_guest_sdk::base64;
-use cloudwit_guest_sdk::json::Json;
-use cloudwit_guest_sdk::without_std::prelude::*;
-use cloudwit_guest_sdk::yaml_plain;
+use cloudwit_guest_sdk::yaml;
+use data_encoding::BASE64_NOPAD;
+use serde_json::Value;
 
 /// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then looks at none either).
 ///
@@ -17,43 +16,44 @@ pub fn configured_addresses(metadata: Option<&str>, encoding: Option<&str>) -> R
     };
     let text = decoded(metadata)?;
     let tree = parsed(&text)?;
-    let network = match tree.get("network.encoding").and_then(Json::as_text) {
+    let network = match tree.get("network.encoding").and_then(Value::as_str) {
         None | Some("") => return Ok(tree.get("network").map(addresses).unwrap_or_default()),
-        Some("base64" | "b64") => tree.get("network").and_then(Json::as_text).unwrap_or_default(),
+        Some("base64" | "b64") => tree.get("network").and_then(Value::as_str).unwrap_or_default(),
         Some(other) => {
-            return Err([
-                "guestinfo.metadata: the network's encoding ",
-                other,
-                " is not known here",
-            ]
-            .concat());
+            return Err(format!(
+                "guestinfo.metadata: the network's encoding {other} is not known here"
+            ));
         }
     };
     Ok(addresses(&parsed(&decoded(network)?)?))
 }
 
 fn decoded(text: &str) -> Result<String, String> {
-    let bytes = base64::decode(text.trim()).ok_or("guestinfo.metadata is no Base64")?;
+    // With or without padding, in one line or several.
+    let letters = text.trim().trim_end_matches('=').replace(['\r', '\n'], "");
+    let bytes = BASE64_NOPAD
+        .decode(letters.as_bytes())
+        .map_err(|_| "guestinfo.metadata is no Base64")?;
     String::from_utf8(bytes).map_err(|_| "guestinfo.metadata is no text".into())
 }
 
-fn parsed(text: &str) -> Result<Json<'static>, String> {
-    yaml_plain::parse(text).map_err(|problem| ["guestinfo.metadata: ", &problem.message].concat())
+fn parsed(text: &str) -> Result<Value, String> {
+    yaml::parse(text).map_err(|problem| format!("guestinfo.metadata: {}", problem.message))
 }
 
 /// `ethernets.*.addresses`, without the lengths of their networks.
-fn addresses(network: &Json<'_>) -> Vec<IpAddr> {
-    let Some(Json::Object(cards)) = network.get("ethernets") else {
+fn addresses(network: &Value) -> Vec<IpAddr> {
+    let Some(Value::Object(cards)) = network.get("ethernets") else {
         return Vec::new();
     };
     let lists = cards.iter().filter_map(|(_, card)| card.get("addresses"));
     let texts = lists.flat_map(|list| match list {
-        Json::List(items) => items.as_slice(),
+        Value::Array(items) => items.as_slice(),
         _ => &[],
     });
     let ip = |text: &str| text.split('/').next().and_then(|ip| ip.parse::<IpAddr>().ok());
     texts
-        .filter_map(Json::as_text)
+        .filter_map(Value::as_str)
         .filter_map(ip)
         .map(|ip| ip.to_canonical())
         .collect()
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn of(yaml: &str) -> Result<Vec<String>, String> {
-        let encoded = base64::encode(yaml.as_bytes());
+        let encoded = data_encoding::BASE64.encode(yaml.as_bytes());
         configured_addresses(Some(&encoded), Some("base64"))
             .map(|addresses| addresses.iter().map(ToString::to_string).collect())
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_network_of_its_own_encoding_is_read_too() {
-        let inner = base64::encode(b"version: 2\nethernets:\n  eth0:\n    addresses: [192.0.2.4/24]\n");
+        let inner = data_encoding::BASE64.encode(b"version: 2\nethernets:\n  eth0:\n    addresses: [192.0.2.4/24]\n");
         for encoding in ["base64", "b64"] {
             assert_eq!(
                 of(&format!("network: {inner}\nnetwork.encoding: {encoding}\n")).unwrap(),

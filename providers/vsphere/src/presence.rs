@@ -34,9 +34,9 @@ pub fn presence(
     zone: Result<Option<Zone>, Failure>,
 ) -> Result<Presence, Failure> {
     let uuid = machine.uuid.as_ref();
-    let uuid = uuid.ok_or_else(|| Failure::other([&machine.name, ": its BIOS UUID is not told"].concat()))?;
+    let uuid = uuid.ok_or_else(|| Failure::other(format!("{}: its BIOS UUID is not told", machine.name)))?;
     // What stands in a Node stays as it is, in whatever case or order of bytes it was written.
-    let own = [PREFIX, uuid.as_str()].concat();
+    let own = format!("{PREFIX}{uuid}");
     let mut instance = Instance::new(circumstances.provider_id.map_or(own, String::from));
     instance.instance_type = machine.instance_type();
     instance.labels = circumstances.labels.to_vec();
@@ -49,7 +49,7 @@ pub fn presence(
     match addresses(machine, circumstances) {
         Ok(addresses) => instance.addresses = addresses,
         Err(_) if forgiving => {}
-        Err(text) => return Err(Failure::Other([&machine.name, ": ", &text].concat())),
+        Err(text) => return Err(Failure::Other(format!("{}: {text}", machine.name))),
     }
     Ok(if machine.on {
         Presence::Running(instance)
@@ -77,5 +77,4 @@ fn addresses(machine: &Machine, circumstances: &Circumstances<'_>) -> Result<Vec
 }
 
 #[cfg(test)]
-#[path = "presence_tests.rs"]
 mod tests;

@@ -159,7 +159,7 @@ pub fn retrieve(
             );
         }
         last = token.into();
-        let next = ["<token>", &escape(token), "</token>"].concat();
+        let next = format!("<token>{}</token>", escape(token));
         answer = sessions.call(session, "ContinueRetrievePropertiesEx", &session.collector, &next)?;
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! Only a hint. What is read there has to have the id that is asked for.
 
-use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use cloudwit_guest_sdk::map::Map;
 use cloudwit_guest_sdk::state::State;
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 use crate::inventory::Want;
 use crate::machine::KIND;
@@ -32,14 +31,14 @@ impl Remembered {
     pub fn new(state: State, vcenter: &str) -> Self {
         Self {
             state,
-            key: ["machines/", vcenter].concat(),
+            key: format!("machines/{vcenter}"),
         }
     }
 
     /// Where each was; none where that is not known.
     pub fn references(&self, wants: &[&Want]) -> Vec<Option<Reference>> {
         let all = Table::kept(&self.state, &self.key);
-        let places: Map<&str, &str> = all.pairs().into_iter().collect();
+        let places: BTreeMap<&str, &str> = all.pairs().into_iter().collect();
         let known = |want: &&Want| match want {
             Want::Id(uuid) => places.get(uuid.as_str()).map(|value| Reference::new(KIND, value)),
             Want::Name { .. } => None,
@@ -60,14 +59,14 @@ impl Remembered {
     }
 
     fn settings_key(&self) -> String {
-        [&self.key, "/settings"].concat()
+        format!("{}/settings", self.key)
     }
 
     /// Adds machines, or corrects where they are. Where not all fit, those of this call come first: the next call for them finds the same ones.
     pub fn add<'a>(&self, found: impl Iterator<Item = (&'a Uuid, &'a Reference)>) {
         let before = Table::kept(&self.state, &self.key);
-        let places: Map<&str, &str> = before.pairs().into_iter().collect();
-        let found: Map<&str, &str> = found
+        let places: BTreeMap<&str, &str> = before.pairs().into_iter().collect();
+        let found: BTreeMap<&str, &str> = found
             .map(|(uuid, reference)| (uuid.as_str(), reference.value.as_str()))
             .collect();
         if found.iter().all(|(uuid, place)| places.get(*uuid) == Some(place)) {
@@ -93,12 +92,12 @@ mod tests {
         (uuid, Reference::new(KIND, &format!("vm-{number}")))
     }
 
-    fn add(remembered: &Remembered, numbers: core::ops::Range<usize>) {
+    fn add(remembered: &Remembered, numbers: std::ops::Range<usize>) {
         let machines: Vec<_> = numbers.map(machine).collect();
         remembered.add(machines.iter().map(|(uuid, reference)| (uuid, reference)));
     }
 
-    fn known(remembered: &Remembered, numbers: core::ops::Range<usize>) -> usize {
+    fn known(remembered: &Remembered, numbers: std::ops::Range<usize>) -> usize {
         let wants: Vec<Want> = numbers.map(|number| Want::Id(machine(number).0)).collect();
         let wants: Vec<&Want> = wants.iter().collect();
         remembered.references(&wants).iter().flatten().count()

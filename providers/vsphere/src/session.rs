@@ -3,7 +3,7 @@
 //! With a session goes what lives in it: a container view of all machines for each part of the inventory that counts. The server keeps views up to
 //! date, so later calls only read them.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
@@ -87,7 +87,7 @@ impl<'a> Sessions<'a> {
     /// # Errors
     /// What `work` says, or why there is no session.
     pub fn with<R>(&self, mut work: impl FnMut(&Session) -> Result<R, CallError>) -> Result<R, Failure> {
-        let key = ["session/", &self.settings.name].concat();
+        let key = format!("session/{}", self.settings.name);
         let login = || Ok((self.login()?.written(), self.context.now() + LIFE.as_secs()));
         Token::with(&self.context.state(), &key, login, |text: &String| {
             match work(&Session::read(text)) {
@@ -129,7 +129,7 @@ impl<'a> Sessions<'a> {
 
     /// Logs in and makes the views.
     fn login(&self) -> Result<Session, Failure> {
-        let refused = ["refused/", &self.settings.name].concat();
+        let refused = format!("refused/{}", self.settings.name);
         if let Some(stored) = self.context.state().get::<String>(&refused) {
             return Err(Failure::Denied(stored.value));
         }
@@ -157,7 +157,7 @@ impl<'a> Sessions<'a> {
             .map_or(FIRST_VERSION, |version| version.own_text());
 
         let (user, password) = self.settings.credentials.xml(self.context.keys())?;
-        let who = ["<userName>", &user, "</userName><password>", &password, "</password>"].concat();
+        let who = format!("<userName>{user}</userName><password>{password}</password>");
         let login = self
             .soap
             .call(version, None, "Login", &object("sessionManager")?, &who)?;
@@ -190,7 +190,7 @@ impl<'a> Sessions<'a> {
         }
         let mut parts = Vec::new();
         for name in &self.settings.datacenters {
-            let path = ["<inventoryPath>", &escape(name.trim_matches('/')), "</inventoryPath>"].concat();
+            let path = format!("<inventoryPath>{}</inventoryPath>", escape(name.trim_matches('/')));
             let found = self.call(session, "FindByInventoryPath", &session.search_index, &path)?;
             parts.push(
                 found
@@ -211,5 +211,5 @@ impl<'a> Sessions<'a> {
 }
 
 fn incomplete(what: &str) -> CallError {
-    Failure::other(["the server's answer lacks ", what].concat()).into()
+    Failure::other(format!("the server's answer lacks {what}")).into()
 }

@@ -1,8 +1,9 @@
 //! What the cloud config means: each vCenter with the defaults of `global`, which addresses count, where zones come from. All mistakes are found
 //! in one go, and what this provider does not have is refused in words.
 
-use cloudwit_guest_sdk::cidr::Cidr;
+use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
+use ipnet::IpNet;
 
 use crate::addresses::{AddressRules, Family, Side};
 use crate::config::{Config, Entry, words};
@@ -67,7 +68,7 @@ impl VCenterSettings {
         } else {
             ("", "")
         };
-        ["https://", open, &self.server, close, ":", &self.port.to_string()].concat()
+        format!("https://{open}{}{close}:{}", self.server, self.port)
     }
 }
 
@@ -165,7 +166,7 @@ fn refuse_globals(config: &Config, problems: &mut Problems) {
             ("nodeLabels", entry.node_labels.is_some()),
         ] {
             if written {
-                problems.add(["vcenter.", name, ".", key].concat(), "this key belongs into global");
+                problems.add(format!("vcenter.{name}.{key}"), "this key belongs into global");
             }
         }
     }
@@ -178,7 +179,7 @@ fn vcenters(config: &Config, problems: &mut Problems) -> Vec<VCenterSettings> {
         vcenters.extend(vcenter("global", &server, &none, global, problems));
     }
     for (name, entry) in &config.vcenter {
-        let at = ["vcenter.", name].concat();
+        let at = format!("vcenter.{name}");
         vcenters.extend(vcenter(&at, name, entry, global, problems));
     }
     if vcenters.is_empty() && problems.is_empty() {
@@ -192,20 +193,15 @@ fn vcenters(config: &Config, problems: &mut Problems) -> Vec<VCenterSettings> {
 
 /// One vCenter. `at` is where its keys stand, `entry` what it has of its own.
 fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Option<VCenterSettings> {
-    let key = |key: &str| [at, ".", key].concat();
+    let key = |key: &str| format!("{at}.{key}");
     let server = text(entry.server.as_ref()).unwrap_or_else(|| name.trim().into());
     let server = server.trim_start_matches('[').trim_end_matches(']').to_owned();
     let bad = |c: char| c.is_whitespace() || matches!(c, '/' | '@' | '?' | '#');
-    let port_inside = server.contains(':') && server.parse::<core::net::Ipv6Addr>().is_err();
+    let port_inside = server.contains(':') && server.parse::<std::net::Ipv6Addr>().is_err();
     if server.is_empty() || server.contains(bad) || port_inside {
         problems.add(
             key("server"),
-            [
-                "\"",
-                &server,
-                "\" is no server; write its name or IP address alone, and its port under port",
-            ]
-            .concat(),
+            format!("\"{server}\" is no server; write its name or IP address alone, and its port under port"),
         );
         return None;
     }
@@ -226,12 +222,7 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
     if attempts > MOST_ATTEMPTS {
         problems.add(
             key("soapRoundtripCount"),
-            [
-                &attempts.to_string(),
-                " is too many; write 1 to ",
-                &MOST_ATTEMPTS.to_string(),
-            ]
-            .concat(),
+            format!("{attempts} is too many; write 1 to {MOST_ATTEMPTS}"),
         );
     }
     let first = |own: &Option<String>, all: &Option<String>| -> Vec<String> {
@@ -260,12 +251,12 @@ fn credentials(at: &str, server: &str, entry: &Entry, global: &Entry, problems: 
         (Some(user), Some(password)) if !secret => Credentials::text(user, password),
         (Some(_), None) if !secret => {
             let message = "this is missing; write it beside user, or take user out and grant both as secrets";
-            problems.add([at, ".password"].concat(), message);
+            problems.add(format!("{at}.password"), message);
             Credentials::secrets(server)
         }
         (None, Some(_)) if !secret => {
             let message = "this is missing; write it beside password, or take password out and grant both as secrets";
-            problems.add([at, ".user"].concat(), message);
+            problems.add(format!("{at}.user"), message);
             Credentials::secrets(server)
         }
         _ => Credentials::secrets(server),
@@ -275,9 +266,9 @@ fn credentials(at: &str, server: &str, entry: &Entry, global: &Entry, problems: 
 fn trust(entry: &Entry, global: &Entry) -> Option<String> {
     let of = |own: &Option<String>, all: &Option<String>| text(own.as_ref()).or_else(|| text(all.as_ref()));
     if let Some(thumbprint) = of(&entry.thumbprint, &global.thumbprint) {
-        return Some(["thumbprints: [\"", &thumbprint, "\"]"].concat());
+        return Some(format!("thumbprints: [\"{thumbprint}\"]"));
     }
-    of(&entry.ca_file, &global.ca_file).map(|file| ["ca: ", &file].concat())
+    of(&entry.ca_file, &global.ca_file).map(|file| format!("ca: {file}"))
 }
 
 fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> {
@@ -287,10 +278,7 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
             "ipv4" => Family::V4,
             "ipv6" => Family::V6,
             _ => {
-                problems.add(
-                    at,
-                    ["\"", name, "\" is no IP family; write ipv4, ipv6 or both"].concat(),
-                );
+                problems.add(at, format!("\"{name}\" is no IP family; write ipv4, ipv6 or both"));
                 continue;
             }
         };
@@ -304,12 +292,12 @@ fn families(at: &str, names: &[String], problems: &mut Problems) -> Vec<Family> 
     families
 }
 
-fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<Cidr> {
+fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<IpNet> {
     let mut cidrs = Vec::new();
     for word in words(list) {
-        match Cidr::parse(word) {
+        match cidr::parse(word) {
             Ok(cidr) => cidrs.push(cidr),
-            Err(_) => problems.add(at, ["\"", word, "\" is no network; write it like 10.0.0.0/8"].concat()),
+            Err(_) => problems.add(at, format!("\"{word}\" is no network; write it like 10.0.0.0/8")),
         }
     }
     cidrs
@@ -335,7 +323,7 @@ fn node_labels(list: Option<&String>, problems: &mut Problems) -> Vec<Pair> {
             Some((key, value)) if !key.is_empty() => labels.push(Pair::new(key, value)),
             _ => problems.add(
                 "global.nodeLabels",
-                ["\"", word, "\" is no label; write it like key=value"].concat(),
+                format!("\"{word}\" is no label; write it like key=value"),
             ),
         }
     }
@@ -343,5 +331,4 @@ fn node_labels(list: Option<&String>, problems: &mut Problems) -> Vec<Pair> {
 }
 
 #[cfg(test)]
-#[path = "settings_tests.rs"]
 mod tests;

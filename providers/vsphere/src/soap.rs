@@ -39,7 +39,7 @@ impl Reference {
     /// As an element of this name.
     pub fn write(&self, name: &str) -> String {
         let (kind, value) = (escape(&self.kind), escape(&self.value));
-        ["<", name, " type=\"", &kind, "\">", &value, "</", name, ">"].concat()
+        format!("<{name} type=\"{kind}\">{value}</{name}>")
     }
 }
 
@@ -86,7 +86,7 @@ impl From<CallError> for Failure {
             CallError::Failure(failure) => return failure,
             CallError::Fault(fault) => fault,
         };
-        let text = [&fault.kind, ": ", &fault.message].concat();
+        let text = format!("{}: {}", fault.kind, fault.message);
         match fault.kind.as_str() {
             "InvalidLogin" | "NotAuthenticated" | "NoPermission" | "PasswordExpired" => Self::Denied(text),
             "ManagedObjectNotFound" => Self::NotFound(text),
@@ -155,18 +155,11 @@ impl Soap {
         this: &Reference,
         parameters: &str,
     ) -> Result<Answer, CallError> {
-        let body = [
+        let body = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\" \
-             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><",
-            method,
-            " xmlns=\"urn:vim25\">",
-            &this.write("_this"),
-            parameters,
-            "</",
-            method,
-            "></Body></Envelope>",
-        ]
-        .concat();
+             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><{method} xmlns=\"urn:vim25\">{}{parameters}</{method}></Body></Envelope>",
+            this.write("_this")
+        );
         let mut attempt = 1;
         loop {
             match self.once(version, cookie, &body) {
@@ -187,7 +180,7 @@ impl Soap {
         let mut request = self
             .http
             .post("/sdk")
-            .header("soapaction", ["urn:vim25/", version].concat())
+            .header("soapaction", format!("urn:vim25/{version}"))
             .body("text/xml; charset=utf-8", body);
         if let Some(cookie) = cookie {
             request = request.header("cookie", cookie);
@@ -241,5 +234,4 @@ fn read_fault(fault: &Element) -> Fault {
 }
 
 #[cfg(test)]
-#[path = "soap_tests.rs"]
 mod tests;

@@ -1,9 +1,8 @@
 //! Small tables in the host's state: a line for each key, its values behind tabs. Linear, since no table has more than some thousand lines.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::state::{Keep, State};
-use cloudwit_guest_sdk::without_std::prelude::*;
 
 /// Keys and their values. Neither can contain tabs or ends of lines; an entry with one is not kept.
 #[derive(Debug, Default)]

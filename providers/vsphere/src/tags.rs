@@ -2,14 +2,14 @@
 //!
 //! Newer servers have the API under `/api`, older ones and those of tests under `/rest`, where each answer is wrapped into `value`.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::http::Request;
-use cloudwit_guest_sdk::json::Json;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::token::{Token, Tried};
 use cloudwit_guest_sdk::url::percent_encode;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::settings::VCenterSettings;
 use crate::soap::Reference;
@@ -61,7 +61,7 @@ impl<'a> RestSession<'a> {
         } else {
             "/rest/com/vmware/cis/tagging/"
         };
-        [root, rest].concat()
+        format!("{root}{rest}")
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a> Tags<'a> {
     /// # Errors
     /// What the server said.
     pub fn attached(&self, objects: &[&Reference]) -> Result<Vec<(Reference, Vec<Tag>)>, Failure> {
-        let (key, state) = (["tags/", &self.settings.name].concat(), self.context.state());
+        let (key, state) = (format!("tags/{}", self.settings.name), self.context.state());
         let mut names = Table::kept(&state, &key);
         let mut attached = Vec::new();
         for page in objects.chunks(OBJECTS) {
@@ -126,7 +126,7 @@ impl<'a> Tags<'a> {
         };
         let answer = self.ask(&|session| {
             let tilde = if session.is_new() { "" } else { "~" };
-            let action = ["tag-association?", tilde, "action=list-attached-tags-on-objects"].concat();
+            let action = format!("tag-association?{tilde}action=list-attached-tags-on-objects");
             self.http.post(&session.path(&action)).json(&body)
         })?;
         let text = answer.text();
@@ -158,12 +158,12 @@ impl<'a> Tags<'a> {
         let answer = self.ask(&|session| {
             let marker = if session.is_new() { "/" } else { "/id:" };
             self.http
-                .get(&session.path(&[kind, marker, &percent_encode(id)].concat()))
+                .get(&session.path(&format!("{kind}{marker}{}", percent_encode(id))))
         })?;
         let text = answer.text();
         let tree = parse(&text)?;
         let object = unwrapped(&tree);
-        let field = |name: &str| object.get(name).and_then(Json::as_text).map(String::from);
+        let field = |name: &str| object.get(name).and_then(Value::as_str).map(String::from);
         Ok((
             field("name").ok_or_else(unexpected)?,
             field("category_id").unwrap_or_default(),
@@ -172,7 +172,7 @@ impl<'a> Tags<'a> {
 
     /// Asks within a session, and once again in a new one when it is over.
     fn ask(&self, request: &dyn Fn(&RestSession<'_>) -> Request) -> Result<Response, Failure> {
-        let name = ["rest/", &self.settings.name].concat();
+        let name = format!("rest/{}", self.settings.name);
         let login = || Ok((self.login()?, self.context.now() + SESSION_LIFE));
         let answer = Token::with(&self.context.state(), &name, login, |session: &String| {
             let session = RestSession::read(session);
@@ -198,40 +198,40 @@ impl<'a> Tags<'a> {
         })?;
         let text = answer.text();
         let tree = parse(&text)?;
-        let id = unwrapped(&tree).as_text().ok_or_else(unexpected)?;
-        Ok([api, " ", id].concat())
+        let id = unwrapped(&tree).as_str().ok_or_else(unexpected)?;
+        Ok(format!("{api} {id}"))
     }
 }
 
 /// Only the older API wraps; a tag or an association has no such key of its own.
-fn unwrapped<'t, 'a>(tree: &'t Json<'a>) -> &'t Json<'a> {
+fn unwrapped(tree: &Value) -> &Value {
     tree.get("value").unwrap_or(tree)
 }
 
-fn parse(text: &str) -> Result<Json<'_>, Failure> {
-    Json::parse(text).map_err(|mistake| Failure::Unavailable(["the answer is no whole JSON: ", &mistake].concat()))
+fn parse(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text)
+        .map_err(|mistake| Failure::Unavailable(format!("the answer is no whole JSON: {mistake}")))
 }
 
 fn unexpected() -> Failure {
     Failure::other("the server's answer about tags is not what was expected")
 }
 
-fn read_associations(list: &Json<'_>) -> Option<Vec<(Reference, Vec<String>)>> {
-    let Json::List(items) = list else { return None };
-    let one = |item: &Json<'_>| {
+fn read_associations(list: &Value) -> Option<Vec<(Reference, Vec<String>)>> {
+    let Value::Array(items) = list else { return None };
+    let one = |item: &Value| {
         let object = item.get("object_id")?;
-        let object = Reference::new(object.get("type")?.as_text()?, object.get("id")?.as_text()?);
+        let object = Reference::new(object.get("type")?.as_str()?, object.get("id")?.as_str()?);
         let ids = match item.get("tag_ids")? {
-            Json::List(ids) => ids.as_slice(),
+            Value::Array(ids) => ids.as_slice(),
             // Some servers say so when there are none.
-            Json::Null => &[],
+            Value::Null => &[],
             _ => return None,
         };
-        Some((object, ids.iter().filter_map(Json::as_text).map(String::from).collect()))
+        Some((object, ids.iter().filter_map(Value::as_str).map(String::from).collect()))
     };
     items.iter().map(one).collect()
 }
 
 #[cfg(test)]
-#[path = "tags_tests.rs"]
 mod tests;

@@ -62,7 +62,7 @@ fn serve(host: &FakeHost, rules: Rules) -> Calls {
     let calls = Calls::default();
     let kept = Rc::clone(&calls);
     host.serve(move |request: &SentRequest| {
-        let text = [request.url.as_str(), " ", &request.text()].concat();
+        let text = format!("{} {}", request.url, request.text());
         let method = text.split("<Body><").nth(1).and_then(|body| body.split(' ').next());
         let word = method.or_else(|| request.url.rsplit('/').next()).unwrap_or_default();
         kept.borrow_mut().push(word.into());
@@ -77,8 +77,8 @@ fn host(config: &str) -> FakeHost {
     let host = FakeHost::new();
     host.config(config);
     for server in ["vc.test", "down.test", "other.test"] {
-        host.secret(&[server, ".username"].concat(), "u");
-        host.secret(&[server, ".password"].concat(), "p");
+        host.secret(&format!("{server}.username"), "u");
+        host.secret(&format!("{server}.password"), "p");
     }
     host.now(1_000_000);
     host
@@ -87,7 +87,7 @@ fn host(config: &str) -> FakeHost {
 const ONE: &str = "global:\n  server: vc.test\n";
 
 fn by_id(uuid: &str) -> NodeRef {
-    NodeRef::named("a").with_provider_id(["vsphere://", uuid].concat())
+    NodeRef::named("a").with_provider_id(format!("vsphere://{uuid}"))
 }
 
 fn look(host: &FakeHost, nodes: &[NodeRef]) -> Vec<Result<Presence, Failure>> {
@@ -102,7 +102,7 @@ fn a_machine_is_found_by_its_id_and_all_is_told() {
     let Ok(Presence::Running(instance)) = &answers[0] else {
         panic!("{answers:?}")
     };
-    assert_eq!(instance.provider_id, ["vsphere://", UUID].concat());
+    assert_eq!(instance.provider_id, format!("vsphere://{UUID}"));
     assert_eq!(
         instance.instance_type.as_deref(),
         Some("vsphere-vm.cpu-1.mem-0gb.os-other")
@@ -157,14 +157,14 @@ fn the_password_is_a_placeholder_escaped_for_where_it_stands_and_the_cookie_is_s
 #[test]
 fn an_id_in_another_case_or_order_of_bytes_is_found_and_stays_as_it_is_written() {
     let swapped = "de045126-7214-7c54-b873-6dc7883fb6cb";
-    for id in [&UUID.to_uppercase(), swapped, &["  ", UUID].concat()] {
+    for id in [&UUID.to_uppercase(), swapped, &format!("  {UUID}")] {
         let host = host(ONE);
         serve(&host, vcenter());
         let answers = look(&host, &[by_id(id)]);
         let Ok(Presence::Running(instance)) = &answers[0] else {
             panic!("{id}: {answers:?}")
         };
-        assert_eq!(instance.provider_id, ["vsphere://", id].concat());
+        assert_eq!(instance.provider_id, format!("vsphere://{id}"));
         // The search index was enough.
         let whole = host
             .requests()
@@ -207,7 +207,7 @@ fn a_node_that_joins_is_found_by_its_firmwares_id_in_either_order() {
         let Ok(Presence::Running(instance)) = &answers[0] else {
             panic!("{system}: {answers:?}")
         };
-        assert_eq!(instance.provider_id, ["vsphere://", UUID].concat());
+        assert_eq!(instance.provider_id, format!("vsphere://{UUID}"));
     }
 }
 

@@ -3,11 +3,17 @@
 //! vSphere writes a BIOS id as its bytes stand. What a Linux kernel reads from the same bytes has the first three groups reversed, since
 //! SMBIOS 2.6 says that these are numbers with the low byte first; which of the two a Node carries depends on kernel and virtual hardware.
 
-use cloudwit_guest_sdk::without_std::prelude::*;
+use std::fmt;
 
 /// A UUID in lower case with dashes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uuid(String);
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 impl Uuid {
     /// Reads one with or without dashes, in whatever case; none when it is none, or the one of noughts that some hardware has.

@@ -1,6 +1,6 @@
 //! Zone and region of a machine: tags of its host, else of its resource pool, else of itself, each with all that is above (upstream's `zones.go`).
 
-use core::time::Duration;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -45,7 +45,7 @@ const WAYS: [Way; 2] = [
         starts: |machine| [machine.host.as_ref(), machine.pool.as_ref()],
         place: |machine| {
             let id = |reference: &Option<Reference>| reference.as_ref().map_or(String::new(), |it| it.value.clone());
-            [&id(&machine.host), "/", &id(&machine.pool)].concat()
+            format!("{}/{}", id(&machine.host), id(&machine.pool))
         },
     },
     Way {
@@ -57,7 +57,7 @@ const WAYS: [Way; 2] = [
 impl Zones<'_> {
     /// The zone of each machine, in their order. A machine without one is a failure of its own.
     pub fn of(&self, machines: &[&Machine]) -> Vec<Result<Zone, Failure>> {
-        let (key, state) = (["zones/", self.vcenter].concat(), self.context.state());
+        let (key, state) = (format!("zones/{}", self.vcenter), self.context.state());
         let mut known = Table::kept(&state, &key);
         let told = WAYS.iter().try_for_each(|way| self.look(way, machines, &mut known));
         known.keep(&state, &key, KEPT);
@@ -71,14 +71,9 @@ impl Zones<'_> {
 
     fn untagged(&self) -> String {
         let Categories { zone, region } = self.categories;
-        [
-            "neither its host nor its resource pool nor its folders have tags of both categories \"",
-            zone,
-            "\" and \"",
-            region,
-            "\"; tag one of them, or a cluster or datacenter above",
-        ]
-        .concat()
+        format!(
+            "neither its host nor its resource pool nor its folders have tags of both categories \"{zone}\" and \"{region}\"; tag one of them, or a cluster or datacenter above"
+        )
     }
 
     /// Looks at what each machine starts from and all above, and notes the zones that are found. Machines of one place are looked at once.
@@ -149,5 +144,4 @@ fn choose<'a>(
 }
 
 #[cfg(test)]
-#[path = "zones_tests.rs"]
 mod tests;

@@ -1,12 +1,14 @@
-//! Work that a hanging mount can hold up, such as reading files: on the blocking pool, with a time limit and a bound on how much of it hangs.
+//! Blocking work with a time limit, for files on mounts that may hang.
+//!
+//! It runs on the blocking pool; how much of it may hang at a time is bounded.
 //!
 //! A thread that hangs in the kernel cannot be ended. So work that is late is left behind under its key, and is not begun again while it hangs.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -42,7 +44,7 @@ struct WorkSlot(String);
 
 impl WorkSlot {
     fn take(key: &str) -> Result<Self, BoundedWorkError> {
-        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = UNDER_WAY.lock();
         if under_way.contains(key) {
             return Err(BoundedWorkError::Hanging);
         }
@@ -56,7 +58,7 @@ impl WorkSlot {
 
 impl Drop for WorkSlot {
     fn drop(&mut self) {
-        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        UNDER_WAY.lock().remove(&self.0);
         FREED.notify_waiters();
     }
 }

@@ -1,5 +1,6 @@
-//! Why a provider cannot be loaded. Each error is one sentence for the operator: what was found, what is needed, what
-//! to do.
+//! Errors of starting the host and loading a provider.
+//!
+//! Each is one sentence for the operator: what was found, what is needed, what to do.
 //!
 //! Errors of calls are the model's: `Failure` when the provider answers so, `ProviderFault` when it misbehaves.
 
@@ -115,7 +116,7 @@ pub enum LoadError {
         problem: String,
     },
     /// Compiling it went over a limit, or crashed.
-    #[error("{}: cannot be compiled: {fault}; build it with {BUILD}, `opt-level = \"s\"` and `lto = true`", file.display())]
+    #[error("{}: cannot be compiled: {fault}{}", file.display(), fault.advice())]
     Compile {
         /// The file.
         file: PathBuf,

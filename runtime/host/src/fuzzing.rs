@@ -1,20 +1,21 @@
-//! What fuzz targets call that is private otherwise. Thin, so that what is checked is the code itself; the checks are in `tests/fuzz-bodies`.
+//! Entry points of fuzz targets into private code; their checks are in `tests/fuzz-bodies`.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use jiff::Timestamp;
 
-use crate::answer::Screen;
-use crate::destination::Destination;
-use crate::keys::Keyring;
-use crate::placeholders::{Filling, Placeholders, StandsFor};
-use crate::redact::Redactor;
-use crate::secret_encoding::Encoding;
-use crate::v0_1::generated::cloudwit::provider::types;
-use crate::walk::Walk;
-use crate::{artifact, cache, egress_plan, retry_after, v0_1_answers};
+use crate::call::answer::Screen;
+use crate::call::walk::Walk;
+use crate::contract::v0_1::answers;
+use crate::contract::v0_1::generated::cloudwit::provider::types;
+use crate::egress::{plan, retry_after};
+use crate::load::{artifact, cache};
+use crate::net::destination::Destination;
+use crate::secrets::encoding::Encoding;
+use crate::secrets::keys::Keyring;
+use crate::secrets::placeholders::{Filling, Placeholders, StandsFor};
+use crate::secrets::redact::Redactor;
 
 /// The text with what is this secret hidden.
 pub fn redact(secret: &[u8], text: &str) -> String {
@@ -24,7 +25,7 @@ pub fn redact(secret: &[u8], text: &str) -> String {
 /// The URL that a request would go to, and its destination.
 pub fn target(uri: &str) -> Option<(String, Destination)> {
     let uri: Uri = uri.parse().ok()?;
-    let (url, destination) = egress_plan::target(&uri).ok()?;
+    let (url, destination) = plan::target(&uri).ok()?;
     Some((url.into(), destination))
 }
 
@@ -35,7 +36,7 @@ pub fn wait(retry_after: &[u8], date: &[u8]) -> Option<Duration> {
     if let Ok(date) = HeaderValue::from_bytes(date) {
         headers.insert(header::DATE, date);
     }
-    retry_after::wait(StatusCode::TOO_MANY_REQUESTS, &headers, Timestamp::UNIX_EPOCH)
+    retry_after::wait(StatusCode::TOO_MANY_REQUESTS, &headers, SystemTime::UNIX_EPOCH)
 }
 
 /// What is in a packed component, if it is at most so many bytes.
@@ -82,7 +83,7 @@ pub fn lookup(texts: &[(String, String, String)]) -> Option<usize> {
     let redactor = Redactor::new([]);
     let mut walk = Walk::default();
     let answers = texts.iter().map(answer).collect();
-    let found = v0_1_answers::lookup(Screen(&redactor), &mut walk, &nodes, answers);
+    let found = answers::lookup(Screen(&redactor), &mut walk, &nodes, answers);
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let found = runtime.block_on(found).ok()?;
     Some(found.len())

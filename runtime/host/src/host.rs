@@ -1,5 +1,4 @@
-//! Loads providers: file, compiled code, contract, link, first questions. In that order, and with one clear refusal
-//! at each step.
+//! Loads providers: file, compiled code, contract, link, description.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,27 +10,29 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-use crate::adapter::{Adapter, Description, Mismatch};
 use crate::bounded_work::{FILE_LIMIT, bounded};
-use crate::cache::CodeCache;
+use crate::call::guest_memory::GuestMemory;
+use crate::call::instance::{CallState, Env, Outside};
 use crate::call::{Caller, LoadFacts, Shared};
-use crate::code::{Code, CodeMaker};
-use crate::compiler::Compiler;
+use crate::contract::adapter::{Adapter, Description, Mismatch};
+use crate::contract::v0_1::{self, V0_1};
 use crate::egress::Egress;
-use crate::egress_metrics::EgressMetrics;
+use crate::egress::metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
-use crate::guest_memory::GuestMemory;
-use crate::http_client::HttpClients;
-use crate::instance::{CallState, Env, Outside};
-use crate::keys::Keyring;
 use crate::limits::Limits;
+use crate::load::cache::CodeCache;
+use crate::load::code::{Code, CodeMaker};
+use crate::load::compiler::Compiler;
+use crate::load::engine;
+use crate::load::version::{self, Contract};
 use crate::metrics::{Metrics, Operation};
+use crate::net::client::HttpClients;
 use crate::provider::Provider;
-use crate::settings_digest::DigestKey;
+use crate::secrets::keys::Keyring;
+use crate::secrets::{Secrets, config_secrets};
 use crate::state::StateStore;
-use crate::v0_1::{self, V0_1};
-use crate::version::{self, Contract};
-use crate::{HostError, LoadError, engine};
+use crate::swap::digest::DigestKey;
+use crate::{HostError, LoadError};
 
 /// What holds for all providers of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,12 +277,15 @@ impl EnvParts {
         } = &settings;
         let mut problems = limits.problems(self.max_memory_bytes);
         let mut keep = |error: GrantError| problems.extend(error.0.iter().map(|problem| format!("grants.{problem}")));
-        let keyring = Arc::new(Keyring::load(&grants.secrets).map_err(&mut keep).unwrap_or_default());
+        let keyring = Keyring::load(&grants.secrets).map_err(&mut keep).unwrap_or_default();
+        let in_text = config_secrets::in_text(&settings.config_text);
+        let written = [in_text, config_secrets::in_values(&settings.values)].concat();
+        let secrets = Secrets::new(keyring, &written);
         let egress = Egress::with_clients(
             name,
             grants,
             limits,
-            Arc::clone(&keyring),
+            secrets.clone(),
             self.egress_metrics.clone(),
             &self.clients,
             before.map(|before| before.egress.as_ref()),
@@ -295,7 +299,7 @@ impl EnvParts {
                 let room = grants.state.max_bytes;
                 let state = before.map_or_else(|| StateStore::new(room), |before| before.state.successor(room));
                 Ok(Env {
-                    settings_digest: self.digest_key.digest(&settings, &keyring),
+                    settings_digest: self.digest_key.digest(&settings, &secrets.keyring),
                     config_text: settings.config_text,
                     values: settings.values,
                     cluster_name: settings.cluster_name,
@@ -303,7 +307,7 @@ impl EnvParts {
                     grants: settings.grants,
                     limits: settings.limits,
                     memory,
-                    keyring,
+                    secrets,
                     state: Arc::new(state),
                     egress,
                     outside,

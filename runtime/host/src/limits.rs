@@ -1,4 +1,4 @@
-//! What one provider may use: memory, time, concurrency, output. Read from the operator's YAML.
+//! Limits of one provider: memory, time, concurrency, output.
 
 use std::time::Duration;
 

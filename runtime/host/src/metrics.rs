@@ -1,5 +1,4 @@
-//! What the host counts. All label sets are closed: providers are named by the operator, everything else by our own
-//! enums.
+//! Metrics of calls, loads and swaps. All label values come from closed sets.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::swap_status::SwapResult;
+use crate::swap::status::SwapResult;
 
 /// What a provider is asked; the label `operation` and the name of the span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

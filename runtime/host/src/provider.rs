@@ -1,4 +1,4 @@
-//! A loaded provider: the model's `Cloud` over a component, each call in a fresh instance.
+//! A loaded provider: implements `Cloud` over a component.
 
 use std::sync::Arc;
 
@@ -6,18 +6,16 @@ use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
     ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
 };
-
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
 
-use crate::adapter::{Adapter, Description, Problem};
-use crate::answer;
-use crate::artifact::hex;
-use crate::call::{Caller, LastFault, LoadFacts};
-use crate::code::Code;
-use crate::guest_memory::GuestMemoryUse;
-use crate::instance::{Env, Subjects};
+use crate::call::guest_memory::GuestMemoryUse;
+use crate::call::instance::{Env, Subjects};
+use crate::call::{Caller, LastFault, LoadFacts, answer};
+use crate::contract::adapter::{Adapter, Description, Problem};
+use crate::load::code::Code;
+use crate::load::requests::{self, MissingGrant};
 use crate::metrics::{ItemKind, Operation};
-use crate::wishes::{self, Lack};
 
 /// A provider that was loaded. Clones share everything; calls may run at the same time.
 #[derive(Clone)]
@@ -59,7 +57,7 @@ impl Provider {
             adapter,
             description,
             code,
-            digest: hex(digest.finish().as_ref()),
+            digest: HEXLOWER.encode(digest.finish().as_ref()),
             facts,
         }))
     }
@@ -94,9 +92,9 @@ impl Provider {
         )
     }
 
-    /// What it would like to be granted, with the configuration it has, and is not.
-    pub fn lacking(&self) -> Vec<Lack> {
-        wishes::lacking(&self.0.description, &self.env().grants)
+    /// Grants that it requests with the configuration it has, and does not have.
+    pub fn missing_grants(&self) -> Vec<MissingGrant> {
+        requests::missing_grants(&self.0.description, &self.env().grants)
     }
 
     /// The last call in which it misbehaved.
@@ -140,7 +138,7 @@ impl Provider {
     /// The presence of a machine whose id this provider may give out.
     fn own(&self, node: &NodeRef, presence: Presence) -> Result<Presence, Failure> {
         let prefixes = &self.0.description.provider_id_prefixes;
-        answer::own_id(prefixes, node, presence).map_err(|nonsense| self.0.caller.screen().invalid(&nonsense))
+        answer::own_id(prefixes, node, presence).map_err(|invalid| self.0.caller.screen().invalid(&invalid))
     }
 
     fn too_many(&self, nodes: usize) -> ProviderFault {

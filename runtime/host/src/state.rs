@@ -1,12 +1,13 @@
-//! What outlives a call of one provider: entries with expiry, and locks. In memory only, bounded, shared by all its calls.
+//! State of one provider that outlives a call: entries with expiry, and locks. In memory, bounded.
 //!
 //! An entry costs the bytes of its key and value plus [`ENTRY_OVERHEAD`], so that many tiny entries are bounded as well. When room is
 //! needed the entry closest to its expiry goes first; entries without expiry go last, the one longest unchanged first.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use thiserror::Error;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
@@ -18,8 +19,8 @@ pub const ENTRY_OVERHEAD: u64 = 64;
 pub const MAX_LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// Most locks that can be held or waited for at the same time, and the longest name of one in bytes.
-const MAX_LOCKS: usize = 1024;
-const MAX_LOCK_NAME: usize = 512;
+pub(super) const MAX_LOCKS: usize = 1024;
+pub(super) const MAX_LOCK_NAME: usize = 512;
 
 /// Expiries further away than this are none: a clock cannot count that far.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -49,7 +50,7 @@ pub enum StateError {
     #[error("an entry may have at most {0} bytes with its key and {ENTRY_OVERHEAD} bytes of book-keeping")]
     TooLarge(u64),
     /// The entry has another version than expected.
-    #[error("the entry was changed by somebody else")]
+    #[error("the entry was changed meanwhile")]
     Changed,
 }
 
@@ -57,7 +58,7 @@ pub enum StateError {
 type Rank = (bool, Option<Instant>, u64);
 
 #[derive(Debug)]
-struct Stored {
+pub(super) struct Stored {
     value: Arc<[u8]>,
     version: u64,
     expires: Option<Instant>,
@@ -79,10 +80,10 @@ impl Stored {
 }
 
 #[derive(Debug, Default)]
-struct Entries {
-    by_key: HashMap<String, Stored>,
+pub(super) struct Entries {
+    pub(super) by_key: HashMap<String, Stored>,
     by_rank: BTreeMap<Rank, String>,
-    bytes: u64,
+    pub(super) bytes: u64,
     version: u64,
 }
 
@@ -135,9 +136,9 @@ impl Entries {
 /// All state of one provider.
 #[derive(Debug)]
 pub struct StateStore {
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     entries: Mutex<Entries>,
-    locks: Arc<Locks>,
+    pub(super) locks: Arc<Locks>,
 }
 
 impl StateStore {
@@ -150,8 +151,8 @@ impl StateStore {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        let mut entries = lock(&self.entries);
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
+        let mut entries = self.entries.lock();
         entries.remove_expired(Instant::now());
         entries
     }
@@ -227,12 +228,6 @@ impl StateStore {
         }
     }
 
-    /// Bytes in use and number of entries, for metrics.
-    pub fn usage(&self) -> (u64, usize) {
-        let entries = self.entries();
-        (entries.bytes, entries.by_key.len())
-    }
-
     /// Waits for the lock of this name, at most `wait` and at most [`MAX_LOCK_WAIT`]. None when it was not to be had. Who waits first
     /// gets it first. The lock is free again when the guard is dropped.
     pub async fn lock(&self, name: &str, wait: Duration) -> Option<OwnedGuard> {
@@ -257,7 +252,7 @@ pub struct OwnedGuard {
 
 /// The locks that somebody holds or waits for.
 #[derive(Debug, Default)]
-struct Locks(Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
+pub(super) struct Locks(pub(super) Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
 
 /// Somebody's interest in a lock; the last one to lose interest removes it from the map.
 #[derive(Debug)]
@@ -269,7 +264,7 @@ struct Ticket {
 
 impl Locks {
     fn ticket(locks: &Arc<Self>, name: &str) -> Option<Ticket> {
-        let mut map = lock(&locks.0);
+        let mut map = locks.0.lock();
         if name.len() > MAX_LOCK_NAME || (map.len() >= MAX_LOCKS && !map.contains_key(name)) {
             return None;
         }
@@ -284,19 +279,10 @@ impl Locks {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut map = lock(&self.locks.0);
+        let mut map = self.locks.0.lock();
         // Two are the map's and this ticket's own; each other ticket has one more, and tickets are only made under this lock.
         if Arc::strong_count(&self.mutex) == 2 {
             map.remove(&self.name);
         }
     }
 }
-
-/// A panic elsewhere leaves the maps as they were before or after a whole change, so they stay usable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-#[path = "state_tests.rs"]
-mod tests;

@@ -1,5 +1,4 @@
-//! Wiring: API server, provider host, controllers, admin pages. Ends when one of them ends, on SIGTERM and on Ctrl-C, also during the start.
-//! What runs on which of the two runtimes: `work_runtime`.
+//! Wiring: API server, provider host, controllers, admin pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,24 +14,32 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api_server::ApiServer;
-use crate::args::Args;
-use crate::health::Checks;
-use crate::leadership::{Candidacy, Candidates, Election};
-use crate::pages::Pages;
-use crate::rest_client_metrics::RestClientMetrics;
-use crate::secure_serving::SecureServing;
-use crate::status_source::StatusSource;
-use crate::stop::StopSignals;
-use crate::swap::Reload;
-use crate::telemetry::Verbosity;
-use crate::trace_export::Traces;
-use crate::watchdog::Watchdog;
-use crate::work_runtime::{Started, WorkRuntime};
-use crate::{
-    admin, clock, config, configz, health_sources, host_options, memory_plan, options, pages, process_metrics,
-    providers, swap,
-};
+use crate::api::metrics::RestClientMetrics;
+use crate::api::server::ApiServer;
+use crate::config::options;
+use crate::config::settings;
+use crate::election::candidate::{Candidacy, Candidates, Election};
+use crate::election::clock;
+use crate::flags::args::Args;
+use crate::process::memory;
+use crate::process::stop::StopSignals;
+use crate::process::watchdog::Watchdog;
+use crate::process::work_runtime::{Started, WorkRuntime};
+use crate::providers::host;
+use crate::providers::load;
+use crate::providers::swap;
+use crate::providers::swap::Reload;
+use crate::serving::admin;
+use crate::serving::configz;
+use crate::serving::health::checks::Checks;
+use crate::serving::health::sources;
+use crate::serving::https::SecureServing;
+use crate::serving::pages;
+use crate::serving::pages::Pages;
+use crate::status::source::StatusSource;
+use crate::telemetry::logs::Verbosity;
+use crate::telemetry::process_metrics;
+use crate::telemetry::trace_export::Traces;
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -67,7 +74,7 @@ pub async fn run(
         started = starting.start(traces) => Some(started?),
     };
     let Some(mut started) = started else {
-        tracing::info!("stopping before the start is complete");
+        tracing::info!("stopping before startup completed");
         settling.settle().await;
         return Ok(());
     };
@@ -83,7 +90,7 @@ pub async fn run(
             started.shutdown.cancel();
             match tokio::time::timeout(LAST_LOOPS, started.loops.join()).await {
                 Ok(ended) => ended.context("the controllers")?.context("the controllers ended")?,
-                Err(_) => tracing::warn!("the controllers do not end; they are left behind"),
+                Err(_) => tracing::warn!("controllers did not stop in time; abandoned"),
             }
             started.candidacy.release(all_ended).await;
         }
@@ -124,9 +131,9 @@ impl Start {
     async fn start(self, traces: anyhow::Result<Option<Traces>>) -> anyhow::Result<Running> {
         let (args, work) = (&self.args, &self.work);
         let read = args.clone();
-        let settings = bounded("settings", CHECKS, move || config::resolve(&read)).await??;
+        let settings = bounded("settings", CHECKS, move || settings::resolve(&read)).await??;
         if args.controllers.dry_run && args.leader_election.leader_elect {
-            tracing::info!("dry run: no part in leader election; the Lease is neither waited for nor taken");
+            tracing::info!("dry run: leader election skipped");
         }
         let traces = traces?;
         // The API server and the clouds are reached through one TLS library; only the process may choose its crypto.
@@ -158,15 +165,15 @@ impl Start {
             candidates,
         } = work.start(prepare).ended().await.context("the start")??;
         let mut checks = Checks::beside(work.clone(), watchdog);
-        checks.add_of_work(health_sources::of_providers(&loaded));
-        let assigned = providers::assigned(loaded.clone(), routing)?;
+        checks.add_of_work(sources::of_providers(&loaded));
+        let assigned = load::assigned(loaded.clone(), routing)?;
 
         let shutdown = CancellationToken::new();
         let leadership = candidates.leadership().clone();
         let candidacy = candidates.run(&server, &mut registry).await?;
-        checks.add(health_sources::of_leadership(candidacy.health()));
+        checks.add(sources::of_leadership(candidacy.health()));
         let controllers = cluster.health();
-        checks.add_of_work(move || health_sources::of_controllers(&controllers));
+        checks.add_of_work(move || sources::of_controllers(&controllers));
         let status = StatusSource {
             identity: self.identity,
             started: self.started,
@@ -201,7 +208,7 @@ impl Start {
 async fn prepare(
     args: Arc<Args>,
     server: Arc<ApiServer>,
-    settings: config::Settings,
+    settings: settings::Settings,
     candidates: Candidates,
     mut registry: Registry,
 ) -> anyhow::Result<Prepared> {
@@ -254,14 +261,14 @@ async fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients,
 /// The host, and the providers in it.
 async fn load(
     args: &Arc<Args>,
-    settings: config::Settings,
+    settings: settings::Settings,
     cluster: &Cluster,
     registry: &mut Registry,
     leadership: Leadership,
 ) -> anyhow::Result<Vec<Arc<SwappableProvider>>> {
-    let mut options = host_options::on_this_system(args.provider.cache_dir.clone());
+    let mut options = host::on_this_system(args.provider.cache_dir.clone());
     options.guest_memory_bytes = settings.guest_memory_bytes;
-    memory_plan::warn_if_container_is_small(&settings.providers, settings.guest_memory_bytes);
+    memory::warn_if_container_is_small(&settings.providers, settings.guest_memory_bytes);
     // Not even a call that is in the middle of something says anything to the cloud after the lead is lost.
     let clients = HttpClients::only_while(move || !leadership.is_over());
     let host = Arc::new(Host::new(options, registry)?.with_http_clients(clients));
@@ -278,7 +285,7 @@ async fn load(
     let mut providers = Vec::new();
     for source in settings.providers {
         let reload = reload(args, &source.settings.name);
-        providers.push(providers::start(&host, source, reload, outside.clone(), subject.clone()).await?);
+        providers.push(load::start(&host, source, reload, outside.clone(), subject.clone()).await?);
     }
     Ok(providers)
 }
@@ -287,7 +294,7 @@ async fn load(
 fn reload(args: &Arc<Args>, name: &str) -> Reload {
     let (args, name) = (args.clone(), name.to_owned());
     Arc::new(move || {
-        let settings = config::resolve(&args).map_err(|problems| problems.to_string())?;
+        let settings = settings::resolve(&args).map_err(|problems| problems.to_string())?;
         let mut sources = settings.providers.into_iter();
         sources.find(|source| source.settings.name == name).ok_or_else(|| {
             format!(
@@ -301,7 +308,7 @@ fn reload(args: &Arc<Args>, name: &str) -> Reload {
 async fn probe(provider: Arc<SwappableProvider>, leadership: Leadership) {
     leadership.begun().await;
     match provider.current().probe().await {
-        Ok(()) => tracing::info!(provider = provider.name(), "the cloud answers"),
-        Err(error) => tracing::warn!(provider = provider.name(), %error, "the cloud cannot be used yet; trying on"),
+        Ok(()) => tracing::info!(provider = provider.name(), "cloud reachable"),
+        Err(error) => tracing::warn!(provider = provider.name(), %error, "cloud not usable yet; retrying"),
     }
 }

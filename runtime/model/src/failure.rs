@@ -110,7 +110,7 @@ pub enum FaultKind {
     Deadline,
     /// It wanted more memory than it may have.
     Memory,
-    /// Its answer makes no sense.
+    /// Its answer is invalid.
     BadAnswer,
     /// It was asked for something it does not export.
     NotExported,
@@ -119,16 +119,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// All kinds.
-    pub const ALL: [Self; 6] = [
-        Self::Trap,
-        Self::Deadline,
-        Self::Memory,
-        Self::BadAnswer,
-        Self::NotExported,
-        Self::Host,
-    ];
-
     /// The kind as a metric label; a closed set.
     pub fn label(self) -> &'static str {
         match self {
@@ -161,7 +151,7 @@ fn kind_text(kind: FaultKind) -> &'static str {
         FaultKind::Trap => "crashed",
         FaultKind::Deadline => "took too long",
         FaultKind::Memory => "used too much memory",
-        FaultKind::BadAnswer => "gave an answer that makes no sense",
+        FaultKind::BadAnswer => "gave an invalid response",
         FaultKind::NotExported => "was asked for something it does not offer",
         FaultKind::Host => "could not be called",
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// How it was built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Build {
-    /// The static binary that ships: profile `dist`, for musl.
+    /// The static binary that ships: profile `release`, for musl.
     Static,
     /// The release build for this system, where the static one cannot be built.
     Release,

@@ -62,7 +62,7 @@ pub fn of(program: &Path) -> Result<Layer> {
 /// # Errors
 ///
 /// Never in practice: it is written into memory.
-pub fn packed(content: &[u8], level: Compression) -> Result<usize> {
+fn packed(content: &[u8], level: Compression) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(content).context("packing")?;
     Ok(encoder.finish().context("packing")?.len())

@@ -8,31 +8,9 @@
 //! | [`sdk`] | readers of the guest SDK |
 //! | [`manager`] | flags and headers of the manager |
 
-// Included files of the manager have unit tests of their own, which need more of it and run there.
-#![cfg(not(test))]
-
-// Files of the manager, which is a program and has no library. Not all of each is called here.
-#[allow(
-    dead_code,
-    reason = "one file of several flags, of which the front proxy's are fuzzed"
-)]
-#[path = "../../../runtime/manager/src/delegation_args.rs"]
-mod delegation_args;
-#[allow(dead_code, reason = "shown in help texts only")]
-#[path = "../../../runtime/manager/src/duration.rs"]
-mod duration;
-#[allow(dead_code, reason = "read by clap")]
-#[path = "../../../runtime/manager/src/go_values.rs"]
-mod go_values;
 pub mod host;
 pub mod manager;
-#[allow(dead_code, reason = "made from flags in the program")]
-#[path = "../../../runtime/manager/src/proxy_headers.rs"]
-mod proxy_headers;
 pub mod sdk;
-#[allow(dead_code, reason = "one kind of user is made from headers")]
-#[path = "../../../runtime/manager/src/user.rs"]
-mod user;
 
 /// A function that takes any bytes.
 pub type Body = fn(&[u8]);

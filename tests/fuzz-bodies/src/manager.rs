@@ -1,9 +1,8 @@
 //! Flags and headers of the manager.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use cloudwit::fuzzing::{GoDuration, ProxyHeaders, boolean, entries};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::duration::GoDuration;
-use crate::go_values::{boolean, entries};
 use crate::texts;
 
 /// Values of flags are read or refused; what is shown is read as the same again.
@@ -31,7 +30,7 @@ pub fn flag_values(data: &[u8]) {
 
 /// A front proxy's headers are gone after they were read, and nothing else is; there is no user without a name.
 pub fn proxy_headers(data: &[u8]) {
-    let proxy = crate::proxy_headers::ProxyHeaders {
+    let proxy = ProxyHeaders {
         allowed_names: Vec::new(),
         username: vec!["X-Remote-User".into()],
         group: vec!["X-Remote-Group".into()],

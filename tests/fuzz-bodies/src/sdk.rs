@@ -1,9 +1,8 @@
-//! Readers of the guest SDK. That they agree with readers by others is in the SDK's own properties.
+//! Readers of the guest SDK.
 
-use cloudwit_guest_sdk::cidr::Cidr;
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::cidr as sdk_cidr;
 use cloudwit_guest_sdk::xml::Element;
-use cloudwit_guest_sdk::{config, names as sdk_names, yaml as large, yaml_plain};
+use cloudwit_guest_sdk::{config, names as sdk_names, yaml as sdk_yaml};
 
 use crate::texts;
 
@@ -23,8 +22,8 @@ pub fn gcfg(data: &[u8]) {
 /// A tree or a short problem; what is read of a cloud config too.
 pub fn json(data: &[u8]) {
     let (text, _) = texts(data);
-    if let Err(problem) = Json::parse(&text) {
-        assert!(problem.len() < MISTAKE, "{problem}");
+    if let Err(problem) = config::parse_json(&text) {
+        assert!(problem.message.len() < MISTAKE, "{}", problem.message);
     }
     let _ = config::parse_any(&text);
 }
@@ -39,22 +38,20 @@ pub fn xml(data: &[u8]) {
     }
 }
 
-/// What both readers take is the same to both.
+/// A tree or a short problem.
 pub fn yaml(data: &[u8]) {
     let (text, _) = texts(data);
-    if let (Ok(small), Ok(large)) = (yaml_plain::parse(&text), large::parse(&text)) {
-        assert_eq!(small, large, "{text:?}");
+    if let Err(problem) = sdk_yaml::parse(&text) {
+        assert!(problem.message.len() < MISTAKE, "{}", problem.message);
     }
 }
 
 /// A network contains its first address, and is read the same from what it shows.
 pub fn cidr(data: &[u8]) {
     let (text, _) = texts(data);
-    if let Ok(cidr) = Cidr::parse(&text) {
+    if let Ok(cidr) = sdk_cidr::parse(&text) {
         assert!(cidr.contains(&cidr.network()));
-        assert_eq!(Cidr::parse(&cidr.to_string()), Ok(cidr));
-        let read: ipnet::IpNet = cidr.to_string().parse().expect("what is shown is a network");
-        assert_eq!((read.network(), read.prefix_len()), (cidr.network(), cidr.length()));
+        assert_eq!(sdk_cidr::parse(&cidr.to_string()), Ok(cidr));
     }
 }
 

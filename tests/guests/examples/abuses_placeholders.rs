@@ -6,8 +6,8 @@
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
-use cloudwit_guest_sdk::{hex, serde_json};
 use cloudwit_test_guests::{Lookup, misbehaves};
+use percent_encoding::percent_decode_str;
 
 misbehaves!(abuse);
 
@@ -35,13 +35,6 @@ fn abuse(nodes: &[NodeRef], context: Context) -> Lookup {
 }
 
 fn decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut plain = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let (code, rest) = part.split_at(part.len().min(2));
-        plain.extend(hex::decode(code).unwrap_or_default());
-        plain.extend(rest.as_bytes());
-    }
-    let plain = String::from_utf8_lossy(&plain).into_owned();
-    serde_json::from_str(&format!("\"{plain}\"")).unwrap_or(plain)
+    let plain = percent_decode_str(text).decode_utf8_lossy();
+    serde_json::from_str(&format!("\"{plain}\"")).unwrap_or(plain.into_owned())
 }

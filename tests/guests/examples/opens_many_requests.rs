@@ -20,7 +20,7 @@ fn open(nodes: &[NodeRef], _: Context) -> Lookup {
             let request = OutgoingRequest::new(Fields::new());
             let _ = request.set_scheme(Some(&Scheme::Http));
             let _ = request.set_authority(Some(authority));
-            let _ = request.set_path_with_query(Some(&["/", path].concat()));
+            let _ = request.set_path_with_query(Some(&format!("/{path}")));
             handle(request, None)
         })
         .collect();

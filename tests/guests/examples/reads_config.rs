@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cloudwit_guest_sdk::json::Json;
+use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::Problem;
 use serde::Deserialize;
@@ -38,7 +38,7 @@ impl Provider for Reader {
         Description::new("test", "0.1.0").prefix("test://")
     }
 
-    fn parse_config(text: &str) -> Result<Json<'_>, Problem> {
+    fn parse_config(text: &str) -> Result<Tree, Problem> {
         cloudwit_guest_sdk::config::parse_any(text)
     }
 

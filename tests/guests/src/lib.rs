@@ -3,8 +3,6 @@
 //! Each of them is a component of its own and misbehaves in one way, or tries one thing a guest might try. That it
 //! behaves otherwise lets a test ask again after a fault and expect an answer.
 
-#![cfg_attr(target_family = "wasm", no_std)]
-
 pub use cloudwit_guest_sdk as sdk;
 use cloudwit_guest_sdk::prelude::*;
 

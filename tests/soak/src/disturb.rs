@@ -166,14 +166,12 @@ impl Stage {
 
     async fn cloud_lists_nothing(&self, wait: tokio::time::Sleep) -> Result<()> {
         let silent = self.cluster.one_of(SILENT);
-        let lists = [
-            Operation::ListInstances,
-            Operation::ListLoadBalancers,
-            Operation::ListRoutes,
-        ];
+        // All of them at once, before the cloud lies: of Nodes that fall silent one by one while it lies, the brake lets its share go.
+        let silenced = self.cluster.set_ready(&silent, None).await;
+        // A cloud that says of a deleted Service's load balancer that there is none is believed, here as upstream: what else could end the deletion?
+        let lists = [Operation::ListInstances, Operation::ListRoutes];
         self.cloud
             .set_faults(lists.map(|list| Fault::new(FaultKind::Empty).on(list)));
-        let silenced = self.cluster.set_ready(&silent, None).await;
         wait.await;
         self.cloud.set_faults([]);
         self.cluster.set_ready(&silent, Some(true)).await?;

@@ -29,7 +29,7 @@ const WRITES: [Operation; 5] = [
 /// What a dry run has to say here, each once.
 const EXPECTED: [&str; 19] = [
     // It does not wait for the Lease.
-    "dry run: no part in leader election",
+    "dry run: leader election skipped",
     // A Node joins, another one's machine is gone.
     "purpose=\"end the initialisation\"",
     "purpose=\"its machine is gone\"",

@@ -19,7 +19,7 @@ use cloudwit_test_support::eventually;
 use test_server::{Echo, TestServer, secret_file};
 
 /// The same server that the host's own tests use.
-#[path = "../../../runtime/host/src/test_server.rs"]
+#[path = "../../../runtime/host/src/net/testing.rs"]
 mod test_server;
 
 const CANARY: &str = "canary/quill+1";

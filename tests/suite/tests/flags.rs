@@ -55,7 +55,7 @@ fn each_bad_flag_is_one_clear_message() {
         ),
         ("--webhooks=pvl", &["\"pvl\" is not in the list of known webhooks"]),
         ("--vmodule=a=4", &["--vmodule=a=4", "RUST_LOG"]),
-        ("--version=v1.0.0", &["cannot be pretended"]),
+        ("--version=v1.0.0", &["takes true, false or raw"]),
         (
             "--concurrent-node-lifecycle-syncs=0",
             &["--concurrent-node-lifecycle-syncs=0"],

@@ -70,7 +70,7 @@ fn the_sim_provider_is_told_with_the_grants_it_needs_ready_to_paste() {
             &format!("size          {} bytes, ", std::fs::metadata(&sim).unwrap().len()),
             "cloudwit:provider/info@0.1.0",
             "wasi:http/",
-            "without a configuration (--cloud-config=FILE tells with yours):\n\ngrants:\n  secrets:\n",
+            "without a configuration (--cloud-config=FILE takes yours into account); add:\n\ngrants:\n  secrets:\n",
         ],
     );
     let config = folder.write("sim.json", r#"{"endpoint": "https://api.sim.example:8443"}"#);
@@ -78,7 +78,7 @@ fn the_sim_provider_is_told_with_the_grants_it_needs_ready_to_paste() {
     contains_all(
         &text,
         &[
-            "It would like to be granted:\n\ngrants:\n  http:\n",
+            "Missing grants; add:\n\ngrants:\n  http:\n",
             "port: 8443",
             "  secrets:\n",
         ],

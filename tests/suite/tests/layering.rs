@@ -91,6 +91,70 @@ fn decisions_are_pure() {
     assert!(found.is_empty(), "plans decide and do nothing else:\n{}", lines(&found));
 }
 
+/// Folders of the host, and the parts of the crate that they must not import.
+const HOST_ARROWS: [(&str, &[&str]); 7] = [
+    (
+        "net",
+        &[
+            "egress", "secrets", "contract", "call", "load", "swap", "host", "provider",
+        ],
+    ),
+    (
+        "grants",
+        &[
+            "egress", "secrets", "contract", "call", "load", "swap", "host", "provider",
+        ],
+    ),
+    (
+        "secrets",
+        &["egress", "contract", "call", "load", "swap", "host", "provider"],
+    ),
+    ("egress", &["contract", "call", "load", "swap", "host", "provider"]),
+    ("contract", &["net", "egress", "swap", "host", "provider"]),
+    ("call", &["net", "swap", "host", "provider"]),
+    ("load", &["egress", "secrets", "contract::v0_1", "swap", "provider"]),
+];
+
+/// What the code of a folder names that it must not, as `file: crate::path`.
+fn forbidden_imports(folder: &Path, forbidden: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files_below(folder, ".rs") {
+        if file.to_string_lossy().ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let names = |path: &&&str| {
+                let begin = format!("crate::{path}");
+                line.split_once(&begin)
+                    .is_some_and(|(_, rest)| !rest.starts_with(|sign: char| sign.is_alphanumeric() || sign == '_'))
+            };
+            if let Some(path) = forbidden.iter().find(names) {
+                found.push(format!("{}: crate::{path}", file.display()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn folders_of_the_host_import_in_one_direction() {
+    let host = root().join("runtime/host/src");
+    let mut found = Vec::new();
+    for (folder, forbidden) in HOST_ARROWS {
+        assert!(host.join(folder).join("mod.rs").is_file(), "{folder} does not exist");
+        found.extend(forbidden_imports(&host.join(folder), forbidden));
+    }
+    assert!(
+        found.is_empty(),
+        "arrows that are not in ARCHITECTURE.md:\n{}",
+        lines(&found)
+    );
+    // An arrow that exists is found, or the check checks nothing.
+    assert!(!forbidden_imports(&host.join("egress"), &["net"]).is_empty());
+}
+
 #[test]
 fn folders_of_the_controllers_import_what_is_below_them() {
     let mut found = BTreeSet::new();

@@ -252,7 +252,7 @@ async fn a_broken_cloud_is_unavailable() {
     sim.cloud.set_faults([Fault::new(FaultKind::Garbage)]);
     let failure = sim.failure_of_a_look_up().await;
     assert!(
-        matches!(&failure, Failure::Other(text) if text.contains("line 1, column 1")),
+        matches!(&failure, Failure::Other(text) if text.contains("line 1 column 1")),
         "{failure:?}"
     );
 }

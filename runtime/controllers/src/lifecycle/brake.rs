@@ -110,6 +110,8 @@ struct Sighting {
     announced: bool,
     held: bool,
     not_before: Option<Instant>,
+    /// When a delete was sent that the API server did not answer.
+    unanswered: Option<Instant>,
 }
 
 /// What is known about a Node whose machine seems to be gone; for people.
@@ -162,7 +164,7 @@ impl Guard {
     pub fn answers_from(&mut self, digest: &str) {
         if self.provider != digest {
             self.provider = digest.to_owned();
-            self.absent.clear();
+            self.keep_only(&HashSet::new());
         }
     }
 
@@ -171,9 +173,16 @@ impl Guard {
         self.absent.remove(uid);
     }
 
-    /// Forgets all Nodes but these: the others are gone or not asked about any more.
+    /// Forgets all Nodes but these: the others are gone or not asked about any more. One that went after a delete without an answer was deleted by it.
     pub fn keep_only(&mut self, uids: &HashSet<&str>) {
-        self.absent.retain(|uid, _| uids.contains(uid.as_str()));
+        let deletions = &mut self.deletions;
+        self.absent.retain(|uid, sighting| {
+            let kept = uids.contains(uid.as_str());
+            if !kept && !sighting.announced {
+                deletions.extend(sighting.unanswered);
+            }
+            kept
+        });
     }
 
     /// The cloud says that the Node's machine does not exist.
@@ -193,6 +202,7 @@ impl Guard {
                 announced: node.announced,
                 held: false,
                 not_before: None,
+                unanswered: None,
             };
             self.absent.insert(node.uid.to_owned(), sighting);
             return Verdict::First(self.rules.confirm_after);
@@ -272,6 +282,21 @@ impl Guard {
     pub fn failed(&mut self, uid: &str, now: Instant) {
         if let Some(sighting) = self.absent.get_mut(uid) {
             sighting.not_before = Some(now + AFTER_FAILURE);
+        }
+    }
+
+    /// A delete was sent and not answered: the Node may be gone. If it is not, it is not tried again at once.
+    pub fn unanswered(&mut self, uid: &str, now: Instant) {
+        self.failed(uid, now);
+        if let Some(sighting) = self.absent.get_mut(uid) {
+            sighting.unanswered = Some(now);
+        }
+    }
+
+    /// The Node is gone before it was deleted here, unless an earlier delete had no answer.
+    pub fn vanished(&mut self, uid: &str) {
+        if let Some(sighting) = self.absent.remove(uid).filter(|sighting| !sighting.announced) {
+            self.deletions.extend(sighting.unanswered);
         }
     }
 

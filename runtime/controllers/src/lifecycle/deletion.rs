@@ -69,6 +69,8 @@ enum Deletion {
     Done,
     DryRun,
     Changed,
+    /// It was sent, and there was no answer: it may be done.
+    Unanswered(WriteError),
 }
 
 impl Deleter<'_> {
@@ -147,8 +149,11 @@ impl Deleter<'_> {
         let uid = gone.uid();
         let name = gone.node.metadata.name.clone().unwrap_or_default();
         let result = self.delete_if_unchanged(gone, &name).await;
-        let failed =
-            matches!(result, Err(ref error) if !matches!(error, WriteError::Conflict(_) | WriteError::NotFound));
+        let failed = match &result {
+            Ok(Deletion::Unanswered(_)) => true,
+            Ok(_) | Err(WriteError::Conflict(_) | WriteError::NotFound) => false,
+            Err(_) => true,
+        };
         let now = Instant::now();
         match result {
             Ok(Deletion::Done) => {
@@ -172,16 +177,31 @@ impl Deleter<'_> {
                 );
                 self.start_over(&uid);
             }
-            Err(WriteError::NotFound) => self.start_over(&uid),
+            Err(WriteError::NotFound) => {
+                self.guard.vanished(&uid);
+                self.by_name.restart(&uid);
+            }
+            Ok(Deletion::Unanswered(error)) => {
+                match gone.evidence {
+                    Evidence::ById => self.guard.unanswered(&uid, now),
+                    Evidence::ByName => self.guard.deleted_by_name(now),
+                }
+                self.by_name.failed(&uid, now);
+                self.tell_failed(gone, &name, &error);
+            }
             Err(error) => {
                 self.not_now(&uid, now);
-                warn!(node = name, %error, "could not be deleted");
-                let message = format!("Failed deleting node {name}: {error}");
-                self.recorder
-                    .node(&gone.node, EventKind::Warning, "DeletingNodeFailed", message);
+                self.tell_failed(gone, &name, &error);
             }
         }
         !failed
+    }
+
+    fn tell_failed(&self, gone: &Gone, name: &str, error: &WriteError) {
+        warn!(node = name, %error, "could not be deleted");
+        let message = format!("Failed deleting node {name}: {error}");
+        self.recorder
+            .node(&gone.node, EventKind::Warning, "DeletingNodeFailed", message);
     }
 
     fn not_now(&mut self, uid: &str, now: Instant) {
@@ -215,9 +235,12 @@ impl Deleter<'_> {
         );
         self.recorder
             .node(&gone.node, EventKind::Normal, "DeletingNode", message);
-        let done = apply
-            .delete::<Node>(Target::node(name), &unchanged, "its machine is gone")
-            .await?;
-        Ok(if done { Deletion::Done } else { Deletion::DryRun })
+        let sent = apply.delete::<Node>(Target::node(name), &unchanged, "its machine is gone");
+        match sent.await {
+            Ok(true) => Ok(Deletion::Done),
+            Ok(false) => Ok(Deletion::DryRun),
+            Err(error @ WriteError::Unreachable(_)) => Ok(Deletion::Unanswered(error)),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -333,7 +333,7 @@ pub async fn may(cluster: &Cluster, right: &Right) -> bool {
 /// Whether it has said that it is told what becomes of the leader.
 pub fn follows(running: &Running) -> Result<(), String> {
     let log = std::fs::read_to_string(running.process.log()).map_err(|error| error.to_string())?;
-    let said = log.contains("watching the Lease");
+    let said = log.contains("watching lease");
     said.then_some(())
         .ok_or_else(|| format!("it does not watch; {}", running.process.log_end()))
 }

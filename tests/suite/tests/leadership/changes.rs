@@ -70,7 +70,7 @@ async fn the_leader_is_killed_twenty_times_and_there_are_never_two_writers() {
         let status = ended(process).await;
         assert_eq!(status.success(), !is_killed(round), "{status}: {}", process.log_end());
         let log = std::fs::read_to_string(process.log()).unwrap();
-        let released = log.contains("released the Lease");
+        let released = log.contains("released lease");
         assert!(!(released && is_killed(round)), "round {round}: {log}");
         let successor = leader(&stage, &replicas).await;
         assert_ne!(successor, at);

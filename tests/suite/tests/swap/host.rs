@@ -175,7 +175,7 @@ async fn grants_that_the_running_one_does_without_are_not_asked_of_the_next() {
     let status = provider.status();
     assert_eq!(status.refused().unwrap().message, less.message);
     assert!(
-        status.line().contains("was refused: it would like to be granted more"),
+        status.line().contains("was refused: missing grants"),
         "{}",
         status.line()
     );

@@ -103,7 +103,7 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
         &stack,
         change,
         "grants",
-        &["it would like to be granted more than it is; add to grants.http: - {scheme: http, host: \"127.0.0.1\", port: "],
+        &["missing grants; add to grants.http: - {scheme: http, host: \"127.0.0.1\", port: "],
     )
     .await;
     let change = || stack.configure(&sim, &settings.replace("grants:", "grant:"));

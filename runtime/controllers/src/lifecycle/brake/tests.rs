@@ -260,6 +260,40 @@ fn announced_removals_neither_count_nor_wait() {
 }
 
 #[test]
+fn a_delete_without_an_answer_counts_once_its_node_is_gone() {
+    let mut story = Story::new();
+    story.all_absent(&["a", "b"], 0);
+    story.guard.unanswered("a", story.at(120));
+    assert_eq!(
+        story.guard.deleted_lately(story.at(121)),
+        0,
+        "the Node may still be there"
+    );
+    story.guard.keep_only(&HashSet::from(["b"]));
+    assert_eq!(story.guard.deleted_lately(story.at(121)), 1);
+    assert!(
+        story.admit(&["b"], 10, 180).admitted.is_empty(),
+        "one may go, and one went"
+    );
+    assert_eq!(story.admit(&["b"], 10, 721).admitted, ["b"]);
+}
+
+#[test]
+fn a_delete_without_an_answer_that_did_nothing_counts_for_nothing() {
+    let mut story = Story::new();
+    story.absent("a", 0);
+    story.guard.unanswered("a", story.at(120));
+    assert_eq!(story.absent("a", 150), Verdict::Again);
+    assert_eq!(
+        story.admit(&["a"], 10, 180).admitted,
+        ["a"],
+        "the second try of the one that may go"
+    );
+    story.guard.vanished("a");
+    assert_eq!(story.guard.deleted_lately(story.at(181)), 1, "the first try had worked");
+}
+
+#[test]
 fn a_delete_that_failed_is_not_repeated_in_each_period() {
     let mut story = Story::new();
     story.absent("a", 0);

@@ -1,0 +1,4 @@
+//! Secrets that the host keeps, and tokens that the cloud gives.
+
+pub mod keys;
+pub mod token;

@@ -1,0 +1,117 @@
+//! From a machine to what its Node is told.
+
+use data_encoding::BASE64;
+
+use super::*;
+use crate::addresses::GuestNic;
+use crate::machine::KIND;
+use crate::soap::Reference;
+use crate::uuid::Uuid;
+
+fn machine() -> Machine {
+    Machine {
+        reference: Reference::new(KIND, "vm-1"),
+        name: "vm one".into(),
+        uuid: Uuid::parse("422e4956-ad22-1139-6d72-59cc8f26bc90"),
+        guest_id: "ubuntu64Guest".into(),
+        cpus: Some(4),
+        memory_mb: Some(16_383),
+        host_name: Some("one".into()),
+        nics: vec![GuestNic {
+            device: 4000,
+            network: "n".into(),
+            addresses: vec!["10.0.0.1".into(), "10.0.0.2".into()],
+        }],
+        on: true,
+        host: None,
+        pool: None,
+        metadata: [None, None],
+    }
+}
+
+fn of(machine: &Machine, provider_id: Option<&str>, zone: Result<Option<Zone>, Failure>) -> Result<Presence, Failure> {
+    let rules = AddressRules::default();
+    let circumstances = Circumstances {
+        provider_id,
+        rules: &rules,
+        families: &[Family::V4],
+        labels: &[],
+    };
+    presence(machine, &circumstances, zone)
+}
+
+#[test]
+fn a_machine_that_runs_tells_all() {
+    let zone = Some(("z".to_owned(), "r".to_owned()));
+    let Ok(Presence::Running(instance)) = of(&machine(), None, Ok(zone)) else {
+        panic!()
+    };
+    assert_eq!(instance.provider_id, "vsphere://422e4956-ad22-1139-6d72-59cc8f26bc90");
+    assert_eq!(
+        instance.instance_type.as_deref(),
+        Some("vsphere-vm.cpu-4.mem-15gb.os-ubuntu")
+    );
+    assert_eq!(
+        (instance.zone.as_deref(), instance.region.as_deref()),
+        (Some("z"), Some("r"))
+    );
+    assert_eq!(instance.addresses[0], Address::new(AddressKind::Hostname, "one"));
+}
+
+#[test]
+fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
+    for change in [
+        (|machine: &mut Machine| machine.host_name = None) as fn(&mut Machine),
+        |machine| machine.nics.clear(),
+        |machine| machine.nics[0].addresses.clear(),
+    ] {
+        let mut silent = machine();
+        change(&mut silent);
+        for provider_id in [None, Some("vsphere://x")] {
+            assert!(matches!(of(&silent, provider_id, Ok(None)), Err(Failure::Other(text)) if text.contains("vm one")));
+        }
+        // Switched off it tells nothing either, which is all that a Node with an id needs to know.
+        silent.on = false;
+        let Ok(Presence::Stopped(instance)) = of(&silent, Some("vsphere://x"), Ok(None)) else {
+            panic!()
+        };
+        assert_eq!(
+            (instance.provider_id.as_str(), instance.addresses.len()),
+            ("vsphere://x", 0)
+        );
+        assert!(of(&silent, None, Ok(None)).is_err());
+    }
+}
+
+#[test]
+fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
+    let unknown = || Err(Failure::not_found("no tags"));
+    assert!(
+        matches!(of(&machine(), Some("vsphere://x"), unknown()), Err(Failure::NotFound(text)) if text == "vm one: no tags")
+    );
+    let off = Machine { on: false, ..machine() };
+    assert!(matches!(
+        of(&off, Some("vsphere://x"), unknown()),
+        Ok(Presence::Stopped(_))
+    ));
+    assert!(of(&off, None, unknown()).is_err());
+}
+
+#[test]
+fn metadata_puts_its_addresses_first_and_what_cannot_be_read_is_said() {
+    let with = |text: &str| Machine {
+        metadata: [Some(BASE64.encode(text.as_bytes())), Some("base64".into())],
+        ..machine()
+    };
+    let Ok(Presence::Running(instance)) = of(
+        &with("network: {ethernets: {e: {addresses: [10.0.0.2/24]}}}"),
+        None,
+        Ok(None),
+    ) else {
+        panic!()
+    };
+    assert_eq!(instance.addresses[1].value, "10.0.0.2");
+    assert!(
+        matches!(of(&with("network: ["), None, Ok(None)), Err(Failure::Other(text)) if text.contains("guestinfo.metadata"))
+    );
+}

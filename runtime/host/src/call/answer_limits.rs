@@ -1,0 +1,217 @@
+//! Length limits of the lists and texts of an answer.
+//!
+//! The numbers are part of the contract: `wit/v0.1` names each of them where it applies.
+//!
+//! What is over a limit is not used: a machine's data costs the answer about its Node, a route's that route, a load balancer's that call; texts
+//! for people are cut. So what a guest says about one object is at most some 64 KiB, and no more is walked without a pause (`walk`).
+
+/// Addresses of one machine. A machine of EC2 has up to 15 interfaces of 50 addresses each, all of which upstream lists.
+pub const ADDRESSES: usize = 1024;
+/// A host name: RFC 1035, without the last dot.
+pub const HOST_NAME: usize = 253;
+/// A provider id, or the id of a route. Azure's have up to 300 bytes.
+pub const ID: usize = 1024;
+/// Machine type, zone, region and the value of a label. Values that are longer than Kubernetes allows (63) are left off by the controllers.
+pub const LABEL_VALUE: usize = 253;
+/// Labels of one machine.
+pub const LABELS: usize = 128;
+/// Key of a label or annotation: a DNS name, a slash and a name of 63 bytes.
+pub const KEY: usize = 317;
+/// All texts about one machine together.
+pub const INSTANCE: usize = 64 << 10;
+/// Token of a pending answer.
+pub const TOKEN: usize = 4 << 10;
+/// Message of a failure, reason of a request for a grant, problem of a configuration; longer ones are cut.
+pub const MESSAGE: usize = 2 << 10;
+/// Places where one load balancer is reached.
+pub const INGRESSES: usize = 128;
+/// Ports of one of them.
+pub const PORTS: usize = 256;
+/// Error of a port (`k8s.io/api/core/v1/types.go`, `PortStatus.Error`).
+pub const PORT_ERROR: usize = 316;
+/// Annotation changes of one answer.
+pub const ANNOTATIONS: usize = 64;
+/// Value of an annotation; all of a Service together may have 256 KiB.
+pub const ANNOTATION_VALUE: usize = 4 << 10;
+/// Name of a load balancer. Octavia allows 255.
+pub const BALANCER_NAME: usize = 255;
+/// Routes in one list: two for each Node of a cluster of 50,000.
+pub const ROUTES: usize = 100_000;
+/// A range as text; the longest of IPv6 has 43.
+pub const CIDR: usize = 64;
+/// Next hops of one route.
+pub const NEXT_HOPS: usize = 64;
+/// Name, version or provider-id prefix of a provider, name of a secret: they appear in log lines.
+pub const WORD: usize = 128;
+/// Provider-id prefixes of a provider.
+pub const PREFIXES: usize = 32;
+/// HTTP destinations, and as many secrets, that a provider requests to be granted.
+pub const GRANT_REQUESTS: usize = 64;
+/// Methods of one destination.
+pub const METHODS: usize = 16;
+/// A scheme or method.
+pub const METHOD: usize = 32;
+/// Problems of a configuration; further ones are counted.
+pub const PROBLEMS: usize = 256;
+/// Where in the configuration a problem is; longer texts are cut.
+pub const PROBLEM_AT: usize = 253;
+/// Reason of an Event (`k8s.io/kubernetes/pkg/apis/core/validation/events.go`).
+pub const EVENT_REASON: usize = 128;
+/// Message of an Event, likewise; longer ones are cut.
+pub const EVENT_MESSAGE: usize = 1024;
+/// A log line, and its fields together; longer ones are cut.
+pub const LOG_LINE: usize = 4 << 10;
+/// Fields of a log line; further ones are dropped.
+pub const LOG_FIELDS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    enum Limit {
+        Entries(usize),
+        Bytes(usize),
+    }
+    use Limit::{Bytes, Entries};
+
+    /// File, what contains the item (as it begins in the file), the item, its limits.
+    const TABLE: &[(&str, &str, &str, &[Limit])] = &[
+        ("types", "record address {", "value", &[Bytes(HOST_NAME)]),
+        ("types", "interface types {", "record instance", &[Bytes(INSTANCE)]),
+        ("types", "record instance {", "provider-id", &[Bytes(ID)]),
+        ("types", "record instance {", "instance-type", &[Bytes(LABEL_VALUE)]),
+        ("types", "record instance {", "zone", &[Bytes(LABEL_VALUE)]),
+        ("types", "record instance {", "region", &[Bytes(LABEL_VALUE)]),
+        ("types", "record instance {", "addresses", &[Entries(ADDRESSES)]),
+        (
+            "types",
+            "record instance {",
+            "labels",
+            &[Entries(LABELS), Bytes(KEY), Bytes(LABEL_VALUE)],
+        ),
+        ("types", "record pending {", "token", &[Bytes(TOKEN)]),
+        ("types", "interface types {", "variant failure", &[Bytes(MESSAGE)]),
+        ("services", "variant endpoint {", "hostname", &[Bytes(HOST_NAME)]),
+        ("services", "record port-status {", "error", &[Bytes(PORT_ERROR)]),
+        ("services", "record ingress {", "ports", &[Entries(PORTS)]),
+        ("load-balancers", "record annotation-change {", "key", &[Bytes(KEY)]),
+        (
+            "load-balancers",
+            "record annotation-change {",
+            "value",
+            &[Bytes(ANNOTATION_VALUE)],
+        ),
+        ("load-balancers", "record balancer {", "ingress", &[Entries(INGRESSES)]),
+        (
+            "load-balancers",
+            "record balancer {",
+            "annotations",
+            &[Entries(ANNOTATIONS)],
+        ),
+        (
+            "load-balancers",
+            "interface load-balancers {",
+            "name",
+            &[Bytes(BALANCER_NAME)],
+        ),
+        (
+            "load-balancers",
+            "interface load-balancers {",
+            "update-targets",
+            &[Entries(ANNOTATIONS)],
+        ),
+        (
+            "load-balancers",
+            "interface load-balancers {",
+            "delete",
+            &[Entries(ANNOTATIONS)],
+        ),
+        ("routes", "record route {", "id", &[Bytes(ID)]),
+        ("routes", "record route {", "destination", &[Bytes(CIDR)]),
+        ("routes", "record route {", "node", &[Bytes(HOST_NAME)]),
+        ("routes", "record route {", "next-hops", &[Entries(NEXT_HOPS)]),
+        ("routes", "interface routes {", "%list", &[Entries(ROUTES)]),
+        ("info", "record http-wish {", "scheme", &[Bytes(METHOD)]),
+        ("info", "record http-wish {", "host", &[Bytes(HOST_NAME)]),
+        (
+            "info",
+            "record http-wish {",
+            "methods",
+            &[Entries(METHODS), Bytes(METHOD)],
+        ),
+        ("info", "record http-wish {", "reason", &[Bytes(MESSAGE)]),
+        ("info", "record secret-wish {", "name", &[Bytes(WORD)]),
+        ("info", "record secret-wish {", "reason", &[Bytes(MESSAGE)]),
+        ("info", "record description {", "name", &[Bytes(WORD)]),
+        ("info", "record description {", "version", &[Bytes(WORD)]),
+        (
+            "info",
+            "record description {",
+            "provider-id-prefixes",
+            &[Entries(PREFIXES), Bytes(WORD)],
+        ),
+        ("info", "record description {", "http", &[Entries(GRANT_REQUESTS)]),
+        ("info", "record description {", "secrets", &[Entries(GRANT_REQUESTS)]),
+        ("info", "record problem {", "at", &[Bytes(PROBLEM_AT)]),
+        ("info", "record problem {", "message", &[Bytes(MESSAGE)]),
+        ("info", "interface info {", "check", &[Entries(PROBLEMS)]),
+        (
+            "events",
+            "interface events {",
+            "emit",
+            &[Bytes(EVENT_REASON), Bytes(EVENT_MESSAGE)],
+        ),
+        ("log", "interface log {", "log", &[Bytes(LOG_LINE), Entries(LOG_FIELDS)]),
+    ];
+
+    /// The comment above an item of a WIT file.
+    fn comment(file: &str, container: &str, item: &str) -> String {
+        let path = format!("{}/../../wit/v0.1/{file}.wit", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let (_, inside) = text
+            .split_once(container)
+            .unwrap_or_else(|| panic!("{file}: {container}"));
+        let mut above = String::new();
+        for line in inside.lines().map(str::trim) {
+            match line.strip_prefix("///") {
+                Some(comment) => above.push_str(comment),
+                None if line
+                    .strip_prefix(item)
+                    .is_some_and(|rest| rest.starts_with([':', '(', ' '])) =>
+                {
+                    return above;
+                }
+                None => above.clear(),
+            }
+        }
+        panic!("{file}: {container} has no {item}")
+    }
+
+    /// `4096` as `4,096`.
+    fn in_words(number: usize) -> String {
+        let digits = number.to_string();
+        let groups: Vec<&str> = (0..digits.len())
+            .rev()
+            .step_by(3)
+            .map(|end| &digits[end.saturating_sub(2)..=end])
+            .collect();
+        groups.into_iter().rev().collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn contract_says_every_limit_where_it_applies() {
+        for (file, container, item, limits) in TABLE {
+            let comment = comment(file, container, item);
+            for limit in *limits {
+                let words = match limit {
+                    Entries(most) => format!("{} entries", in_words(*most)),
+                    Bytes(most) => format!("{} bytes", in_words(*most)),
+                };
+                assert!(
+                    comment.contains(&words),
+                    "{file}, {container} {item}: {words:?} is not in {comment:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The contract with guests: one adapter per version of `cloudwit:provider`. Knows no HTTP client.
+
+pub(crate) mod adapter;
+pub(crate) mod v0_1;

@@ -1,0 +1,393 @@
+//! Converts answers of guests: types of `wit/v0.1` to types of the model.
+//!
+//! Everything passes through `answer`, which finds invalid and secrets. Items of lists are checked one by one, and lists are walked with pauses.
+
+use std::fmt;
+
+use cloudwit_model as model;
+use cloudwit_model::{AddressKind, Evidence, Failure, IpMode, Presence, Protocol};
+
+use crate::call::answer::{self, Checked, InvalidResponse, Screen};
+use crate::call::answer_limits as limits;
+use crate::call::walk::Walk;
+use crate::contract::adapter;
+use crate::contract::v0_1::generated::cloudwit::provider::{services, types};
+use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
+
+pub(super) fn address(
+    screen: Screen<'_>,
+    whose: fmt::Arguments<'_>,
+    address: types::Address,
+) -> Checked<model::Address> {
+    let kind = match address.kind {
+        types::AddressKind::Hostname => AddressKind::Hostname,
+        types::AddressKind::InternalIp => AddressKind::InternalIP,
+        types::AddressKind::ExternalIp => AddressKind::ExternalIP,
+        types::AddressKind::InternalDns => AddressKind::InternalDNS,
+        types::AddressKind::ExternalDns => AddressKind::ExternalDNS,
+    };
+    screen.address(whose, kind, address.value)
+}
+
+pub(super) fn addresses(
+    screen: Screen<'_>,
+    whose: fmt::Arguments<'_>,
+    all: Vec<types::Address>,
+) -> Checked<Vec<model::Address>> {
+    all.into_iter().map(|one| address(screen, whose, one)).collect()
+}
+
+pub(crate) fn failure(screen: Screen<'_>, failure: types::Failure) -> Checked<Failure> {
+    use types::Failure as Guest;
+    Ok(match failure {
+        Guest::NotFound(text) => Failure::NotFound(screen.message(&text)),
+        Guest::Pending(pending) => Failure::Pending {
+            after: answer::pending_after(pending.after_ms),
+            token: answer::token(pending.token)?,
+            message: screen.message(&pending.message),
+        },
+        Guest::RateLimited(throttle) => Failure::RateLimited {
+            after: throttle.after_ms.map(answer::pending_after),
+            message: screen.message(&throttle.message),
+        },
+        Guest::Denied(text) => Failure::Denied(screen.message(&text)),
+        Guest::Invalid(text) => Failure::Invalid(screen.message(&text)),
+        Guest::Conflict(text) => Failure::Conflict(screen.message(&text)),
+        Guest::Unavailable(text) => Failure::Unavailable(screen.message(&text)),
+        Guest::ImplementedElsewhere(text) => Failure::ImplementedElsewhere(screen.message(&text)),
+        Guest::Other(text) => Failure::Other(screen.message(&text)),
+    })
+}
+
+/// What an item of a list comes to: invalid costs this item alone.
+fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, types::Failure>) -> Result<T, Failure> {
+    let invalid = match item {
+        Ok(Ok(found)) => return Ok(found),
+        Ok(Err(invalid)) => invalid,
+        Err(failed) => match failure(screen, failed) {
+            Ok(failure) => return Err(failure),
+            Err(invalid) => invalid,
+        },
+    };
+    Err(screen.invalid(&invalid))
+}
+
+/// Bytes of all texts about the machine.
+pub(super) fn instance_bytes(instance: &types::Instance) -> usize {
+    let optional = [&instance.instance_type, &instance.zone, &instance.region];
+    let optional = optional.into_iter().flatten().map(String::len);
+    let addresses = instance.addresses.iter().map(|address| address.value.len());
+    let labels = instance.labels.iter().map(|pair| pair.key.len() + pair.value.len());
+    instance.provider_id.len() + optional.chain(addresses).chain(labels).sum::<usize>()
+}
+
+pub(super) fn instance(screen: Screen<'_>, node: &str, instance: types::Instance) -> Checked<model::Instance> {
+    let whose = format_args!("node {node:?}");
+    answer::at_most(
+        format_args!("the addresses of {whose}"),
+        &instance.addresses,
+        limits::ADDRESSES,
+    )?;
+    answer::at_most(format_args!("the labels of {whose}"), &instance.labels, limits::LABELS)?;
+    let bytes = instance_bytes(&instance);
+    if bytes > limits::INSTANCE {
+        let most = limits::INSTANCE;
+        return Err(InvalidResponse(format!(
+            "the machine of {whose} has {bytes} bytes of text, at most {most} are allowed"
+        )));
+    }
+    let label = |pair: types::Pair| {
+        let key = screen.name(format_args!("the key of a label of {whose}"), pair.key, limits::KEY)?;
+        let what = format_args!("the label {key:?} of {whose}");
+        let value = screen.value(what, pair.value, limits::LABEL_VALUE)?;
+        Ok((key, value))
+    };
+    let fact = |what: &str, value| screen.optional(format_args!("the {what} of {whose}"), value, limits::LABEL_VALUE);
+    Ok(model::Instance {
+        provider_id: screen.name(
+            format_args!("the provider id of {whose}"),
+            instance.provider_id,
+            limits::ID,
+        )?,
+        instance_type: fact("instance type", instance.instance_type)?,
+        zone: fact("zone", instance.zone)?,
+        region: fact("region", instance.region)?,
+        labels: instance.labels.into_iter().map(label).collect::<Checked<_>>()?,
+        addresses: addresses(screen, whose, instance.addresses)?,
+    })
+}
+
+pub(super) fn presence(screen: Screen<'_>, node: &str, presence: types::Presence) -> Checked<Presence> {
+    Ok(match presence {
+        types::Presence::Running(found) => Presence::Running(instance(screen, node, found)?),
+        types::Presence::Stopped(found) => Presence::Stopped(instance(screen, node, found)?),
+        types::Presence::Absent(types::Evidence::ById) => Presence::Absent(Evidence::ById),
+        types::Presence::Absent(types::Evidence::ByName) => Presence::Absent(Evidence::ByName),
+    })
+}
+
+pub(crate) async fn lookup(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    nodes: &[model::NodeRef],
+    answers: Vec<Result<types::Presence, types::Failure>>,
+) -> Checked<Vec<Result<Presence, Failure>>> {
+    answer::same_length("instances.lookup", nodes.len(), answers.len())?;
+    let mut found = Vec::with_capacity(nodes.len());
+    for (node, answer) in nodes.iter().zip(answers) {
+        walk.next(match &answer {
+            Ok(types::Presence::Running(instance) | types::Presence::Stopped(instance)) => instance_bytes(instance),
+            Ok(types::Presence::Absent(_)) => 0,
+            Err(_) => limits::MESSAGE,
+        })
+        .await;
+        let checked = answer.map(|answer| presence(screen, &node.name, answer));
+        found.push(item(screen, checked));
+    }
+    Ok(found)
+}
+
+pub(super) fn protocol(protocol: services::Protocol) -> Protocol {
+    match protocol {
+        services::Protocol::Tcp => Protocol::Tcp,
+        services::Protocol::Udp => Protocol::Udp,
+        services::Protocol::Sctp => Protocol::Sctp,
+    }
+}
+
+pub(super) fn ingress(screen: Screen<'_>, ingress: services::Ingress) -> Checked<model::Ingress> {
+    let endpoint = match ingress.endpoint {
+        services::Endpoint::Ip((ip, mode)) => {
+            let mode = match mode {
+                Some(services::IpMode::Proxy) => IpMode::Proxy,
+                Some(services::IpMode::Vip) | None => IpMode::Vip,
+            };
+            answer::ip_endpoint(&ip, mode)?
+        }
+        services::Endpoint::Hostname(name) => screen.name_endpoint(name)?,
+    };
+    answer::at_most(format_args!("the ports of an ingress"), &ingress.ports, limits::PORTS)?;
+    let port = |port: services::PortStatus| {
+        let what = format_args!("the error of ingress port {}", port.port);
+        Ok(model::PortStatus {
+            port: port.port,
+            protocol: protocol(port.protocol),
+            error: screen.optional(what, port.error, limits::PORT_ERROR)?,
+        })
+    };
+    Ok(model::Ingress {
+        endpoint,
+        ports: ingress.ports.into_iter().map(port).collect::<Checked<_>>()?,
+    })
+}
+
+pub(crate) async fn annotation_changes(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    changes: Vec<load_balancers::AnnotationChange>,
+) -> Checked<Vec<model::AnnotationChange>> {
+    answer::at_most(
+        format_args!("the list of annotation changes"),
+        &changes,
+        limits::ANNOTATIONS,
+    )?;
+    let mut all = Vec::with_capacity(changes.len());
+    for change in changes {
+        walk.next(limits::ANNOTATION_VALUE).await;
+        let key = screen.name(format_args!("the key of an annotation change"), change.key, limits::KEY)?;
+        let what = format_args!("the new value of annotation {key:?}");
+        let value = change
+            .value
+            .map(|value| screen.value(what, value, limits::ANNOTATION_VALUE));
+        all.push(model::AnnotationChange {
+            value: value.transpose()?,
+            key,
+        });
+    }
+    Ok(all)
+}
+
+pub(crate) async fn balancer(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    balancer: load_balancers::Balancer,
+) -> Checked<model::Balancer> {
+    answer::at_most(format_args!("the ingress list"), &balancer.ingress, limits::INGRESSES)?;
+    let mut all = Vec::with_capacity(balancer.ingress.len());
+    for one in balancer.ingress {
+        walk.next(one.ports.len().saturating_mul(limits::PORT_ERROR)).await;
+        all.push(ingress(screen, one)?);
+    }
+    Ok(model::Balancer {
+        ingress: all,
+        annotations: annotation_changes(screen, walk, balancer.annotations).await?,
+    })
+}
+
+pub(crate) async fn ensured_balancer(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    ensured: load_balancers::Balancer,
+) -> Checked<model::Balancer> {
+    if ensured.ingress.is_empty() {
+        let text =
+            "load-balancers.ensure succeeded without saying where the load balancer is reached (ingress is empty)";
+        return Err(InvalidResponse(text.into()));
+    }
+    balancer(screen, walk, ensured).await
+}
+
+pub(crate) fn balancer_name(screen: Screen<'_>, name: String) -> Checked<String> {
+    screen.name(
+        format_args!("the name of the load balancer"),
+        name,
+        limits::BALANCER_NAME,
+    )
+}
+
+pub(super) fn route(screen: Screen<'_>, route: routes::Route) -> Checked<model::Route> {
+    let id = screen.name(format_args!("the id of a route"), route.id, limits::ID)?;
+    let whose = format_args!("route {id:?}");
+    answer::at_most(
+        format_args!("the next hops of {whose}"),
+        &route.next_hops,
+        limits::NEXT_HOPS,
+    )?;
+    Ok(model::Route {
+        destination: answer::cidr(format_args!("the destination of {whose}"), route.destination)?,
+        node: screen.optional(format_args!("the node of {whose}"), route.node, limits::HOST_NAME)?,
+        next_hops: addresses(screen, whose, route.next_hops)?,
+        blackhole: route.blackhole,
+        id,
+    })
+}
+
+/// All routes that make sense. One that does not is left out: what it may stand for is unknown, and the others are as good as without it.
+pub(crate) async fn routes(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    found: Vec<routes::Route>,
+) -> Checked<adapter::ListedRoutes> {
+    answer::at_most(format_args!("the list of routes"), &found, limits::ROUTES)?;
+    let mut listed = adapter::ListedRoutes::default();
+    for one in found {
+        let hops: usize = one.next_hops.iter().map(|hop| hop.value.len()).sum();
+        walk.next(one.id.len() + one.destination.len() + hops).await;
+        match route(screen, one) {
+            Ok(route) => listed.routes.push(route),
+            Err(invalid) => {
+                listed.left_out += 1;
+                listed.first_problem.get_or_insert_with(|| screen.message(&invalid.0));
+            }
+        }
+    }
+    Ok(listed)
+}
+
+async fn each(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    results: Vec<Result<(), types::Failure>>,
+) -> Vec<Result<(), Failure>> {
+    let mut all = Vec::with_capacity(results.len());
+    for result in results {
+        walk.next(if result.is_ok() { 0 } else { limits::MESSAGE }).await;
+        all.push(item(screen, result.map(Ok)));
+    }
+    all
+}
+
+pub(crate) async fn outcome(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    (created, deleted): (usize, usize),
+    outcome: routes::Outcome,
+) -> Checked<model::RouteOutcome> {
+    answer::same_length("routes.apply (created)", created, outcome.created.len())?;
+    answer::same_length("routes.apply (deleted)", deleted, outcome.deleted.len())?;
+    Ok(model::RouteOutcome {
+        created: each(screen, walk, outcome.created).await,
+        deleted: each(screen, walk, outcome.deleted).await,
+    })
+}
+
+fn http_request(screen: Screen<'_>, request: info::HttpWish) -> Checked<adapter::HttpGrantRequest> {
+    let what = |part: &str| format!("the {part} of an HTTP destination of info.describe");
+    answer::at_most(
+        format_args!("{}", what("list of methods")),
+        &request.methods,
+        limits::METHODS,
+    )?;
+    let method = |method| screen.value(format_args!("{}", what("method")), method, limits::METHOD);
+    Ok(adapter::HttpGrantRequest {
+        scheme: screen.value(format_args!("{}", what("scheme")), request.scheme, limits::METHOD)?,
+        host: screen.value(format_args!("{}", what("host")), request.host, limits::HOST_NAME)?,
+        port: request.port,
+        methods: request.methods.into_iter().map(method).collect::<Checked<_>>()?,
+        reason: screen.message(&request.reason),
+    })
+}
+
+pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Checked<adapter::Description> {
+    let prefixes = &found.provider_id_prefixes;
+    answer::at_most(
+        format_args!("the prefixes of info.describe"),
+        prefixes,
+        limits::PREFIXES,
+    )?;
+    answer::at_most(
+        format_args!("the destinations of info.describe"),
+        &found.http,
+        limits::GRANT_REQUESTS,
+    )?;
+    answer::at_most(
+        format_args!("the secrets of info.describe"),
+        &found.secrets,
+        limits::GRANT_REQUESTS,
+    )?;
+    let prefix = |prefix| screen.word(format_args!("a provider-id prefix of info.describe"), prefix);
+    let secret = |request: info::SecretWish| {
+        let what = format_args!("the name of a secret of info.describe");
+        Ok(adapter::SecretGrantRequest {
+            name: screen.value(what, request.name, limits::WORD)?,
+            reason: screen.message(&request.reason),
+        })
+    };
+    let http = found.http.into_iter().map(|request| http_request(screen, request));
+    Ok(adapter::Description {
+        name: screen.word(format_args!("the name of info.describe"), found.name)?,
+        version: screen.word(format_args!("the version of info.describe"), found.version)?,
+        provider_id_prefixes: found
+            .provider_id_prefixes
+            .into_iter()
+            .map(prefix)
+            .collect::<Checked<_>>()?,
+        http: http.collect::<Checked<_>>()?,
+        secrets: found.secrets.into_iter().map(secret).collect::<Checked<_>>()?,
+    })
+}
+
+/// The problems, as far as people read them; further ones are counted.
+pub(crate) async fn problems(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    mut problems: Vec<info::Problem>,
+) -> Vec<adapter::Problem> {
+    let further = problems.len().saturating_sub(limits::PROBLEMS);
+    problems.truncate(limits::PROBLEMS);
+    let mut all = Vec::with_capacity(problems.len() + 1);
+    for problem in problems {
+        walk.next(limits::PROBLEM_AT + limits::MESSAGE).await;
+        all.push(adapter::Problem {
+            at: screen.shown(&problem.at, limits::PROBLEM_AT),
+            message: screen.message(&problem.message),
+        });
+    }
+    if further > 0 {
+        all.push(adapter::Problem {
+            at: String::new(),
+            message: format!("{further} further problems are not listed"),
+        });
+    }
+    all
+}

@@ -1,0 +1,19 @@
+//! Names, addresses and connections: destinations, DNS, special addresses, TLS, the HTTP client.
+
+pub mod client;
+pub(crate) mod connect_deadline;
+pub mod destination;
+pub mod dns;
+pub(crate) mod http_error;
+pub mod resolver;
+pub(crate) mod special_address;
+pub mod thumbprint;
+
+#[cfg(test)]
+mod client_tests;
+#[cfg(test)]
+mod dns_tests;
+#[cfg(test)]
+mod special_address_tests;
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,274 @@
+//! `cloudwit inspect`: exports of a component, and the grants it requests.
+//!
+//! The component is loaded in the same sandbox as in the cluster, with no grants and no cluster, and asked who it is. A file that cannot be
+//! loaded, and a cloud config that the provider does not accept, are refused in the words of the start.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use cloudwit_host::{ComponentFile, Grants, Host, Limits, MissingGrant, Provider, ProviderSettings};
+use cloudwit_model::{Abilities, Cloud as _};
+use prometheus_client::registry::Registry;
+use serde::Serialize;
+
+use crate::commands::explain::Output;
+use crate::commands::install::check;
+use crate::providers::host;
+use crate::providers::load::insist_on_sound_config;
+
+/// What all files of a ConfigMap may have together, in bytes (`MaxSecretSize` in k8s.io/kubernetes pkg/apis/core/types.go).
+const CONFIG_MAP: u64 = 1 << 20;
+
+/// What `kubectl apply` without `--server-side` may note of an object in an annotation, in bytes (`TotalAnnotationSizeLimitB` in
+/// k8s.io/apimachinery pkg/api/validation/objectmeta.go). A file is in it as base64.
+const APPLY_NOTE: u64 = 256 << 10;
+
+/// Room for the rest of the ConfigMap in that note, in bytes.
+const APPLY_REST: u64 = 1 << 10;
+
+/// Arguments of `inspect`.
+#[derive(Debug, clap::Args)]
+pub struct InspectArgs {
+    /// The component, NAME.wasm or NAME.wasm.zst.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The provider's own configuration. The grants a provider requests often follow from it.
+    // A name of its own: the process has a flag of this name too.
+    #[arg(id = "inspect_cloud_config", long = "cloud-config", value_name = "FILE")]
+    pub cloud_config: Option<PathBuf>,
+
+    /// Words for people, or JSON for programs.
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// What is told, as JSON has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inspection {
+    file: String,
+    name: String,
+    version: String,
+    /// Version of the contract, such as `0.1`.
+    contract: String,
+    abilities: Vec<&'static str>,
+    provider_id_prefixes: Vec<String>,
+    exports: Vec<String>,
+    imports: Vec<String>,
+    wishes: Vec<Wish>,
+    size: Size,
+    /// Of the component, unpacked.
+    sha256: String,
+    config_map: Fit,
+}
+
+#[derive(Debug, Serialize)]
+struct Wish {
+    /// `grants.http` or `grants.secrets`.
+    list: &'static str,
+    /// The list's entry, one line of YAML.
+    entry: String,
+    reason: String,
+}
+
+/// In bytes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Size {
+    file: u64,
+    component: u64,
+    /// `zstd -19` may give less, where the file is not compressed yet.
+    compressed: u64,
+    is_compressed: bool,
+}
+
+/// Whether the file fits into a ConfigMap that holds nothing else.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+struct Fit {
+    /// As it is.
+    fits: bool,
+    /// When it is compressed.
+    compressed_fits: bool,
+    /// As it is, with `kubectl apply` and no `--server-side`.
+    client_side_apply: bool,
+}
+
+impl Fit {
+    fn of(file: u64, compressed: u64) -> Self {
+        Self {
+            fits: file <= CONFIG_MAP,
+            compressed_fits: compressed <= CONFIG_MAP,
+            client_side_apply: file.div_ceil(3) * 4 + APPLY_REST <= APPLY_NOTE,
+        }
+    }
+
+    fn text(&self) -> &'static str {
+        match self {
+            Self {
+                client_side_apply: true,
+                ..
+            } => "fits, also with plain kubectl apply",
+            Self { fits: true, .. } => "fits, with kubectl apply --server-side",
+            Self {
+                compressed_fits: true, ..
+            } => "too large as it is; fits when compressed with zstd -19",
+            _ => "too large; ship it in an image",
+        }
+    }
+}
+
+/// Loads the component and prints what it is.
+pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
+    let file = ComponentFile::read(&args.file)?;
+    let config_text = match &args.cloud_config {
+        Some(file) => std::fs::read_to_string(file)
+            .with_context(|| format!("--cloud-config={}: cannot be read as text", file.display()))?,
+        None => String::new(),
+    };
+    let settings = ProviderSettings {
+        name: "inspected".into(),
+        config_text,
+        values: Vec::new(),
+        cluster_name: "kubernetes".into(),
+        cluster_cidrs: Vec::new(),
+        grants: Grants::default(),
+        limits: Limits::default(),
+    };
+    let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
+    let provider = host.load(&args.file, settings, check::no_cluster()).await?;
+    if let Some(file) = &args.cloud_config {
+        insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await?;
+    }
+    let inspection = Inspection::of(args.file.display().to_string(), &file, &provider);
+    match args.output {
+        Output::Json => println!("{}", serde_json::to_string_pretty(&inspection)?),
+        Output::Text => print!("{}", inspection.text(args.cloud_config.is_some())),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Inspection {
+    fn of(path: String, file: &ComponentFile, provider: &Provider) -> Self {
+        let description = provider.description();
+        let (exports, imports) = provider.interfaces();
+        let compressed = file.compressed_bytes();
+        let wish = |lack: MissingGrant| Wish {
+            list: lack.list,
+            entry: lack.entry,
+            reason: lack.reason,
+        };
+        Self {
+            file: path,
+            name: description.name.clone(),
+            version: description.version.clone(),
+            contract: provider.contract(),
+            abilities: abilities(provider.abilities()),
+            provider_id_prefixes: description.provider_id_prefixes.clone(),
+            exports,
+            imports,
+            // Nothing is granted, so everything it wishes for lacks.
+            wishes: provider.missing_grants().into_iter().map(wish).collect(),
+            size: Size {
+                file: file.file_bytes,
+                component: file.bytes,
+                compressed,
+                is_compressed: file.compressed,
+            },
+            sha256: file.digest.clone(),
+            config_map: Fit::of(file.file_bytes, compressed),
+        }
+    }
+
+    fn text(&self, configured: bool) -> String {
+        let Size {
+            file,
+            component,
+            compressed,
+            is_compressed,
+        } = &self.size;
+        let size = if *is_compressed {
+            format!("{component} bytes, compressed to {file}")
+        } else {
+            format!("{component} bytes, {compressed} when compressed (zstd -19 gives less)")
+        };
+        let mut text = String::new();
+        for (name, value) in [
+            ("provider", format!("{} {}", self.name, self.version)),
+            ("contract", format!("cloudwit:provider {}", self.contract)),
+            ("asked for", self.abilities.join(", ")),
+            ("provider ids", self.provider_id_prefixes.join(", ")),
+            ("size", size),
+            ("ConfigMap", self.config_map.text().to_owned()),
+            ("sha256", self.sha256.clone()),
+            ("exports", self.exports.join(", ")),
+            ("imports", self.imports.join(", ")),
+        ] {
+            let _ = writeln!(text, "{name:13} {value}");
+        }
+        text.push_str(&self.grants(configured));
+        text
+    }
+
+    /// What to paste under the provider, and into `--provider-settings`.
+    fn grants(&self, configured: bool) -> String {
+        let hint = match configured {
+            true => "",
+            false => " without a configuration (--cloud-config=FILE takes yours into account)",
+        };
+        if self.wishes.is_empty() {
+            return format!("\nIt asks for no grants{hint}.\n");
+        }
+        let mut text = format!("\nMissing grants{hint}; add:\n\ngrants:\n");
+        for list in ["http", "secrets"] {
+            let mut wishes = self.wishes.iter().filter(|wish| wish.list.ends_with(list)).peekable();
+            if wishes.peek().is_some() {
+                let _ = writeln!(text, "  {list}:");
+            }
+            for wish in wishes {
+                if !wish.reason.is_empty() {
+                    let reason: Vec<&str> = wish.reason.split_whitespace().collect();
+                    let _ = writeln!(text, "    # {}", reason.join(" "));
+                }
+                let _ = writeln!(text, "    {}", wish.entry);
+            }
+        }
+        text
+    }
+}
+
+fn abilities(all: Abilities) -> Vec<&'static str> {
+    let named = [
+        (all.instances, "instances"),
+        (all.load_balancers, "load-balancers"),
+        (all.routes, "routes"),
+    ];
+    named
+        .into_iter()
+        .filter(|(has, _)| *has)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_where_is_decided_to_the_byte() {
+        let fit = |file, compressed| Fit::of(file, compressed).text();
+        let plain = "fits, also with plain kubectl apply";
+        // 195840 bytes are 261120 in base64, which with 1024 for the rest are 262144.
+        assert_eq!(fit(195_840, 1), plain);
+        assert_eq!(fit(195_841, 1), "fits, with kubectl apply --server-side");
+        assert_eq!(fit(1_048_576, 1), "fits, with kubectl apply --server-side");
+        assert_eq!(
+            fit(1_048_577, 1_048_576),
+            "too large as it is; fits when compressed with zstd -19"
+        );
+        assert_eq!(fit(1_048_577, 1_048_577), "too large; ship it in an image");
+    }
+}

@@ -1,0 +1,51 @@
+//! Server-side apply of the manifests.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use serde_json::Value;
+
+use crate::api::server;
+
+/// Who we are among those who set fields.
+const MANAGER: &str = "cloudwit";
+
+/// Applies them one after the other and says what became of each. Stops at the first that is refused; to apply all of them once more does
+/// no harm.
+pub async fn apply(objects: &[Value], kubeconfig: Option<&Path>, force: bool) -> anyhow::Result<()> {
+    let client = server::connect(kubeconfig).await?;
+    for object in objects {
+        let (api, object, shown) = addressed(&client, object)?;
+        let params = PatchParams {
+            force,
+            ..PatchParams::apply(MANAGER)
+        };
+        let name = object.metadata.name.clone().unwrap_or_default();
+        match api.patch(&name, &params, &Patch::Apply(&object)).await {
+            Ok(_) => println!("{shown} applied"),
+            Err(kube::Error::Api(status)) if status.code == 409 => bail!(
+                "{shown}: others have set some of its fields: {}; --force-conflicts takes them over",
+                status.message
+            ),
+            Err(error) => return Err(error).with_context(|| format!("{shown} was refused")),
+        }
+    }
+    Ok(())
+}
+
+/// Where the object is, and how it is shown.
+fn addressed(client: &Client, object: &Value) -> anyhow::Result<(Api<DynamicObject>, DynamicObject, String)> {
+    let object: DynamicObject = serde_json::from_value(object.clone()).context("reading a manifest")?;
+    let types = object.types.clone().context("a manifest without apiVersion and kind")?;
+    let kind = GroupVersionKind::try_from(&types).context("reading apiVersion and kind of a manifest")?;
+    let resource = ApiResource::from_gvk(&kind);
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let api = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    Ok((api, object, format!("{} {name}", kind.kind)))
+}

@@ -1,0 +1,219 @@
+//! What `install` brings into the cluster: the configuration and all files it names.
+//!
+//! | of a provider | goes to | is called there |
+//! | ------------- | ------- | --------------- |
+//! | component | ConfigMap `cloudwit-providers` | as here |
+//! | cloud config, authorities of grants | ConfigMap `cloudwit-config`, beside `cloudwit.yaml` | `PROVIDER-FILE` |
+//! | secrets | Secret `cloudwit-secrets` | `PROVIDER-SECRET` |
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::commands::install::command::InstallArgs;
+use crate::config::file::{self, Common};
+use crate::config::yaml;
+use crate::providers::swap::Source;
+
+/// Where the Secret is mounted.
+const SECRETS: &str = "/etc/cloudwit/secrets";
+
+/// Files for the cluster by name. Not `Debug`, since secrets are among them.
+#[derive(Default)]
+pub struct Bundle {
+    /// The configuration, as the Pod reads it.
+    pub configuration: Value,
+    /// What stands beside it.
+    pub beside: BTreeMap<String, String>,
+    /// The components.
+    pub components: BTreeMap<String, Vec<u8>>,
+    /// The secrets.
+    pub secrets: BTreeMap<String, Vec<u8>>,
+    /// What each provider is loaded from on this machine.
+    pub sources: Vec<Source>,
+}
+
+impl Bundle {
+    /// Reads the configuration of these flags and every file that it names, or finds all that is wrong with them.
+    pub fn read(args: &InstallArgs) -> Result<Self, Vec<String>> {
+        let (file, text) = configuration(args)?;
+        let cidrs: Vec<String> = args
+            .cluster_cidr
+            .split(',')
+            .map(|cidr| cidr.trim().to_owned())
+            .collect();
+        let common = Common {
+            provider_dir: file.parent().unwrap_or(Path::new("")),
+            cluster_name: &args.cluster_name,
+            cluster_cidrs: &cidrs,
+        };
+        let configured = file::parse(&file, &text, common)?;
+        let configuration = yaml::read(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+        let mut collector = Collector {
+            bundle: Self {
+                configuration,
+                ..Self::default()
+            },
+            existing_secret: args.existing_secret.is_some(),
+            mistakes: Vec::new(),
+        };
+        for (at, source) in configured.providers.iter().enumerate() {
+            collector.provider(at, source);
+        }
+        let Collector {
+            mut bundle, mistakes, ..
+        } = collector;
+        bundle.sources = configured.providers;
+        if mistakes.is_empty() { Ok(bundle) } else { Err(mistakes) }
+    }
+}
+
+/// The configuration's text, and the file that relative paths in it begin beside.
+fn configuration(args: &InstallArgs) -> Result<(PathBuf, String), Vec<String>> {
+    if let Some(file) = &args.config {
+        return match fs::read_to_string(file) {
+            Ok(text) => Ok((file.clone(), text)),
+            Err(error) => Err(vec![format!(
+                "--config={}: cannot be read as text: {error}",
+                file.display()
+            )]),
+        };
+    }
+    let mut provider = Map::new();
+    if let Some(file) = &args.provider_settings {
+        let unusable = |error: &dyn std::fmt::Display| vec![format!("--provider-settings={}: {error}", file.display())];
+        let text = fs::read_to_string(file).map_err(|error| unusable(&error))?;
+        if !text.trim().is_empty() {
+            provider = yaml::read(&text).map_err(|error| unusable(&error))?;
+        }
+    }
+    provider.insert("name".into(), json!(args.cloud_provider));
+    provider.insert("component".into(), json!(args.component));
+    if let Some(file) = &args.cloud_config {
+        provider.insert("cloudConfigFile".into(), json!(file));
+    }
+    let configuration = json!({
+        "apiVersion": "cloudwit.dev/v1alpha1",
+        "kind": "CloudwitConfiguration",
+        "providers": [provider],
+    });
+    // Paths of flags begin where the command was started; the name shows in messages about what the flags say.
+    Ok((PathBuf::from("(flags)"), format!("{configuration:#}")))
+}
+
+struct Collector {
+    bundle: Bundle,
+    existing_secret: bool,
+    mistakes: Vec<String>,
+}
+
+impl Collector {
+    /// Takes the files of one provider in, and puts the paths of the Pod into its entry.
+    fn provider(&mut self, at: usize, source: &Source) {
+        let name = &source.settings.name;
+        if let Some(component) = self.component(&source.component) {
+            self.entry(at)["component"] = json!(component);
+        }
+        if self.entry(at).get("cloudConfigFile").is_some() {
+            // The text was read with the configuration, in whose list of files it comes last.
+            let file = source.files.last().cloned().unwrap_or_default();
+            let key = key(name, &file);
+            self.bundle
+                .beside
+                .insert(key.clone(), source.settings.config_text.clone());
+            self.entry(at)["cloudConfigFile"] = json!(key);
+        }
+        self.authorities(at, source);
+        self.secrets(at, source);
+    }
+
+    fn authorities(&mut self, at: usize, source: &Source) {
+        for (number, grant) in source.settings.grants.http.iter().enumerate() {
+            let Some(ca) = &grant.ca else { continue };
+            let key = key(&source.settings.name, ca);
+            match fs::read_to_string(ca) {
+                Ok(pem) => {
+                    self.entry(at)["grants"]["http"][number]["ca"] = json!(key);
+                    self.bundle.beside.insert(key, pem);
+                }
+                Err(error) => self.wrong(at, &format!("grants.http[{number}].ca"), ca, &error),
+            }
+        }
+    }
+
+    fn secrets(&mut self, at: usize, source: &Source) {
+        for (number, grant) in source.settings.grants.secrets.iter().enumerate() {
+            let path = format!("grants.secrets[{number}].file");
+            if self.existing_secret {
+                if grant.file.parent() != Some(Path::new(SECRETS)) {
+                    let why = format!("with --existing-secret a secret's file is {SECRETS}/KEY");
+                    self.wrong(at, &path, &grant.file, &why);
+                }
+                continue;
+            }
+            match fs::read(&grant.file) {
+                Ok(content) if !content.is_empty() => {
+                    let key = key(&source.settings.name, Path::new(&grant.name));
+                    self.entry(at)["grants"]["secrets"][number]["file"] = json!(format!("{SECRETS}/{key}"));
+                    self.bundle.secrets.insert(key, content);
+                }
+                Ok(_) => self.wrong(at, &path, &grant.file, &"it is empty"),
+                Err(error) => self.wrong(at, &path, &grant.file, &error),
+            }
+        }
+    }
+
+    /// Takes a component in; its name in the cluster.
+    fn component(&mut self, file: &Path) -> Option<String> {
+        let name = file.file_name()?.to_string_lossy().into_owned();
+        if name != key_of(&name) {
+            let what = "a key of a ConfigMap has letters, digits, '-', '_' and '.' only; give the file such a name";
+            self.mistakes.push(format!("{}: {what}", file.display()));
+            return None;
+        }
+        let content = match fs::read(file) {
+            Ok(content) => content,
+            Err(error) => {
+                self.mistakes
+                    .push(format!("{}: cannot be read: {error}", file.display()));
+                return None;
+            }
+        };
+        if self.bundle.components.get(&name).is_some_and(|other| *other != content) {
+            let what =
+                "there is another component of this name in another folder; give one of the two a name of its own";
+            self.mistakes.push(format!("{}: {what}", file.display()));
+            return None;
+        }
+        self.bundle.components.insert(name.clone(), content);
+        Some(name)
+    }
+
+    fn entry(&mut self, at: usize) -> &mut Value {
+        &mut self.bundle.configuration["providers"][at]
+    }
+
+    fn wrong(&mut self, at: usize, path: &str, file: &Path, why: &dyn std::fmt::Display) {
+        let file = file.display();
+        self.mistakes
+            .push(format!("providers[{at}].{path}: {file} cannot be used: {why}"));
+    }
+}
+
+/// The key of a provider's file in a ConfigMap or Secret.
+fn key(provider: &str, file: &Path) -> String {
+    key_of(&format!(
+        "{provider}-{}",
+        file.file_name().unwrap_or_default().to_string_lossy()
+    ))
+}
+
+/// What ConfigMaps and Secrets take as a key: letters, digits, `-`, `_` and `.`.
+fn key_of(name: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    name.chars()
+        .map(|letter| if fits(letter) { letter } else { '-' })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! Loads each provider in the sandbox and checks its configuration before anything is installed.
+
+use std::sync::Arc;
+
+use cloudwit_host::{Host, Outside};
+use cloudwit_model::{ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
+use prometheus_client::registry::Registry;
+
+use crate::commands::install::bundle::Bundle;
+use crate::commands::install::command::InstallArgs;
+use crate::providers::host;
+
+/// There is no cluster yet.
+struct NoCluster;
+
+impl EventSink for NoCluster {
+    fn emit(&self, _: ObjectEvent) {}
+}
+
+impl ClusterView for NoCluster {
+    fn nodes(&self) -> Vec<ClusterNode> {
+        Vec::new()
+    }
+
+    fn services(&self) -> Vec<Service> {
+        Vec::new()
+    }
+}
+
+/// For providers that are tried where there is no cluster.
+pub fn no_cluster() -> Outside {
+    Outside {
+        events: Arc::new(NoCluster),
+        cluster: Arc::new(NoCluster),
+    }
+}
+
+/// What the components and the providers themselves find wrong. Grants that a provider would like to have and lacks are told as warnings on
+/// standard error, as the process in the cluster does in its log.
+pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec<String>> {
+    if let Some(secret) = &args.existing_secret {
+        eprintln!("The providers are not tried here, since their secrets are in the Secret {secret}.");
+        return Ok(Vec::new());
+    }
+    let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
+    let outside = no_cluster();
+    let mut mistakes = Vec::new();
+    for source in &bundle.sources {
+        let name = &source.settings.name;
+        let loaded = host
+            .load(&source.component, source.settings.clone(), outside.clone())
+            .await;
+        let provider = match loaded {
+            Ok(provider) => provider,
+            Err(error) => {
+                mistakes.push(format!("provider {name}: {error}"));
+                continue;
+            }
+        };
+        for lack in provider.missing_grants() {
+            eprintln!("Warning: provider {name} lacks a grant that it asks for; add {lack}");
+        }
+        match provider.check().await {
+            Ok(problems) => {
+                let problems = problems
+                    .iter()
+                    .map(|problem| format!("provider {name}: {}: {}", problem.at, problem.message));
+                mistakes.extend(problems);
+            }
+            Err(fault) => mistakes.push(format!(
+                "provider {name}: its check of the configuration crashed: {fault}"
+            )),
+        }
+    }
+    Ok(mistakes)
+}

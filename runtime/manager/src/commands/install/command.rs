@@ -1,0 +1,129 @@
+//! `cloudwit install`: prints or applies the manifests with provider, configuration and secrets.
+//!
+//! ```text
+//!   configuration, components, secrets -> install_bundle -> install_check (the sandbox tries them here)
+//!                                              |
+//!   deploy/manifests, flags -> install_manifests -> printed, or install_apply -> API server
+//! ```
+//!
+//! All mistakes are told at once; then nothing is printed and nothing written.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+
+use crate::commands::install::apply;
+use crate::commands::install::bundle::Bundle;
+use crate::commands::install::check;
+use crate::commands::install::manifests::{self, Settings};
+use crate::flags::values::go::whole;
+
+/// Flags of `install`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What is installed")]
+pub struct InstallArgs {
+    /// The configuration (CloudwitConfiguration), with paths as they are here. Components, cloud configs, authorities and secrets that it
+    /// names are read here and put into ConfigMaps and a Secret, and the paths in it are changed accordingly.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cloud_provider", "component", "cloud_config", "provider_settings"])]
+    pub config: Option<PathBuf>,
+
+    /// Name of a single provider, instead of --config.
+    #[arg(long, value_name = "NAME", required_unless_present = "config")]
+    pub cloud_provider: Option<String>,
+
+    /// Its component, NAME.wasm or NAME.wasm.zst.
+    #[arg(long, value_name = "FILE", required_unless_present = "config")]
+    pub component: Option<PathBuf>,
+
+    /// Its own configuration.
+    #[arg(long, value_name = "FILE")]
+    pub cloud_config: Option<PathBuf>,
+
+    /// Its grants, limits and values. Paths in it are as they are here.
+    #[arg(long, value_name = "FILE")]
+    pub provider_settings: Option<PathBuf>,
+
+    /// Take secrets from this Secret in kube-system, which others fill. The configuration then names /etc/cloudwit/secrets/KEY.
+    #[arg(long, value_name = "NAME")]
+    pub existing_secret: Option<String>,
+
+    /// Which image runs.
+    #[arg(long, value_name = "IMAGE", default_value = manifests::IMAGE, help_heading = "How it runs")]
+    pub image: String,
+
+    /// How many replicas. Each needs a control-plane Node of its own; one works, the others wait.
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "How it runs", value_parser = whole(1_u8..=9))]
+    pub replicas: u8,
+
+    /// The cluster's name in the cloud.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "kubernetes",
+        help_heading = "How it runs"
+    )]
+    pub cluster_name: String,
+
+    /// Pod ranges of the cluster. Without them no routes are set in the cloud, which is right for overlay networks.
+    #[arg(long, value_name = "CIDRS", default_value = "", help_heading = "How it runs")]
+    pub cluster_cidr: String,
+
+    /// Let each controller act as a service account of its own, and grant the process itself no write to Nodes and Services.
+    #[arg(long, help_heading = "How it runs")]
+    pub controller_accounts: bool,
+
+    /// Address of the API server, HOST:PORT, for where the Service `kubernetes` leads nowhere before Cloudwit has worked.
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port, help_heading = "How it runs")]
+    pub api_server: Option<(String, u16)>,
+
+    /// Apply them, server-side, as field manager `cloudwit`. Without it they are printed.
+    #[arg(long, help_heading = "What happens with it")]
+    pub apply: bool,
+
+    /// With --apply: take fields over that somebody else has set.
+    #[arg(long, requires = "apply", help_heading = "What happens with it")]
+    pub force_conflicts: bool,
+
+    /// With --apply: kubeconfig of an administrator; without it the service account of the Pod.
+    #[arg(long, value_name = "FILE", requires = "apply", help_heading = "What happens with it")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Further flags of the process, after `--`, such as --v=2.
+    #[arg(last = true, value_name = "FLAG")]
+    pub flags: Vec<String>,
+}
+
+/// Prints the manifests, or applies them.
+pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
+    let bundle = Bundle::read(&args).map_err(|mistakes| told(&mistakes))?;
+    let mistakes = check::mistakes(&args, &bundle).await?;
+    if !mistakes.is_empty() {
+        return Err(told(&mistakes));
+    }
+    let settings = Settings::new(&args);
+    let objects = manifests::objects(&settings, &bundle).map_err(|mistakes| told(&mistakes))?;
+    if !args.apply {
+        print!("{}", manifests::yaml(&objects).context("writing YAML")?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    apply::apply(&objects, args.kubeconfig.as_deref(), args.force_conflicts).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(mistakes: &[String]) -> anyhow::Error {
+    match mistakes {
+        [one] => anyhow!("{one}"),
+        many => anyhow!(
+            "{} mistakes, nothing was installed:\n  - {}",
+            many.len(),
+            many.join("\n  - ")
+        ),
+    }
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), String> {
+    let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let parsed = parts.and_then(|(host, port)| Some((host.trim_matches(['[', ']']).to_owned(), port.parse().ok()?)));
+    parsed.ok_or_else(|| "it has to be HOST:PORT, such as 192.0.2.10:6443".into())
+}

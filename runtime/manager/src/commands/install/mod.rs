@@ -1,0 +1,9 @@
+//! `cloudwit install`.
+
+pub mod apply;
+pub mod bundle;
+pub mod check;
+pub mod command;
+pub mod manifests;
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,253 @@
+//! What `install` makes of a configuration and of mistakes in it.
+
+use std::path::Path;
+
+use clap::Parser;
+use serde_json::Value;
+
+use crate::commands::explain::Command;
+use crate::commands::install::bundle::Bundle;
+use crate::commands::install::command::InstallArgs;
+use crate::commands::install::manifests::{self, Settings};
+use crate::flags::args::Args;
+
+fn args(flags: &[&str]) -> InstallArgs {
+    match Args::parse_from(["cloudwit", "install"].iter().chain(flags)).command {
+        Some(Command::Install(args)) => *args,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A folder with a configuration of two providers and all their files.
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("sim.wasm", "\0asm\r\0\u{1}\0");
+    write("north.json", "{}");
+    write("ca.pem", "authorities");
+    write("token", "secret\n");
+    write(
+        "cloudwit.yaml",
+        "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\nproviders:\n\
+         - name: north\n  component: sim.wasm\n  cloudConfigFile: north.json\n  grants:\n    http: [{host: a.example.com, ca: ca.pem}]\n    \
+         secrets: [{name: token, file: token, hosts: [a.example.com], uses: [placeholder]}]\n\
+         - name: south\n  component: ./sim.wasm\n  cloudConfig: 'on: yes'\n\
+         routing: {default: north, services: [{provider: south, classes: [example.com/south]}]}\n",
+    );
+    dir
+}
+
+fn config(dir: &Path) -> String {
+    format!("--config={}", dir.join("cloudwit.yaml").display())
+}
+
+fn objects(flags: &[&str]) -> Result<Vec<Value>, Vec<String>> {
+    let args = args(flags);
+    manifests::objects(&Settings::new(&args), &Bundle::read(&args)?)
+}
+
+fn named<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let is = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+    objects.iter().find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
+}
+
+fn arguments(objects: &[Value]) -> Vec<&str> {
+    let container = &named(objects, "Deployment", "cloudwit")["spec"]["template"]["spec"]["containers"][0];
+    let arguments = container["args"].as_array().unwrap();
+    arguments.iter().map(|argument| argument.as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_file_travels_and_the_paths_become_those_of_the_pod() {
+    let dir = folder();
+    let objects = objects(&[&config(dir.path())]).unwrap();
+    let map = &named(&objects, "ConfigMap", "cloudwit-config")["data"];
+    let configuration: Value = serde_saphyr::from_str(map["cloudwit.yaml"].as_str().unwrap()).unwrap();
+    let north = &configuration["providers"][0];
+    assert_eq!(north["component"], "sim.wasm");
+    assert_eq!(north["cloudConfigFile"], "north-north.json");
+    assert_eq!(north["grants"]["http"][0]["ca"], "north-ca.pem");
+    assert_eq!(
+        north["grants"]["secrets"][0]["file"],
+        "/etc/cloudwit/secrets/north-token"
+    );
+    assert_eq!(configuration["providers"][1]["component"], "sim.wasm");
+    assert_eq!(configuration["providers"][1]["cloudConfig"], "on: yes");
+    assert_eq!(map["north-north.json"], "{}");
+    assert_eq!(map["north-ca.pem"], "authorities");
+    let components = &named(&objects, "ConfigMap", "cloudwit-providers")["binaryData"];
+    assert_eq!(components, &serde_json::json!({ "sim.wasm": "AGFzbQ0AAQA=" }));
+    let secrets = &named(&objects, "Secret", "cloudwit-secrets")["data"];
+    assert_eq!(secrets, &serde_json::json!({ "north-token": "c2VjcmV0Cg==" }));
+    assert_eq!(
+        objects.last().unwrap()["kind"],
+        "Deployment",
+        "what it mounts comes first"
+    );
+}
+
+#[test]
+fn what_is_printed_reads_back_as_what_it_was() {
+    let dir = folder();
+    std::fs::write(dir.path().join("sim.wasm"), [b'\0'; 300_000]).unwrap();
+    let objects = objects(&[&config(dir.path()), "--controller-accounts"]).unwrap();
+    let text = manifests::yaml(&objects).unwrap();
+    assert!(
+        text.starts_with("# kubectl apply --server-side -f -\n# (Without --server-side"),
+        "{}",
+        &text[..100]
+    );
+    let back: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    assert_eq!(back, objects);
+}
+
+#[test]
+fn flags_change_the_deployment() {
+    let dir = folder();
+    let of = |flags: &[&str]| objects(&[&[config(dir.path()).as_str()], flags].concat()).unwrap();
+    let plain = of(&[]);
+    assert!(arguments(&plain).contains(&"--configure-cloud-routes=false"));
+    let changed = of(&[
+        "--cluster-cidr=10.244.0.0/16",
+        "--cluster-name=c",
+        "--replicas=1",
+        "--image=registry.example.com/x:1",
+        "--api-server=[fd00::1]:6443",
+        "--controller-accounts",
+        "--",
+        "--v=2",
+        "--cache-dir=/elsewhere",
+    ]);
+    let flags = arguments(&changed);
+    for flag in [
+        "--cluster-cidr=10.244.0.0/16",
+        "--cluster-name=c",
+        "--v=2",
+        "--cache-dir=/elsewhere",
+        "--use-service-account-credentials",
+    ] {
+        assert!(flags.contains(&flag), "{flag} is missing in {flags:?}");
+    }
+    let names: std::collections::BTreeSet<&str> = flags.iter().map(|flag| flag.split('=').next().unwrap()).collect();
+    assert_eq!(names.len(), flags.len(), "each is there once: {flags:?}");
+    assert!(!flags.contains(&"--configure-cloud-routes=false"));
+    let deployment = named(&changed, "Deployment", "cloudwit");
+    assert_eq!(deployment["spec"]["replicas"], 1);
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["containers"][0]["image"], "registry.example.com/x:1");
+    let env = pod["containers"][0]["env"].as_array().unwrap();
+    assert!(
+        env.iter()
+            .any(|one| one["name"] == "KUBERNETES_SERVICE_HOST" && one["value"] == "fd00::1")
+    );
+    let restarts = |objects: &[Value]| {
+        let template = &named(objects, "Deployment", "cloudwit")["spec"]["template"];
+        template["metadata"]["annotations"]["cloudwit.dev/restarts-with"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let before = restarts(&plain);
+    std::fs::write(dir.path().join("north.json"), "{\"changed\": true}").unwrap();
+    assert_eq!(restarts(&of(&[])), before, "the running process follows this one");
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("default: north", "default: south")).unwrap();
+    assert_ne!(restarts(&of(&[])), before, "and this one not");
+}
+
+#[test]
+fn one_provider_needs_no_configuration_file() {
+    let dir = folder();
+    let at = |flag: &str, name: &str| format!("--{flag}={}", dir.path().join(name).display());
+    let token = dir.path().join("token");
+    let settings = format!(
+        "grants: {{secrets: [{{name: token, file: {}, hosts: ['a:1'], uses: [placeholder]}}], http: [{{host: a, port: 1}}]}}\nlimits: {{wallTime: 30s}}\n",
+        token.display()
+    );
+    std::fs::write(dir.path().join("settings.yaml"), settings).unwrap();
+    let objects = objects(&[
+        "--cloud-provider=sim",
+        &at("component", "sim.wasm"),
+        &at("cloud-config", "north.json"),
+        &at("provider-settings", "settings.yaml"),
+    ])
+    .unwrap();
+    let map = &named(&objects, "ConfigMap", "cloudwit-config")["data"];
+    let configuration: Value = serde_saphyr::from_str(map["cloudwit.yaml"].as_str().unwrap()).unwrap();
+    let sim = &configuration["providers"][0];
+    assert_eq!(
+        (&sim["name"], &sim["limits"]["wallTime"]),
+        (&"sim".into(), &"30s".into())
+    );
+    assert_eq!(sim["grants"]["secrets"][0]["file"], "/etc/cloudwit/secrets/sim-token");
+    assert_eq!(map["sim-north.json"], "{}");
+}
+
+#[test]
+fn secrets_may_stay_where_they_are_kept() {
+    let dir = folder();
+    let refused = objects(&[&config(dir.path()), "--existing-secret=theirs"]).unwrap_err();
+    assert!(refused[0].contains("/etc/cloudwit/secrets/KEY"), "{refused:?}");
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("file: token", "file: /etc/cloudwit/secrets/t")).unwrap();
+    let objects = objects(&[&config(dir.path()), "--existing-secret=theirs"]).unwrap();
+    assert!(!objects.iter().any(|object| object["kind"] == "Secret"));
+    let volumes = &named(&objects, "Deployment", "cloudwit")["spec"]["template"]["spec"]["volumes"];
+    let volumes = volumes.as_array().unwrap();
+    assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == "theirs"));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_name_the_file_and_the_fix() {
+    let dir = folder();
+    for (file, content) in [("token", Some("")), ("ca.pem", None)] {
+        let file = dir.path().join(file);
+        match content {
+            Some(text) => std::fs::write(file, text).unwrap(),
+            None => std::fs::remove_file(file).unwrap(),
+        }
+    }
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("./sim.wasm", "./my sim.wasm")).unwrap();
+    std::fs::copy(dir.path().join("sim.wasm"), dir.path().join("my sim.wasm")).unwrap();
+    let mistakes = objects(&[&config(dir.path())]).unwrap_err();
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+    assert!(
+        mistakes[2].contains("my sim.wasm: a key of a ConfigMap"),
+        "{mistakes:?}"
+    );
+    assert!(
+        mistakes
+            .iter()
+            .any(|mistake| mistake.contains("grants.http[0].ca") && mistake.contains("ca.pem")),
+        "{mistakes:?}"
+    );
+    assert!(
+        mistakes
+            .iter()
+            .any(|mistake| mistake.contains("grants.secrets[0].file") && mistake.contains("it is empty")),
+        "{mistakes:?}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_and_flags_that_the_process_does_not_know_are_refused() {
+    let dir = folder();
+    let component = dir.path().join("sim.wasm");
+    std::fs::write(&component, vec![0; 1 << 20]).unwrap();
+    assert!(objects(&[&config(dir.path())]).is_ok(), "exactly as much as fits");
+    std::fs::write(&component, vec![0; (1 << 20) + 1]).unwrap();
+    let mistakes = objects(&[&config(dir.path()), "--", "--clod-provider=x"]).unwrap_err();
+    assert_eq!(mistakes.len(), 2, "{mistakes:?}");
+    assert!(
+        mistakes[0].contains("--clod-provider: there is no such flag"),
+        "{mistakes:?}"
+    );
+    assert!(
+        mistakes[1].contains("sim.wasm) have 1048577 bytes together, and only 1048576 fit: pack them with zstd -19"),
+        "{mistakes:?}"
+    );
+}

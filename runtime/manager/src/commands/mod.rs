@@ -1,0 +1,8 @@
+//! Subcommands.
+
+pub mod config;
+pub mod explain;
+pub mod explain_answer;
+pub mod explain_fallback;
+pub mod inspect;
+pub mod install;

@@ -1,0 +1,379 @@
+//! Settings from the command line and the files it names; all mistakes at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cloudwit_controllers::Controller;
+use cloudwit_host::{Grants, HostOptions, Limits, ProviderSettings};
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use crate::config::file::{self, Common, Configured, Routing};
+use crate::config::yaml;
+use crate::election::candidate::Election;
+use crate::flags::args::Args;
+use crate::flags::checks;
+use crate::flags::values::selection;
+use crate::providers::dir;
+use crate::providers::swap::Source;
+
+/// All mistakes of a configuration.
+#[derive(Debug)]
+pub struct Problems(Vec<String>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => f.write_str(one),
+            many => {
+                write!(f, "{} mistakes in the configuration, nothing was started:", many.len())?;
+                many.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// What the process works with.
+#[derive(Debug)]
+pub struct Settings {
+    /// What each provider is loaded from.
+    pub providers: Vec<Source>,
+    /// Memory of all calls together, in bytes; none for the host's default.
+    pub guest_memory_bytes: Option<u64>,
+    /// Which Nodes and Services are whose.
+    pub routing: Routing,
+    /// The controllers that run.
+    pub controllers: Vec<Controller>,
+    /// Pod ranges of the cluster.
+    pub cluster_cidrs: Vec<IpNet>,
+    /// How replicas find out who works; none for a process that is alone, and for a dry run, which changes nothing.
+    pub election: Option<Election>,
+}
+
+/// The file of `--provider-settings`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+struct SettingsFile {
+    grants: Grants,
+    limits: Limits,
+    values: BTreeMap<String, String>,
+}
+
+/// Checks all flags and reads the files they name.
+pub fn resolve(args: &Args) -> Result<Settings, Problems> {
+    let mut problems = checks::mistakes(args);
+    let controllers = selection::select(&args.controllers.controllers).unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        Vec::new()
+    });
+    let cluster_cidrs = cluster_cidrs(&args.cluster.cluster_cidr, &mut problems);
+    let configured = configured(args, &cluster_cidrs, &mut problems);
+    check_periods(args, &mut problems);
+    problems.extend(args.api_server.mistakes());
+    let election = args.leader_election.election().unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        None
+    });
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    Ok(Settings {
+        providers: configured.providers,
+        guest_memory_bytes: configured.guest_memory_bytes,
+        routing: configured.routing,
+        controllers,
+        cluster_cidrs,
+        // A dry run beside the process that works must neither wait for its Lease nor take it when that process is replaced.
+        election: election.filter(|_| !args.controllers.dry_run),
+    })
+}
+
+/// The providers, from `--config` or from the flags about one.
+fn configured(args: &Args, cluster_cidrs: &[IpNet], problems: &mut Vec<String>) -> Configured {
+    let cluster_cidrs: Vec<String> = cluster_cidrs.iter().map(IpNet::to_string).collect();
+    let Some(file) = &args.provider.config else {
+        return from_flags(args, cluster_cidrs, problems);
+    };
+    let given = [
+        ("--cloud-provider", !args.provider.cloud_provider.is_empty()),
+        ("--cloud-config", args.provider.cloud_config.is_some()),
+        ("--provider-settings", args.provider.provider_settings.is_some()),
+    ];
+    for (flag, _) in given.iter().filter(|(_, given)| *given) {
+        problems.push(format!(
+            "{flag} and --config={} both say what the providers are, and neither goes before the other; move it into the file",
+            file.display()
+        ));
+    }
+    let common = Common {
+        provider_dir: &args.provider.provider_dir,
+        cluster_name: &args.cluster.cluster_name,
+        cluster_cidrs: &cluster_cidrs,
+    };
+    file::read(file, common).unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        Configured::default()
+    })
+}
+
+fn from_flags(args: &Args, cluster_cidrs: Vec<String>, problems: &mut Vec<String>) -> Configured {
+    let flags = &args.provider;
+    let component = component(args, problems);
+    let config_text = cloud_config(flags.cloud_config.as_deref(), problems);
+    let file = settings_file(flags.provider_settings.as_deref(), problems);
+    let config_origin = flags
+        .cloud_config
+        .as_ref()
+        .map_or("(none)".into(), |file| file.display().to_string());
+    let source = Source {
+        component,
+        settings: ProviderSettings {
+            name: flags.cloud_provider.clone(),
+            config_text,
+            values: file.values.into_iter().collect(),
+            cluster_name: args.cluster.cluster_name.clone(),
+            cluster_cidrs,
+            grants: file.grants,
+            limits: file.limits,
+        },
+        config_origin: format!("--cloud-config={config_origin}"),
+        files: flags
+            .cloud_config
+            .iter()
+            .chain(&flags.provider_settings)
+            .cloned()
+            .collect(),
+    };
+    Configured {
+        routing: Routing {
+            default: flags.cloud_provider.clone(),
+            ..Routing::default()
+        },
+        providers: vec![source],
+        guest_memory_bytes: None,
+    }
+}
+
+fn component(args: &Args, problems: &mut Vec<String>) -> PathBuf {
+    if args.provider.cloud_provider.is_empty() {
+        problems.push("--cloud-provider cannot be empty; name a provider of --provider-dir".into());
+        return PathBuf::new();
+    }
+    dir::find(&args.provider.provider_dir, &args.provider.cloud_provider).unwrap_or_else(|error| {
+        problems.push(error.to_string());
+        PathBuf::new()
+    })
+}
+
+fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
+    let Some(file) = file else { return String::new() };
+    std::fs::read_to_string(file).unwrap_or_else(|error| {
+        problems.push(format!(
+            "--cloud-config={}: cannot be read as text: {error}; it has to be the provider's configuration file",
+            file.display()
+        ));
+        String::new()
+    })
+}
+
+fn settings_file(file: Option<&Path>, problems: &mut Vec<String>) -> SettingsFile {
+    let Some(file) = file else {
+        return SettingsFile::default();
+    };
+    let flag = format!("--provider-settings={}", file.display());
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            problems.push(format!("{flag}: cannot be read as text: {error}"));
+            return SettingsFile::default();
+        }
+    };
+    if text.trim().is_empty() {
+        return SettingsFile::default();
+    }
+    let settings = yaml::read::<SettingsFile>(&text).unwrap_or_else(|error| {
+        problems.push(format!("{flag}: {error}"));
+        SettingsFile::default()
+    });
+    if let Err(wrong) = settings.grants.validate() {
+        problems.extend(wrong.iter().map(|problem| format!("{flag}: grants.{problem}")));
+    }
+    let wrong = settings.limits.problems(HostOptions::default().max_memory_bytes);
+    problems.extend(wrong.iter().map(|problem| format!("{flag}: {problem}")));
+    settings
+}
+
+/// `--cluster-cidr`: at most one range of each family. Blanks around a comma are forgiven, unlike upstream.
+fn cluster_cidrs(text: &str, problems: &mut Vec<String>) -> Vec<IpNet> {
+    let mut cidrs: Vec<IpNet> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match part.parse::<IpNet>() {
+            Ok(cidr) => cidrs.push(cidr.trunc()),
+            Err(_) => problems.push(format!(
+                "--cluster-cidr: {part:?} is no CIDR; write for example 10.244.0.0/16"
+            )),
+        }
+    }
+    let v4 = cidrs.iter().filter(|cidr| matches!(cidr, IpNet::V4(_))).count();
+    if v4 > 1 || cidrs.len() - v4 > 1 {
+        problems.push(format!(
+            "--cluster-cidr: {text:?} has two ranges of one family; give one IPv4 and one IPv6 range"
+        ));
+    }
+    cidrs
+}
+
+fn check_periods(args: &Args, problems: &mut Vec<String>) {
+    let (controllers, deletion) = (&args.controllers, &args.deletion);
+    for (flag, period) in [
+        (
+            "--node-status-update-frequency",
+            controllers.node_status_update_frequency,
+        ),
+        ("--node-monitor-period", controllers.node_monitor_period),
+        ("--route-reconciliation-period", controllers.route_reconciliation_period),
+        ("--node-deletion-window", deletion.node_deletion_window),
+    ] {
+        if period.0 < Duration::from_millis(100) {
+            problems.push(format!("{flag}={period}: too short; give at least 100ms"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("sim.wasm"), b"x").unwrap();
+        dir
+    }
+
+    fn of(dir: &Path, flags: &[&str]) -> Result<Settings, Problems> {
+        let dir = format!("--provider-dir={}", dir.display());
+        resolve(&Args::parse_from(
+            ["cloudwit", &dir].into_iter().chain(flags.iter().copied()),
+        ))
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once() {
+        let dir = folder();
+        let error = of(
+            dir.path(),
+            &[
+                "--cloud-provider=azure",
+                "--cloud-config=/gone.json",
+                "--provider-settings=/gone.yaml",
+                "--controllers=nope",
+                "--cluster-cidr=10.0.0.0/33",
+                "--node-monitor-period=0s",
+                "--leader-elect-lease-duration=1s",
+            ],
+        )
+        .unwrap_err()
+        .to_string();
+        assert!(
+            error.starts_with("7 mistakes in the configuration, nothing was started:"),
+            "{error}"
+        );
+        for part in [
+            "azure",
+            "known: sim",
+            "/gone.json",
+            "/gone.yaml",
+            "\"nope\"",
+            "10.0.0.0/33",
+            "--node-monitor-period=0s",
+        ] {
+            assert!(error.contains(part), "{part} is missing in: {error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_provider_name_is_upstreams_message() {
+        let error = of(folder().path(), &[]).unwrap_err().to_string();
+        assert!(error.starts_with("--cloud-provider cannot be empty"), "{error}");
+    }
+
+    #[test]
+    fn unknown_keys_of_the_settings_file_are_mistakes() {
+        let dir = folder();
+        let file = dir.path().join("settings.yaml");
+        std::fs::write(&file, "grant: {}\n").unwrap();
+        let flag = format!("--provider-settings={}", file.display());
+        let error = of(dir.path(), &["--cloud-provider=sim", &flag])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("settings.yaml") && error.contains("grant"), "{error}");
+    }
+
+    #[test]
+    fn a_settings_file_is_read_whole() {
+        let dir = folder();
+        let file = dir.path().join("settings.yaml");
+        std::fs::write(
+            &file,
+            "grants:\n  http:\n    - {scheme: https, host: api.example.com, methods: [GET]}\nvalues:\n  region: north\n",
+        )
+        .unwrap();
+        let flag = format!("--provider-settings={}", file.display());
+        let settings = of(
+            dir.path(),
+            &["--cloud-provider=sim", &flag, "--cluster-cidr=10.1.2.3/16, fd00::/48"],
+        )
+        .unwrap();
+        assert_eq!(
+            settings.providers[0].settings.values,
+            [("region".to_owned(), "north".to_owned())]
+        );
+        assert_eq!(settings.providers[0].settings.grants.http.len(), 1);
+        assert_eq!(
+            settings.providers[0].settings.cluster_cidrs,
+            ["10.1.0.0/16", "fd00::/48"]
+        );
+        assert_eq!(settings.providers[0].component, dir.path().join("sim.wasm"));
+    }
+
+    #[test]
+    fn the_examples_under_deploy_are_accepted() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/examples");
+        let dir = folder();
+        let examples = std::fs::read_dir(examples)
+            .unwrap()
+            .map(|example| example.unwrap().path());
+        for example in examples.filter(|example| example.join("settings.yaml").exists()) {
+            let provider = example.file_name().unwrap().to_str().unwrap().to_owned();
+            std::fs::write(dir.path().join(format!("{provider}.wasm")), b"x").unwrap();
+            let named = [example.join("cloud.conf"), example.join(format!("{provider}.json"))];
+            let config = named.iter().find(|file| file.exists()).unwrap();
+            let flags = [
+                format!("--cloud-provider={provider}"),
+                format!("--cloud-config={}", config.display()),
+                format!("--provider-settings={}", example.join("settings.yaml").display()),
+            ];
+            let settings = of(dir.path(), &flags.each_ref().map(String::as_str)).unwrap();
+            assert!(!settings.providers[0].settings.grants.http.is_empty(), "{provider}");
+            let text = std::fs::read_to_string(config).unwrap();
+            assert_eq!(settings.providers[0].settings.config_text, text);
+        }
+    }
+
+    #[test]
+    fn two_ranges_of_one_family_are_refused() {
+        let dir = folder();
+        let error = of(
+            dir.path(),
+            &["--cloud-provider=sim", "--cluster-cidr=10.0.0.0/16,10.1.0.0/16"],
+        )
+        .unwrap_err();
+        assert!(error.to_string().contains("two ranges of one family"), "{error}");
+    }
+}

@@ -1,0 +1,7 @@
+//! The command line.
+
+pub mod args;
+pub mod checks;
+pub mod command_line;
+pub mod groups;
+pub mod values;

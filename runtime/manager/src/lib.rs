@@ -1,0 +1,18 @@
+//! The cloud-controller-manager as a library: [`start`], and what fuzzing calls.
+
+mod api;
+mod commands;
+mod config;
+mod election;
+mod flags;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod process;
+mod providers;
+mod run;
+mod serving;
+mod start;
+mod status;
+mod telemetry;
+
+pub use start::start;

@@ -1,0 +1,62 @@
+//! User, in the words of TokenReviews and SubjectAccessReviews.
+
+use std::collections::BTreeMap;
+
+/// The name and the group of those who have not said who they are, and the group of all others (`apiserver pkg/authentication/user`).
+const ANONYMOUS: &str = "system:anonymous";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// Somebody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// An id that tells users of one name apart.
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// Further facts.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Somebody who has not said who he is.
+    pub fn anonymous() -> Self {
+        Self {
+            name: ANONYMOUS.into(),
+            groups: vec![UNAUTHENTICATED.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing proves who this is, whoever said so: a front proxy may pass such a user on.
+    pub fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS || self.groups.iter().any(|group| group == UNAUTHENTICATED)
+    }
+
+    /// In the group of those who are known, unless he is not.
+    pub fn authenticated(mut self) -> Self {
+        if !self.is_anonymous() && !self.groups.iter().any(|group| group == AUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.into());
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_are_known_are_in_a_group_of_their_own_and_nobody_else_is() {
+        let named = |name: &str| User {
+            name: name.into(),
+            ..User::default()
+        };
+        assert_eq!(named("ann").authenticated().authenticated().groups, [AUTHENTICATED]);
+        assert!(named(ANONYMOUS).authenticated().groups.is_empty());
+        assert!(!named("ann").is_anonymous());
+        assert!(named(ANONYMOUS).is_anonymous() && User::anonymous().is_anonymous());
+    }
+}
