@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::ambient::jitter;
+use crate::assign::Providers;
 use crate::cloud::lookups::NodeLookups;
 use crate::cloud::seen_machines::SeenMachines;
 use crate::context::Context;
@@ -35,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::report::explain::Explain;
 use crate::report::standing::Standing;
+use crate::scope::Scope;
 
 /// Why the controllers ended.
 #[derive(Debug, Error)]
@@ -55,9 +57,9 @@ pub enum ControllersError {
     },
 }
 
-/// What all controllers have in common.
+/// What all controllers of a provider have in common.
 struct Shared {
-    cloud: Arc<dyn Cloud>,
+    scope: Scope,
     lookups: Arc<NodeLookups>,
     machines: Arc<SeenMachines>,
     options: Arc<Options>,
@@ -149,10 +151,10 @@ impl Cluster {
 
     /// Fills the caches, waits for leadership, and runs the enabled controllers until `shutdown`.
     ///
-    /// A controller whose interface the provider does not export is left out with a warning, as upstream does.
+    /// Each provider has a set of controllers of its own. One whose interface no provider exports is left out with a warning, as upstream does.
     pub async fn run(
         self,
-        cloud: Arc<dyn Cloud>,
+        providers: impl Into<Providers>,
         options: Options,
         shutdown: CancellationToken,
     ) -> Result<(), ControllersError> {
@@ -178,19 +180,22 @@ impl Cluster {
                 self.standing.off(controller, reason.to_owned());
             }
         }
-        // What one controller has learned of Nodes, the other knows.
-        let lookups = NodeLookups::new(cloud.clone(), self.metrics.clone());
         let machines = Arc::<SeenMachines>::default();
-        let shared = Shared {
-            cloud,
-            lookups,
-            machines,
+        let shared = |scope: Scope| Shared {
+            // What one controller has learned of Nodes, the other knows.
+            lookups: NodeLookups::new(scope.clone(), self.metrics.clone()),
+            scope,
+            machines: machines.clone(),
             options: options.clone(),
             shutdown: shutdown.clone(),
         };
+        let sets: Vec<Shared> = Scope::all(&Arc::new(providers.into()))
+            .into_iter()
+            .map(shared)
+            .collect();
         let mut start_after = Duration::ZERO;
         for controller in options.controllers.iter().copied() {
-            if self.start(&mut tasks, controller, start_after, &shared) {
+            if self.start(&mut tasks, controller, start_after, &sets) {
                 start_after += options.start_interval.mul_f64(jitter(1.0..2.0));
             }
         }
@@ -209,14 +214,23 @@ impl Cluster {
         }
     }
 
-    /// Has a controller start so long after its leadership begins, unless the provider or the options leave nothing for it to do.
-    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, shared: &Shared) -> bool {
-        let Shared { cloud, options, .. } = shared;
-        if let Some(reason) = not_started_because(controller, cloud.as_ref(), options) {
+    /// Has a controller of each provider start so long after its leadership begins, unless the options or all providers leave nothing for it to do.
+    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, sets: &[Shared]) -> bool {
+        let able = |set: &&Shared| is_supported(controller, set.scope.provider().cloud.as_ref());
+        let able: Vec<&Shared> = sets.iter().filter(able).collect();
+        if let Some(reason) = not_started_because(controller, sets, &able) {
             warn!(controller = controller.name(), "not started: {reason}");
             self.standing.off(controller, reason);
             return false;
         }
+        able.into_iter()
+            .for_each(|set| self.start_for(tasks, controller, after, set));
+        true
+    }
+
+    fn start_for(&self, tasks: &mut Tasks, controller: Controller, after: Duration, shared: &Shared) {
+        let Shared { scope, options, .. } = shared;
+        let cloud = &scope.provider().cloud;
         let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
         let apply = Apply::new(
             self.clients.of(controller).clone(),
@@ -225,6 +239,7 @@ impl Cluster {
             options.dry_run,
         );
         let context = Context {
+            scope: scope.clone(),
             cloud: guarded(
                 Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())),
                 apply.dry_run(),
@@ -252,24 +267,28 @@ impl Cluster {
                 Controller::NodeRoute => crate::route::prepare(context).await,
             }
         });
-        true
+    }
+}
+
+/// Whether the provider exports what the controller needs.
+fn is_supported(controller: Controller, cloud: &dyn Cloud) -> bool {
+    let abilities = cloud.abilities();
+    match controller {
+        Controller::CloudNode | Controller::CloudNodeLifecycle => abilities.instances,
+        Controller::ServiceLb => abilities.load_balancers,
+        Controller::NodeRoute => abilities.routes,
     }
 }
 
 /// Why there is nothing for this controller to do; none when there is.
-fn not_started_because(controller: Controller, cloud: &dyn Cloud, options: &Options) -> Option<String> {
-    let abilities = cloud.abilities();
-    let supported = match controller {
-        Controller::CloudNode | Controller::CloudNodeLifecycle => abilities.instances,
-        Controller::ServiceLb => abilities.load_balancers,
-        Controller::NodeRoute => abilities.routes,
-    };
-    match controller {
-        _ if !supported => Some(format!(
-            "the provider {} does not export the interface it needs",
-            cloud.identity().name
-        )),
-        Controller::NodeRoute => crate::route::not_started_because(&options.route),
+fn not_started_because(controller: Controller, all: &[Shared], able: &[&Shared]) -> Option<String> {
+    match (controller, able) {
+        (_, []) => {
+            let names: Vec<String> = all.iter().map(|set| set.scope.identity().name).collect();
+            let names = names.join(", ");
+            Some(format!("the provider {names} does not export the interface it needs"))
+        }
+        (Controller::NodeRoute, [set, ..]) => crate::route::not_started_because(&set.options.route),
         _ => None,
     }
 }

@@ -16,11 +16,14 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::report::explain::Explain;
 use crate::report::standing::Standing;
+use crate::scope::Scope;
 
 /// What a loop has at hand; clones share it.
 #[derive(Clone)]
 pub struct Context {
-    /// The cloud, which refuses to be changed when the process does not lead.
+    /// Whose Nodes and Services these are.
+    pub scope: Scope,
+    /// The provider's cloud, which refuses to be changed when the process does not lead.
     pub cloud: Arc<dyn Cloud>,
     /// Asks it about many Nodes at once.
     pub lookups: Arc<NodeLookups>,

@@ -12,6 +12,7 @@
 //! with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
 
 pub mod ambient;
+pub mod assign;
 pub mod cloud;
 pub mod cluster;
 pub mod context;
@@ -25,6 +26,7 @@ pub mod options;
 pub mod queue;
 pub mod report;
 pub mod route;
+pub mod scope;
 pub mod service;
 
 #[cfg(test)]
@@ -35,6 +37,7 @@ mod testing;
 mod work;
 
 pub use crate::kube::clients::Clients;
+pub use assign::{Provider, Providers, ServiceRules};
 pub use cluster::{Cluster, ControllersError};
 pub use leadership::{Leadership, Term};
 pub use options::classes::Classes;

@@ -15,6 +15,7 @@ use kube::{Client, Config};
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
+use crate::assign::Providers;
 use crate::cloud::lookups::NodeLookups;
 use crate::context::Context;
 use crate::kube::cache::Cache;
@@ -23,6 +24,7 @@ use crate::kube::node::{Node, NodeSpec, NodeStatus};
 use crate::kube::writer::Apply;
 use crate::metrics::Metrics;
 use crate::options::Options;
+use crate::scope::Scope;
 use crate::sync::lock;
 
 /// Gives every Node the same answer, but for those of which it knows better.
@@ -161,6 +163,11 @@ pub fn context(cloud: Arc<dyn Cloud>, options: Options) -> (Context, Registry) {
     (context, registry)
 }
 
+/// The scope of a single provider.
+pub fn only(cloud: Arc<dyn Cloud>) -> Scope {
+    Scope::all(&Arc::new(Providers::from(cloud))).remove(0)
+}
+
 /// An API server that does not exist.
 pub fn nowhere() -> Client {
     Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap()
@@ -168,12 +175,14 @@ pub fn nowhere() -> Client {
 
 /// A context with this API server, and what writes its Events.
 pub fn context_on(client: Client, cloud: Arc<dyn Cloud>, options: Options) -> (Context, EventWriter, Registry) {
+    let scope = only(cloud.clone());
     let mut registry = Registry::default();
     let metrics = Metrics::new(&mut registry);
     let nodes = Arc::<Cache<Node>>::default();
     let (events, writer) = Events::new(client.clone(), metrics.clone(), nodes.clone(), Arc::default());
     let context = Context {
-        lookups: NodeLookups::new(cloud.clone(), metrics.clone()),
+        lookups: NodeLookups::new(scope.clone(), metrics.clone()),
+        scope,
         machines: Arc::default(),
         cloud,
         explain: crate::report::explain::Explain::new(nodes.clone(), Arc::default()),

@@ -166,7 +166,7 @@ impl Start {
         } = work.start(prepare).ended().await.context("the start")??;
         let mut checks = Checks::beside(work.clone(), watchdog);
         checks.add_of_work(sources::of_providers(&loaded));
-        let cloud = load::joined(loaded.clone(), routing)?;
+        let assigned = load::assigned(loaded.clone(), routing)?;
 
         let shutdown = CancellationToken::new();
         let leadership = candidates.leadership().clone();
@@ -197,7 +197,7 @@ impl Start {
         Ok(Running {
             candidacy,
             pages: tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone())),
-            loops: work.start(cluster.run(cloud, options, shutdown.clone())),
+            loops: work.start(cluster.run(assigned, options, shutdown.clone())),
             shutdown,
             traces,
         })

@@ -1,12 +1,10 @@
 //! The only door between the controllers and a cloud.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Owners, Presence, Route, RouteOutcome, Service,
-    Target,
+    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
 };
 
 /// The answer to a call: what the cloud says, or why there is no answer.
@@ -42,24 +40,8 @@ pub struct ProviderIdentity {
 /// [`NotExported`](crate::FaultKind::NotExported). Every call ends: it waits at most the provider's wall-clock limit for room
 /// to run, and runs at most as long. Dropping the future cancels the call.
 pub trait Cloud: Send + Sync {
-    /// Which provider answers. Of several, all of them together: the digest changes with any of theirs.
+    /// Which provider answers. The digest changes with its settings, too.
     fn identity(&self) -> ProviderIdentity;
-
-    /// Which provider answers for which Node. Whatever passes calls on to another `Cloud` passes this on too.
-    fn owners(&self) -> Owners {
-        Owners::single(self.identity(), self.abilities())
-    }
-
-    /// The name of the provider that shall look after a Service's load balancer; none where there is only one provider, and
-    /// nothing to choose. Calls about the Service go to the provider in its annotation
-    /// [`BALANCER_PROVIDER`](crate::router::BALANCER_PROVIDER) as long as there is one, so that what was made in a cloud is deleted there.
-    /// Whatever passes calls on to another `Cloud` passes this on too.
-    ///
-    /// # Errors
-    /// [`Failure::Invalid`] when the Service names a provider that there is not.
-    fn balancer_provider(&self, _service: &Service) -> Result<Option<String>, Failure> {
-        Ok(None)
-    }
 
     /// What it can be asked.
     fn abilities(&self) -> Abilities;
@@ -97,13 +79,6 @@ pub trait Cloud: Send + Sync {
 
     /// The routes that belong to this cluster.
     fn list_routes(&self) -> Answer<'_, Vec<Route>>;
-
-    /// The providers whose routes were left out of the last [`list_routes`](Cloud::list_routes), since they could not be listed: their
-    /// places among [`owners`](Cloud::owners), and why. What is missing for their Nodes is unknown. Whatever passes calls on to another
-    /// `Cloud` passes this on too.
-    fn unlisted(&self) -> BTreeMap<usize, String> {
-        BTreeMap::new()
-    }
 
     /// Deletes and creates routes, one result for each, in their order.
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome>;

@@ -8,13 +8,12 @@
 //! The one place that says which calls of [`Cloud`] change something, and that passes all others on. Dry runs and leadership are gates,
 //! so no loop has to think of them before it calls, and none can forget to.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Owners, Presence,
-    ProviderIdentity, Route, RouteOutcome, Service, Target,
+    Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Presence, ProviderIdentity,
+    Route, RouteOutcome, Service, Target,
 };
 
 /// A call that would change the cloud.
@@ -82,20 +81,8 @@ impl<G: Gate> Cloud for Gated<G> {
         self.cloud.identity()
     }
 
-    fn owners(&self) -> Owners {
-        self.cloud.owners()
-    }
-
-    fn balancer_provider(&self, service: &Service) -> Result<Option<String>, Failure> {
-        self.cloud.balancer_provider(service)
-    }
-
     fn abilities(&self) -> Abilities {
         self.cloud.abilities()
-    }
-
-    fn unlisted(&self) -> BTreeMap<usize, String> {
-        self.cloud.unlisted()
     }
 
     fn lookup_limit(&self) -> usize {

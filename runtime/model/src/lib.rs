@@ -18,26 +18,20 @@
 //! | [`route`] | routes to Pod ranges |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
-//! | [`owners`] | which of several providers looks after which Node |
-//! | [`router`] | several clouds behind one `Cloud` (routes: `router_routes`) |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
 
 pub mod cloud;
 pub mod failure;
 pub mod gated;
 pub mod instance;
-mod join;
 pub mod load_balancer;
 pub mod node;
 pub mod outside;
-pub mod owners;
 #[cfg(test)]
 mod properties;
 pub mod provider_id;
 pub mod read_only;
 pub mod route;
-pub mod router;
-mod router_routes;
 pub mod service;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
@@ -47,9 +41,7 @@ pub use instance::{Evidence, Instance, Presence};
 pub use load_balancer::{AnnotationChange, Balancer, Target, short_list};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
-pub use owners::Owners;
 pub use provider_id::ProviderId;
 pub use read_only::ReadOnly;
 pub use route::{NewRoute, Route, RouteOutcome};
-pub use router::{Member, Router, ServiceRules};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};

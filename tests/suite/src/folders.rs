@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use crate::purity::code_of;
 
 /// From the top to the bottom. A folder imports itself and what is below it; those of one layer do not import each other.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["cluster", "explain_object"],
     &["node", "lifecycle", "service", "route"],
     &["context"],
     &["report"],
     &["cloud"],
     &["queue"],
+    &["scope"],
     &["kube"],
     &["leadership"],
     &["metrics"],
-    &["options", "ambient", "sync", "work"],
+    &["assign", "options", "ambient", "sync", "work"],
 ];
 
 /// The arrows in a file of this folder (or file right below `src`) that are not drawn: one sentence each.

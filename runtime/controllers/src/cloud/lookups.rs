@@ -24,6 +24,7 @@ use tracing::{Instrument as _, Span, debug};
 
 use crate::kube::events::budget::Budget;
 use crate::metrics::{Metrics, Purpose};
+use crate::scope::Scope;
 use crate::sync::lock;
 
 /// A faulting call is made again in so many parts.
@@ -188,6 +189,11 @@ impl<'a> Search<'a> {
             lookups
                 .metrics
                 .looked_up(purpose, asked.refs.len(), answer.as_ref().map(|_| ()));
+            let answer = answer.map(|answers| {
+                let checked = lookups.scope.checked();
+                let each = asked.refs.iter().zip(answers);
+                each.map(|(node, answer)| checked(node, answer?)).collect()
+            });
             (asked, answer)
         };
         self.calls.push(Box::pin(call.instrument(self.span.clone())));
@@ -242,18 +248,23 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Asks a cloud about Nodes. All controllers share it: what one has found, the others know.
+/// Asks a provider about Nodes. Its controllers share it: what one has found, the others know.
 pub struct NodeLookups {
     cloud: Arc<dyn Cloud>,
+    scope: Scope,
     metrics: Arc<Metrics>,
     faults: Mutex<LookupFaults>,
 }
 
 impl NodeLookups {
-    /// Asks this cloud.
-    pub fn new(cloud: Arc<dyn Cloud>, metrics: Arc<Metrics>) -> Arc<Self> {
-        let faults = Mutex::new(LookupFaults::new(Instant::now()));
-        Arc::new(Self { cloud, metrics, faults })
+    /// Asks this provider's cloud.
+    pub fn new(scope: Scope, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            cloud: scope.provider().cloud.clone(),
+            scope,
+            metrics,
+            faults: Mutex::new(LookupFaults::new(Instant::now())),
+        })
     }
 
     /// Asks about these Nodes, of which no two have one name. Each is in exactly one of the parts, which come as the answers do.

@@ -217,7 +217,7 @@ impl Deleter<'_> {
     async fn delete_if_unchanged(&self, gone: &Gone, name: &str) -> Result<Deletion, WriteError> {
         let apply = &self.context.apply;
         let fresh: Node = apply.read(Target::node(name)).await?.ok_or(WriteError::NotFound)?;
-        let several = self.context.cloud.owners().are_several();
+        let several = self.context.scope.are_several();
         let still = match gone.evidence {
             Evidence::ById => may_still_go(&fresh, &gone.node, self.provider),
             Evidence::ByName => may_still_go_by_name(&fresh, &gone.node, self.provider, several),

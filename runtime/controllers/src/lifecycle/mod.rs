@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, NodeRef, Presence, ProviderIdentity, Retry};
-use futures::future::{join_all, ready};
+use futures::future::ready;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug, warn};
@@ -37,7 +37,7 @@ use crate::context::Context;
 use crate::kube::cache::Key;
 use crate::kube::events::Recorder;
 use crate::kube::node::Node;
-use crate::kube::node::view::{node_ref, owner_place, provider_id};
+use crate::kube::node::view::{node_ref, provider_id};
 use crate::lifecycle::brake::{Absent, Guard, Proof, Rules, Seen, Verdict};
 use crate::lifecycle::brake_by_name::GuardByName;
 use crate::lifecycle::deletion::{Deleter, Gone};
@@ -54,24 +54,20 @@ use crate::sync::lock;
 /// While look-ups fail the pause doubles from the monitor period to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Prepares a loop for each provider, with a memory and a brake of its own: what one cloud says or fails to say never counts for the
-/// Nodes of another. They have no queue: each pass looks at the cache.
+/// Prepares the loop of a provider, with a memory and a brake of its own: what one cloud says or fails to say never counts for the Nodes of
+/// another. It has no queue: each pass looks at the cache.
 pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
-    let owners = context.cloud.owners();
-    let places = (0..owners.providers().len()).filter(|place| owners.abilities(*place).instances);
-    let loops: Vec<Lifecycle> = places.map(|place| Lifecycle::new(&context, place)).collect();
-    loops.iter().for_each(Lifecycle::explain);
-    loops.iter().for_each(Lifecycle::stand);
+    let lifecycle = Lifecycle::new(&context);
+    lifecycle.explain();
+    lifecycle.stand();
     async move {
         let _running = context.metrics.running(Controller::CloudNodeLifecycle);
-        join_all(loops.into_iter().map(Lifecycle::run)).await;
+        lifecycle.run().await;
     }
 }
 
 pub(crate) struct Lifecycle {
     pub(crate) context: Context,
-    /// Place of the provider among the owners.
-    place: usize,
     /// What this loop has added to the gauge of candidates.
     candidates: i64,
     pub(crate) recorder: Recorder,
@@ -88,7 +84,7 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    fn new(context: &Context, place: usize) -> Self {
+    fn new(context: &Context) -> Self {
         Self {
             recorder: context.events.recorder(Controller::CloudNodeLifecycle),
             guard: Guard::new(Rules::from(&context.options.lifecycle)),
@@ -98,7 +94,6 @@ impl Lifecycle {
             next_lookup: Instant::now(),
             known: Arc::default(),
             context: context.clone(),
-            place,
             candidates: 0,
             step: None,
         }
@@ -106,11 +101,12 @@ impl Lifecycle {
 
     async fn run(mut self) {
         let context = self.context.clone();
+        let steps = context.metrics.passes();
         let passes = async {
             context.nodes.synced().await;
             loop {
                 let start = Instant::now();
-                self.step = Some(context.metrics.lifecycle_passes.begin());
+                self.step = Some(steps.begin());
                 self.pass().await;
                 self.step = None;
                 context
@@ -129,12 +125,12 @@ impl Lifecycle {
 
     /// Answers questions about Nodes.
     fn explain(&self) {
-        let (known, context, place) = (self.known.clone(), self.context.clone(), self.place);
+        let (known, context) = (self.known.clone(), self.context.clone());
         self.context
             .explain
             .about_nodes(Controller::CloudNodeLifecycle, move |node| {
-                let owners = context.cloud.owners();
-                if owner_place(node, &owners) != Some(place) {
+                let provider = context.scope.identity();
+                if !context.scope.owns_node()(node) {
                     return None;
                 }
                 let (known, now) = (lock(&known), Instant::now());
@@ -158,7 +154,7 @@ impl Lifecycle {
                     confirm_after: context.options.lifecycle.confirm_after,
                     then: context.options.lifecycle.node_deletion,
                 };
-                explain::lifecycle(node, &owners.providers()[place], seen.as_ref(), &watchfulness)
+                explain::lifecycle(node, &provider, seen.as_ref(), &watchfulness)
             });
     }
 
@@ -172,23 +168,25 @@ impl Lifecycle {
         standing.unfinished_of(Controller::CloudNodeLifecycle, move || {
             lock(&known).unanswered_nodes(Instant::now())
         });
-        let (known, context, place) = (self.known.clone(), self.context.clone(), self.place);
+        let (known, context) = (self.known.clone(), self.context.clone());
         standing.deletions_of(move || {
-            let owners = context.cloud.owners();
-            let provider = &owners.providers()[place];
+            let provider = context.scope.identity();
+            let own = context.scope.owns_node();
             let mut nodes = context.nodes.all();
-            nodes.retain(|node| is_own(node, provider) && owner_place(node, &owners) == Some(place));
+            nodes.retain(|node| is_own(node, &provider) && own(node));
+            drop(own);
             lock(&known).deletions(&provider.name, &nodes, &context.options.lifecycle, Instant::now())
         });
     }
 
     async fn pass(&mut self) {
-        let owners = self.context.cloud.owners();
-        let provider = &owners.providers()[self.place];
+        let provider = &self.context.scope.identity();
         self.guard.answers_from(&provider.digest);
         self.by_name.answers_from(&provider.digest);
         let mut nodes = self.context.nodes.all();
-        nodes.retain(|node| owner_place(node, &owners) == Some(self.place));
+        let own = self.context.scope.owns_node();
+        nodes.retain(|node| own(node));
+        drop(own);
         let (mut recovered, mut asked) = (Vec::new(), Vec::new());
         for node in &nodes {
             match before(node, provider) {
@@ -220,7 +218,8 @@ impl Lifecycle {
             let answered = work.instrument(span.clone()).await;
             span::ended(&span, answered);
         }
-        self.check_by_name(&nodes, total, provider, owners.are_several()).await;
+        let several = self.context.scope.are_several();
+        self.check_by_name(&nodes, total, provider, several).await;
         let mut known = lock(&self.known);
         known.seen = self.guard.all(Instant::now());
         known.by_name = self.by_name.all(Instant::now());
@@ -322,11 +321,10 @@ impl Lifecycle {
     /// Whether the provider is another one than this, which the pass began with. An answer that came meanwhile confirms nothing that the one
     /// before has said: all of that is forgotten.
     pub(crate) fn was_swapped(&mut self, provider: &ProviderIdentity) -> bool {
-        let owners = self.context.cloud.owners();
-        let digest = &owners.providers()[self.place].digest;
-        self.guard.answers_from(digest);
-        self.by_name.answers_from(digest);
-        *digest != provider.digest
+        let digest = self.context.cloud.identity().digest;
+        self.guard.answers_from(&digest);
+        self.by_name.answers_from(&digest);
+        digest != provider.digest
     }
 
     pub(crate) fn cloud_answered(&mut self) {

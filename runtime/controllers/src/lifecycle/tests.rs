@@ -339,7 +339,7 @@ async fn swap_during_lookup_confirms_no_absence() {
     for swapped in [false, true] {
         let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
         let (context, _registry) = context(cloud.clone(), Options::default());
-        let mut lifecycle = Lifecycle::new(&context, 0);
+        let mut lifecycle = Lifecycle::new(&context);
         let (nodes, provider) = ([Arc::new(old("a"))], cloud.identity());
         lifecycle.guard.answers_from(&provider.digest);
         assert!(lifecycle.ask(&nodes, &provider).await.unwrap().is_empty());

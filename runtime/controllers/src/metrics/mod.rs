@@ -7,7 +7,8 @@ pub mod queue;
 pub mod route;
 pub mod service;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use cloudwit_model::{CloudError, Failure, FaultKind};
 use prometheus_client::metrics::counter::Counter;
@@ -21,6 +22,7 @@ use crate::metrics::queue::{QueueMetrics, Queues};
 use crate::metrics::route::RouteMetrics;
 use crate::metrics::service::ServiceMetrics;
 use crate::options::Controller;
+use crate::sync::lock;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
@@ -33,8 +35,9 @@ pub struct Metrics {
     pub initial_sync_delay: Histogram,
     /// One pass of the lifecycle controller, in seconds.
     pub monitor_nodes_duration: Histogram,
-    /// Passes of the lifecycle controller that are under way; no metric, but what its health is seen from.
-    pub(crate) lifecycle_passes: Passes,
+    /// Passes of the lifecycle controllers that are under way; no metric, but what their health is seen from.
+    lifecycle_passes: Mutex<Vec<Passes>>,
+    counts: Arc<Mutex<BTreeMap<Controller, usize>>>,
     lifecycle_calls: Family<Labels<2>, Counter>,
     lookups: Family<Labels<2>, Counter>,
     looked_up_nodes: Family<Labels<1>, Counter>,
@@ -88,7 +91,8 @@ impl Metrics {
             initial_sync_delay: delay(),
             // `controllers/nodelifecycle/metrics.go`: 1 ms doubling, 15 buckets.
             monitor_nodes_duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
-            lifecycle_passes: Passes::default(),
+            lifecycle_passes: Mutex::default(),
+            counts: Arc::default(),
             lifecycle_calls: Family::default(),
             lookups: Family::default(),
             looked_up_nodes: Family::default(),
@@ -184,11 +188,30 @@ impl Metrics {
         );
     }
 
-    /// Says that a controller runs, until the guard is dropped.
+    /// Says that a controller runs, of one provider or of several, until the last guard is dropped.
     pub fn running(&self, controller: Controller) -> Running {
         let gauge = self.running.get_or_create_owned(&running_labels(controller));
         gauge.set(1);
-        Running(gauge)
+        *lock(&self.counts).entry(controller).or_default() += 1;
+        Running {
+            gauge,
+            controller,
+            counts: self.counts.clone(),
+        }
+    }
+
+    /// The passes of one more lifecycle controller.
+    pub(crate) fn passes(&self) -> Passes {
+        let passes = Passes::default();
+        lock(&self.lifecycle_passes).push(passes.clone());
+        passes
+    }
+
+    /// Seconds for which every lifecycle controller has taken no step; none when one is well.
+    pub(crate) fn longest_step(&self) -> Option<f64> {
+        let all = lock(&self.lifecycle_passes);
+        let steps: Option<Vec<f64>> = all.iter().map(Passes::longest_step).collect();
+        steps?.into_iter().reduce(f64::min)
     }
 
     /// Whether a controller runs.
@@ -196,7 +219,7 @@ impl Metrics {
         self.running.get_or_create_owned(&running_labels(controller)).get() != 0
     }
 
-    /// Seconds of the longest work in progress, by the name of the queue.
+    /// Seconds of the longest work in progress of the queue with the least, by name: of several providers one that is well is enough.
     pub fn longest_work(&self) -> Vec<(&'static str, f64)> {
         self.queues.longest_work()
     }
@@ -263,11 +286,20 @@ pub fn upstream_failure(failure: &Failure) -> &'static str {
     }
 }
 
-/// Lowers `running_managed_controllers` when dropped.
-pub struct Running(Gauge);
+/// Lowers `running_managed_controllers` when the last one is dropped.
+pub struct Running {
+    gauge: Gauge,
+    controller: Controller,
+    counts: Arc<Mutex<BTreeMap<Controller, usize>>>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.set(0);
+        let mut counts = lock(&self.counts);
+        let count = counts.entry(self.controller).or_default();
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.gauge.set(0);
+        }
     }
 }

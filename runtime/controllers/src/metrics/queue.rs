@@ -1,5 +1,6 @@
 //! Upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12), and one of ours.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -67,12 +68,14 @@ impl Queues {
         queues
     }
 
-    /// Seconds of the longest work in progress, by queue.
+    /// Seconds of the longest work in progress of the queue with the least, by name.
     pub(crate) fn longest_work(&self) -> Vec<(&'static str, f64)> {
-        lock(&self.gauges.sources)
-            .iter()
-            .filter_map(|(name, source)| Some((*name, source()?.longest_seconds)))
-            .collect()
+        let mut least = BTreeMap::<&'static str, f64>::new();
+        for (name, snapshot) in self.gauges.snapshots() {
+            let seconds = least.entry(name).or_insert(f64::MAX);
+            *seconds = seconds.min(snapshot.longest_seconds);
+        }
+        least.into_iter().collect()
     }
 
     pub(crate) fn named(&self, name: &'static str) -> QueueMetrics {
@@ -99,6 +102,16 @@ pub struct Snapshot {
     pub unfinished_seconds: f64,
     /// Seconds of the longest work in progress.
     pub longest_seconds: f64,
+}
+
+impl Snapshot {
+    /// Both queues as one.
+    fn add(&mut self, other: &Self) {
+        self.depth += other.depth;
+        self.unfinished += other.unfinished;
+        self.unfinished_seconds += other.unfinished_seconds;
+        self.longest_seconds = self.longest_seconds.max(other.longest_seconds);
+    }
 }
 
 /// The metrics of one queue.
@@ -132,7 +145,7 @@ impl QueueMetrics {
     /// Reads the gauges from `snapshot` whenever they are asked for, until it answers None.
     pub(crate) fn watch(&self, snapshot: impl Fn() -> Option<Snapshot> + Send + Sync + 'static) {
         let mut sources = lock(&self.gauges.sources);
-        sources.retain(|(name, _)| *name != self.name);
+        sources.retain(|(_, source)| source().is_some());
         sources.push((self.name, Box::new(snapshot)));
     }
 }
@@ -145,6 +158,15 @@ struct QueueGauges {
     sources: Mutex<Vec<(&'static str, Source)>>,
 }
 
+impl QueueGauges {
+    /// Of each queue, of which several may have one name: one for each provider.
+    fn snapshots(&self) -> Vec<(&'static str, Snapshot)> {
+        let sources = lock(&self.sources);
+        let living = sources.iter().filter_map(|(name, source)| Some((*name, source()?)));
+        living.collect()
+    }
+}
+
 impl fmt::Debug for QueueGauges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QueueGauges").finish_non_exhaustive()
@@ -153,10 +175,10 @@ impl fmt::Debug for QueueGauges {
 
 impl Collector for QueueGauges {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let snapshots: Vec<(&str, Snapshot)> = lock(&self.sources)
-            .iter()
-            .filter_map(|(name, source)| Some((*name, source()?)))
-            .collect();
+        let mut snapshots = BTreeMap::<&str, Snapshot>::new();
+        for (name, one) in self.snapshots() {
+            snapshots.entry(name).or_default().add(&one);
+        }
         let mut gauge = |name, help, value: fn(&Snapshot) -> f64| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for (queue, snapshot) in &snapshots {

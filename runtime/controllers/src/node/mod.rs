@@ -16,7 +16,6 @@
 pub mod addresses;
 pub mod explain;
 pub mod labels;
-mod lanes;
 pub mod plan;
 pub mod write;
 
@@ -24,7 +23,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cloudwit_model::{CloudError, EventKind, Evidence, Failure, Instance, NodeRef, Presence, Retry};
-use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
 use tokio::sync::Semaphore;
@@ -38,11 +36,10 @@ use crate::context::Context;
 use crate::kube::cache::Change;
 use crate::kube::events::Recorder;
 use crate::kube::node::Node;
-use crate::kube::node::view::{UNINITIALIZED, has_taint, node_ref, owner, owner_place, provider_id};
+use crate::kube::node::view::{UNINITIALIZED, has_taint, node_ref, provider_id};
 use crate::metrics::Purpose;
 use crate::node::explain::initialisation;
 use crate::node::labels::{DropReason, Dropped};
-use crate::node::lanes::Lanes;
 use crate::node::plan::{matters, plan_addresses, plan_identity, plan_labels, waits_in_vain};
 use crate::node::write::{InitError, Initialised, initialise, write_addresses, write_labels, write_waiting};
 use crate::options::Controller;
@@ -51,6 +48,14 @@ use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::report::standing::{Object, Unfinished};
 use crate::report::waiting::Waiting;
 use crate::sync::lock;
+
+/// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them must not undo the
+/// batching.
+const LOOKUPS_IN_FLIGHT: usize = 4;
+
+/// Full look-ups: one is written while the next is asked for. What is known of each of their Nodes is held until that Node is written, a
+/// kilobyte and more, so four thousand instead of two would be megabytes in a wave.
+const FULL_LOOKUPS_IN_FLIGHT: usize = 2;
 
 /// How often a page of the refresh is tried again when the cloud asks to slow down.
 const PAGE_ATTEMPTS: u32 = 3;
@@ -103,6 +108,7 @@ impl CloudNode {
         let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
         let waiting = Arc::<Mutex<Waiting>>::default();
         let (adds, forgets, machines) = (queue.clone(), waiting.clone(), context.machines.clone());
+        let scope = context.scope.clone();
         context.nodes.listen_from_start(move |key, change| match change {
             Change::Deleted(node) => {
                 lock(&forgets).done(key);
@@ -112,18 +118,23 @@ impl CloudNode {
                     adds.add(key.clone());
                 }
             }
-            change if is_work(&change) => adds.add(key.clone()),
+            change
+                if is_work(&change)
+                    && (!scope.are_several() || change.current().is_some_and(|node| scope.explains(node))) =>
+            {
+                adds.add(key.clone());
+            }
             _ => {}
         });
-        let (queued, waits, cloud) = (queue.clone(), waiting.clone(), context.cloud.clone());
+        let (queued, waits, scope) = (queue.clone(), waiting.clone(), context.scope.clone());
         context.explain.about_nodes(Controller::CloudNode, move |node| {
+            if scope.are_several() && !scope.explains(node) {
+                return None;
+            }
             let name = node.metadata.name.as_deref()?;
             let waiting = lock(&waits).about(name, Instant::now());
             let queued = queued.look(name);
-            let owners = cloud.owners();
-            let everybody = cloud.identity();
-            let provider = owner(node, &owners).unwrap_or(&everybody);
-            Some(initialisation(node, provider, waiting.as_ref(), queued))
+            Some(initialisation(node, &scope.identity(), waiting.as_ref(), queued))
         });
         stand(&context, &queue, &waiting);
         let options = &context.options.node;
@@ -145,32 +156,34 @@ impl CloudNode {
             biased;
             () = self.context.shutdown.cancelled() => self.queue.close(),
             () = self.initialise_all() => {}
-            () = self.refresh_all_providers() => {}
+            () = self.refresh_all() => {}
             () = self.retry_after_swaps() => {}
         }
     }
 
     async fn initialise_all(&self) {
-        let mut lanes = Lanes::new(self.context.cloud.owners().providers().len());
         let mut lookups = FuturesUnordered::new();
         let mut corrections = FuturesUnordered::new();
+        let mut in_flight = 0;
         loop {
             let limit = self.context.cloud.lookup_limit().max(1);
-            while let Some((place, nodes)) = lanes.next(limit) {
-                lookups.push(async move {
-                    let count = nodes.len();
-                    self.initialise_nodes(nodes).await;
-                    (place, count)
-                });
-            }
+            let room = lookups.len() < LOOKUPS_IN_FLIGHT && in_flight < limit.saturating_mul(FULL_LOOKUPS_IN_FLIGHT);
             tokio::select! {
                 // What has ended first: it makes room.
                 biased;
-                Some((place, count)) = lookups.next() => lanes.done(place, count),
+                Some(count) = lookups.next() => in_flight -= count,
                 Some(()) = corrections.next() => {}
-                batch = self.queue.take_batch(limit, self.context.options.node.gather), if lanes.have_room(limit) => {
+                batch = self.queue.take_batch(limit, self.context.options.node.gather), if room => {
                     let Some(batch) = batch else { return };
-                    let known = self.sort(batch, &mut lanes);
+                    let (new, known) = self.sort(batch);
+                    if !new.is_empty() {
+                        let count = new.len();
+                        in_flight += count;
+                        lookups.push(async move {
+                            self.initialise_nodes(new).await;
+                            count
+                        });
+                    }
                     if !known.is_empty() {
                         corrections.push(each(self.at_once, known, |(taken, node)| {
                             let span = taken.span();
@@ -182,10 +195,10 @@ impl CloudNode {
         }
     }
 
-    /// Gives each new Node to its provider's lane; answers those that were initialised before.
-    fn sort(&self, batch: Vec<Taken>, lanes: &mut Lanes<Job>) -> Vec<Job> {
-        let owners = self.context.cloud.owners();
-        let mut known = Vec::new();
+    /// The new Nodes, and those that were initialised before.
+    fn sort(&self, batch: Vec<Taken>) -> (Vec<Job>, Vec<Job>) {
+        let owns = self.context.scope.owns_node();
+        let (mut new, mut known) = (Vec::new(), Vec::new());
         for mut taken in batch {
             let Some(node) = self.context.nodes.get(taken.key()) else {
                 // It was deleted during its last attempt, which noted a failure after the deletion was noted.
@@ -196,21 +209,17 @@ impl CloudNode {
             taken.begin(Controller::CloudNode);
             if !has_taint(&node, UNINITIALIZED) {
                 known.push((taken, node));
-                continue;
-            }
-            let place = owner_place(&node, &owners).filter(|place| owners.abilities(*place).instances);
-            // Without an id and with an owner's name that nobody has, it is asked about all the same, for the answer says so.
-            match place.or_else(|| provider_id(&node).is_none().then_some(0)) {
-                Some(place) => lanes.add(place, (taken, node)),
-                None => {
-                    taken
-                        .span()
-                        .in_scope(|| debug!(node = %taken.key(), "left alone: it is no machine of a provider here"));
-                    taken.finish(Outcome::Done);
-                }
+            } else if owns(&node) || (provider_id(&node).is_none() && self.context.scope.initialises(&node)) {
+                new.push((taken, node));
+            } else {
+                taken
+                    .span()
+                    .in_scope(|| debug!(node = %taken.key(), "left alone: its provider id is of another provider"));
+                lock(&self.waiting).done(taken.key());
+                taken.finish(Outcome::Done);
             }
         }
-        known
+        (new, known)
     }
 
     /// Each Node is written as soon as there is an answer about it: one on which the provider hangs keeps no other from its own.
@@ -218,6 +227,10 @@ impl CloudNode {
         let shared = span::on_many(Controller::CloudNode, nodes.len());
         for (taken, _) in &nodes {
             taken.span().follows_from(&shared);
+        }
+        let nodes = self.turn_strays_away(nodes).await;
+        if nodes.is_empty() {
+            return span::ended(&shared, true);
         }
         let refs: Vec<NodeRef> = nodes.iter().map(|(_, node)| node_ref(node)).collect();
         let (mut left, mut answered) = (nodes.len(), true);
@@ -234,6 +247,25 @@ impl CloudNode {
                 self.initialise_part(jobs, part.answer, &shared)
             })
             .await;
+    }
+
+    /// Those that no provider can be asked about are told why.
+    async fn turn_strays_away(&self, nodes: Vec<Job>) -> Vec<Job> {
+        let (mut left, mut strays) = (Vec::new(), Vec::new());
+        let stray = self.context.scope.stray();
+        for (taken, node) in nodes {
+            match stray(&node_ref(&node)) {
+                Some(failure) => strays.push((taken, node, failure)),
+                None => left.push((taken, node)),
+            }
+        }
+        each(self.at_once, strays, |(taken, node, failure)| {
+            let span = taken.span();
+            let why = NotYet::because(failure.to_string(), failure.retry());
+            self.not_yet(taken, node, why).instrument(span)
+        })
+        .await;
+        left
     }
 
     async fn initialise_part(&self, nodes: Vec<Job>, answer: Answers, shared: &Span) {
@@ -277,12 +309,10 @@ impl CloudNode {
         if let (None, Some(uid)) = (provider_id(&node), &node.metadata.uid) {
             self.context.machines.see(uid, &instance.provider_id);
         }
-        let owners = self.context.cloud.owners();
-        let everybody = self.context.cloud.identity();
-        let provider = owner(&node, &owners).unwrap_or(&everybody);
+        let provider = self.context.scope.identity();
         let _permit = self.writes.acquire().await;
         let Context { apply, nodes, .. } = &self.context;
-        match initialise(apply, nodes, &node, &instance, provider).await {
+        match initialise(apply, nodes, &node, &instance, &provider).await {
             Ok(Initialised::Yes(dropped)) => self.initialised(&node, &dropped),
             Ok(Initialised::Moot | Initialised::DryRun) => {}
             Err(error) => {
@@ -342,8 +372,12 @@ impl CloudNode {
         let NotYet { reason, retry, .. } = why;
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
         if tell {
-            let owners = self.context.cloud.owners();
-            let provider = owner(&node, &owners).map_or("", |provider| &provider.name);
+            let stray = self.context.scope.stray()(&node_ref(&node)).is_some();
+            let provider = if stray {
+                String::new()
+            } else {
+                self.context.scope.identity().name
+            };
             warn!(node = %taken.key(), provider, reason, "still not initialised");
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");
             self.recorder
@@ -371,27 +405,20 @@ impl CloudNode {
         taken.finish(outcome);
     }
 
-    /// Each provider in its own time: one that hangs delays nobody else.
-    async fn refresh_all_providers(&self) {
-        let owners = self.context.cloud.owners();
-        let places = (0..owners.providers().len()).filter(|place| owners.abilities(*place).instances);
-        join_all(places.map(|place| self.refresh_all(place))).await;
-    }
-
     /// Refreshes addresses at once and then in each period, which starts when the pass before has ended.
-    async fn refresh_all(&self, place: usize) {
+    async fn refresh_all(&self) {
         loop {
-            self.refresh(place).await;
+            self.refresh().await;
             sleep(self.context.options.node.status_update_frequency).await;
         }
     }
 
-    async fn refresh(&self, place: usize) {
-        let owners = self.context.cloud.owners();
+    async fn refresh(&self) {
+        let owns = self.context.scope.owns_node();
         let mut nodes = self
             .context
             .nodes
-            .matching(|node| !has_taint(node, UNINITIALIZED) && owner_place(node, &owners) == Some(place));
+            .matching(|node| !has_taint(node, UNINITIALIZED) && owns(node));
         nodes.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let span = span::on_many(Controller::CloudNode, page.len());
@@ -482,9 +509,8 @@ impl CloudNode {
         if has_taint(node, UNINITIALIZED) {
             return Ok(());
         }
-        let owners = self.context.cloud.owners();
-        if let Some(provider) = owner(node, &owners) {
-            plan_identity(node, instance, provider)?;
+        if self.context.scope.owns_node()(node) {
+            plan_identity(node, instance, &self.context.scope.identity())?;
         }
         let Some(addresses) = plan_addresses(node, instance)? else {
             return Ok(());
@@ -512,6 +538,7 @@ fn stand(context: &Context, queue: &Queue, waiting: &Arc<Mutex<Waiting>>) {
         .standing
         .progress_of(Controller::CloudNode, move || progress.progress());
     let (nodes, queue, waiting) = (context.nodes.clone(), queue.clone(), waiting.clone());
+    let scope = context.scope.clone();
     let unfinished = move |node: Arc<Node>| {
         let name = node.metadata.name.clone()?;
         let failing = lock(&waiting).about(&name, Instant::now());
@@ -524,7 +551,8 @@ fn stand(context: &Context, queue: &Queue, waiting: &Arc<Mutex<Waiting>>) {
         })
     };
     context.standing.unfinished_of(Controller::CloudNode, move || {
-        let nodes = nodes.matching(|node| has_taint(node, UNINITIALIZED));
+        let nodes =
+            nodes.matching(|node| has_taint(node, UNINITIALIZED) && (!scope.are_several() || scope.explains(node)));
         nodes.into_iter().filter_map(&unfinished).collect()
     });
 }

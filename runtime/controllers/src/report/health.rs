@@ -45,12 +45,7 @@ impl Health {
     /// The controllers that run, each with the seconds since when it hangs, if it does.
     pub fn controllers(&self) -> Vec<(Controller, Option<f64>)> {
         let mut longest = self.metrics.longest_work();
-        longest.extend(
-            self.metrics
-                .lifecycle_passes
-                .longest_step()
-                .map(|seconds| (PASSES, seconds)),
-        );
+        longest.extend(self.metrics.longest_step().map(|seconds| (PASSES, seconds)));
         let hangs = |controller: Controller| {
             let own = longest.iter().filter(|(queue, _)| queues(controller).contains(queue));
             own.map(|(_, seconds)| *seconds)
@@ -119,6 +114,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_provider_that_hangs_is_no_reason_to_restart_while_another_is_well() {
+        let metrics = Metrics::new(&mut Registry::default());
+        let health = Health {
+            nodes: Arc::default(),
+            services: Arc::default(),
+            metrics: metrics.clone(),
+        };
+        let _running = metrics.running(Controller::ServiceLb);
+        let queues = [(); 2].map(|()| Queue::new(Backoff::DEFAULT, metrics.queue("service")));
+        queues[0].add("stuck");
+        let _stuck = queues[0].take().await;
+        tokio::time::advance(Duration::from_secs(10_000)).await;
+        assert_eq!(health.controllers(), [(Controller::ServiceLb, None)]);
+        queues[1].add("stuck");
+        let _both = queues[1].take().await;
+        tokio::time::advance(Duration::from_secs(901)).await;
+        assert!(health.controllers()[0].1.is_some(), "no provider is left that is well");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_pass_that_goes_on_is_well_and_one_that_stands_still_is_not() {
         let metrics = Metrics::new(&mut Registry::default());
         let health = Health {
@@ -128,15 +143,16 @@ mod tests {
         };
         let _running = metrics.running(Controller::CloudNodeLifecycle);
         let hangs = || health.controllers()[0].1;
-        let (slow, stuck) = (metrics.lifecycle_passes.begin(), metrics.lifecycle_passes.begin());
+        let (one, other) = (metrics.passes(), metrics.passes());
+        let (slow, stuck) = (one.begin(), other.begin());
         tokio::time::advance(Duration::from_secs(600)).await;
         slow.goes_on();
         tokio::time::advance(Duration::from_secs(600)).await;
-        assert_eq!(hangs(), Some(1200.0), "that of one provider stands still");
-        drop(stuck);
-        assert_eq!(hangs(), None, "the other one took a step");
+        assert_eq!(hangs(), None, "that of one provider goes on");
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert_eq!(hangs(), Some(1200.0), "both stand still");
         drop(slow);
-        tokio::time::advance(Duration::from_secs(10_000)).await;
         assert_eq!(hangs(), None, "between passes it may wait for as long as it likes");
+        drop(stuck);
     }
 }

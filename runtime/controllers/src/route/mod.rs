@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{EventKind, Owners, Retry};
+use cloudwit_model::{EventKind, Retry};
 use futures::StreamExt;
 use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -34,7 +34,6 @@ use crate::context::Context;
 use crate::kube::cache::Change;
 use crate::kube::events::Recorder;
 use crate::kube::node::Node;
-use crate::kube::node::view::owner_place;
 use crate::kube::writer::{Part, Target, WriteError};
 use crate::metrics::route::{PassOutcome, Trigger};
 use crate::options::{Controller, RouteOptions};
@@ -45,6 +44,7 @@ use crate::route::condition::{condition_patch, has_routes};
 use crate::route::plan::{RouteChange, RoutePlan, concerns_routes, plan, waits};
 use crate::route::retries::{RouteRetries, retry_pause};
 use crate::route::troubles::RouteTroubles;
+use crate::scope::Scope;
 use crate::sync::lock;
 
 /// After the first change of a Node the loop waits this long for others.
@@ -91,27 +91,14 @@ pub fn not_started_because(options: &RouteOptions) -> Option<String> {
     }
 }
 
-/// Takes the Nodes out of the plan that no provider sets routes for, and those of providers that could not list theirs, whose names it gives.
-fn leave_out(
-    plan: &mut RoutePlan,
-    nodes: &[Arc<Node>],
-    owners: &Owners,
-    unlisted: &BTreeMap<usize, String>,
-) -> BTreeSet<String> {
-    let (mut left_out, mut routed) = (BTreeSet::new(), BTreeSet::new());
-    if !owners.are_several() {
-        return left_out;
+/// Takes the Nodes of other providers, and of none, out of the plan.
+fn leave_to_others(plan: &mut RoutePlan, nodes: &[Arc<Node>], scope: &Scope) {
+    if scope.are_several() {
+        let owns = scope.owns_node();
+        let own = nodes.iter().filter(|node| owns(node));
+        let names: BTreeSet<&str> = own.filter_map(|node| node.metadata.name.as_deref()).collect();
+        plan.leave_to_others(&names);
     }
-    for node in nodes {
-        let (name, place) = (node.metadata.name.as_deref(), owner_place(node, owners));
-        match place.filter(|place| owners.abilities(*place).routes) {
-            Some(place) if unlisted.contains_key(&place) => left_out.extend(name.map(str::to_owned)),
-            Some(_) => routed.extend(name),
-            None => {}
-        }
-    }
-    plan.leave_to_others(&routed);
-    left_out
 }
 
 /// Prepares the loop. It works when it is polled.
@@ -160,7 +147,7 @@ pub(crate) struct NodeRoute {
     ignored: BTreeSet<String>,
     /// Nodes that an Event has told that the routes cannot be listed.
     told_unlisted: BTreeSet<String>,
-    /// Lists in a row that failed, of one provider or of all.
+    /// Lists in a row that failed.
     list_failures: u32,
     /// Periodic looks in a row that found nothing to do.
     quiet: u32,
@@ -190,8 +177,11 @@ impl NodeRoute {
 
     /// Answers questions about Nodes.
     fn explain(&self) {
-        let troubles = self.troubles.clone();
+        let (troubles, scope) = (self.troubles.clone(), self.context.scope.clone());
         self.context.explain.about_nodes(Controller::NodeRoute, move |node| {
+            if scope.are_several() && !scope.owns_node()(node) {
+                return None;
+            }
             let known = lock(&troubles).of(node.metadata.name.as_deref()?, Instant::now());
             Some(explain::routes(node, &known))
         });
@@ -254,8 +244,16 @@ impl NodeRoute {
                 self.context.metrics.route.passed(PassOutcome::Error, trigger);
                 let pause = self.list_failed(error.retry());
                 self.earliest_pass = self.earliest_pass.max(self.next_list);
-                let why = error.to_string();
-                self.tell_unlisted(self.context.nodes.all(), &why);
+                let scope = &self.context.scope;
+                let why = match scope.are_several() {
+                    true => format!("provider {:?}: {error}", scope.provider().name),
+                    false => error.to_string(),
+                };
+                let own = {
+                    let owns = scope.owns_node();
+                    self.context.nodes.matching(|node| !scope.are_several() || owns(node))
+                };
+                self.tell_unlisted(own, &why);
                 lock(&self.troubles).list_failed(why, self.next_list);
                 return Err(pause);
             }
@@ -266,34 +264,16 @@ impl NodeRoute {
             nodes.iter().map(|node| &**node),
             &routes,
         );
-        let unlisted = self.context.cloud.unlisted();
-        let left_out = leave_out(&mut plan, &nodes, &self.context.cloud.owners(), &unlisted);
-        self.slow_down(trigger, plan.changes.is_empty() && unlisted.is_empty());
+        leave_to_others(&mut plan, &nodes, &self.context.scope);
+        self.slow_down(trigger, plan.changes.is_empty());
         let changes = self.retries.admit(&plan.changes, Instant::now());
         self.plan = plan;
         self.tell_ignored();
         self.tell_refusals();
-        let mut applied = self.apply(&changes).await;
-        applied.failed |= !unlisted.is_empty();
+        let applied = self.apply(&changes).await;
         lock(&self.troubles).note(&self.plan, &self.retries);
-        if unlisted.is_empty() {
-            self.list_failures = 0;
-            self.told_unlisted.clear();
-        } else {
-            self.list_failed(Retry::Backoff);
-            let why = unlisted.into_values().collect::<Vec<_>>().join("; ");
-            warn!(
-                why,
-                nodes = left_out.len(),
-                "the routes of a provider could not be listed; its Nodes are left out"
-            );
-            let nodes = left_out
-                .iter()
-                .filter_map(|name| self.context.nodes.get(name))
-                .collect();
-            self.tell_unlisted(nodes, &why);
-            lock(&self.troubles).list_failed_for(left_out, why, self.next_list);
-        }
+        self.list_failures = 0;
+        self.told_unlisted.clear();
         self.finish_pass(trigger, &applied).await;
         Ok(())
     }
@@ -330,7 +310,8 @@ impl NodeRoute {
 
     /// Logs the routes that were left out, when they are others than before.
     fn tell_ignored(&mut self) {
-        self.context.metrics.route.ignored.set(self.plan.ignored.len() as i64);
+        let more = self.plan.ignored.len() as i64 - self.ignored.len() as i64;
+        self.context.metrics.route.ignored.inc_by(more);
         if self.plan.ignored == self.ignored {
             return;
         }

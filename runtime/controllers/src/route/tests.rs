@@ -1,9 +1,9 @@
 //! When the route controller lists, and which failed changes it still wants.
 
 use super::*;
-use cloudwit_model::router::{Member, Router, ServiceRules};
 use cloudwit_model::{NewRoute, NodeRef, Route};
 
+use crate::assign::{Provider, Providers, ServiceRules};
 use crate::kube::writer::Apply;
 use crate::leadership::Leadership;
 use crate::options::Options;
@@ -127,6 +127,8 @@ fn taking_all() -> kube::Client {
 struct TwoClouds {
     clouds: [Arc<FakeCloud>; 2],
     context: Context,
+    /// One for each provider.
+    contexts: Vec<Context>,
     writer: crate::kube::events::EventWriter,
 }
 
@@ -135,15 +137,21 @@ impl TwoClouds {
         let cloud = || FakeCloud::new(Err(cloudwit_model::Failure::Other("not asked".into()).into()));
         let clouds = [cloud(), cloud()];
         let names = ["left", "right"];
-        let members = clouds.iter().zip(names).map(|(cloud, name)| Member {
+        let list = clouds.iter().zip(names).map(|(cloud, name)| Provider {
             name: name.into(),
             cloud: cloud.clone(),
             provider_id_prefixes: Some(vec![format!("{name}://")]),
         });
-        let router = Router::new(members.collect(), "left", ServiceRules::default()).unwrap();
+        let providers = Providers::new(list.collect(), "left", ServiceRules::default()).unwrap();
         let mut options = crate::options::Options::default();
         options.route.cluster_cidrs = vec!["10.0.0.0/16".parse().unwrap()];
-        let (context, writer, _) = context_on(taking_all(), Arc::new(router), options);
+        let (context, writer, _) = context_on(taking_all(), clouds[0].clone(), options);
+        let contexts = Scope::all(&Arc::new(providers)).into_iter().map(|scope| Context {
+            cloud: scope.provider().cloud.clone(),
+            scope,
+            ..context.clone()
+        });
+        let contexts = contexts.collect();
         let node = |name: &str, provider: &str, range: &str| -> Node {
             serde_json::from_value(serde_json::json!({
                 "metadata": { "name": name, "uid": name, "resourceVersion": "1" },
@@ -158,6 +166,7 @@ impl TwoClouds {
         Self {
             clouds,
             context,
+            contexts,
             writer,
         }
     }
@@ -188,7 +197,10 @@ async fn a_route_list_that_fails_after_a_success_is_told_and_backs_off() {
     let mut stage = TwoClouds::new();
     *lock(&stage.clouds[0].routes) = Ok(vec![TwoClouds::route("a", "10.0.1.0/24")]);
     *lock(&stage.clouds[1].routes) = Ok(vec![TwoClouds::route("b", "10.0.2.0/24")]);
-    tokio::spawn(prepare(stage.context.clone()));
+    stage
+        .contexts
+        .iter()
+        .for_each(|context| drop(tokio::spawn(prepare(context.clone()))));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(
         stage.explained("b").contains("has all its routes (10.0.2.0/24)."),
@@ -232,7 +244,10 @@ async fn one_odd_listed_route_is_left_out_and_the_others_are_compared() {
     let stage = TwoClouds::new();
     let odd = TwoClouds::route("odd", "10.0.9.0");
     *lock(&stage.clouds[0].routes) = Ok(vec![odd, TwoClouds::route("a", "10.0.1.0/24")]);
-    tokio::spawn(prepare(stage.context.clone()));
+    stage
+        .contexts
+        .iter()
+        .for_each(|context| drop(tokio::spawn(prepare(context.clone()))));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(
         stage.explained("a").contains("has all its routes (10.0.1.0/24)."),

@@ -128,7 +128,12 @@ pub(crate) async fn watch_drift(controller: Arc<ServiceLb>) {
 impl ServiceLb {
     /// Asks the cloud what it shows. A look that fails is no failure of the Service; the next one comes after the period.
     pub(crate) async fn check_drift(&self, key: &Key, service: &Service) -> Option<Outcome> {
-        let seen = match self.context.cloud.get_balancer(&lenient_service_view(service)).await {
+        let view = lenient_service_view(service);
+        if let Err(failure) = self.context.scope.may_ask_about(&view) {
+            self.look_failed(key, &failure.into());
+            return None;
+        }
+        let seen = match self.context.cloud.get_balancer(&view).await {
             Ok(seen) => seen.map(|balancer| ingress_status(&balancer.ingress)),
             Err(error) => {
                 self.look_failed(key, &error);

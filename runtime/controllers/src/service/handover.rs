@@ -7,14 +7,12 @@
 //!              noted another provider     delete there (which may take its time), write the new note, begin anew
 //! ```
 //!
-//! Every call about the Service goes to the noted provider (`model::router`), so the deletion finds what was made.
+//! Every Service is given to the controllers of the noted provider (`assign`), so the deletion finds what was made.
 
-use std::time::Duration;
-
-use cloudwit_model::router::BALANCER_PROVIDER;
-use cloudwit_model::{AnnotationChange, CloudError, EventKind, Failure, Retry};
+use cloudwit_model::{AnnotationChange, CloudError, EventKind, Failure};
 use k8s_openapi::api::core::v1::Service;
 
+use crate::assign::BALANCER_PROVIDER;
 use crate::kube::cache::Key;
 use crate::kube::service::view::lenient_service_view;
 use crate::queue::Outcome;
@@ -28,7 +26,7 @@ impl ServiceLb {
     /// means: done, look again.
     pub(crate) async fn settle_owner(&self, key: &Key, service: &Service) -> Option<Option<Outcome>> {
         let view = lenient_service_view(service);
-        let wanted = match self.context.cloud.balancer_provider(&view) {
+        let wanted = match self.context.scope.wanted(&view) {
             Ok(None) => return None,
             Ok(Some(wanted)) => wanted,
             Err(failure) => {
@@ -48,8 +46,8 @@ impl ServiceLb {
             None => {}
         }
         match self.note_owner(key, service, wanted).await {
-            // Begun anew at once, with a worker out of the new provider's share.
-            Ok(true) if noted.is_some() => Some(Some(Outcome::Retry(Retry::After(Duration::ZERO)))),
+            // The controllers of the new provider make it.
+            Ok(true) if noted.is_some() => Some(Some(Outcome::Done)),
             Ok(true) => Some(None),
             // A dry run: the note will not come, and what would follow it is told too.
             Ok(false) => None,
@@ -74,8 +72,12 @@ impl ServiceLb {
             self.events
                 .service(service, EventKind::Normal, "DeletingLoadBalancer", message);
         }
-        let changes = match self.context.cloud.delete_balancer(view, token.as_deref()).await {
-            Ok(changes) => changes,
+        let deleted = match self.context.scope.may_ask_about(view) {
+            Ok(()) => self.context.cloud.delete_balancer(view, token.as_deref()).await,
+            Err(failure) => Err(failure.into()),
+        };
+        let changes = match deleted {
+            Ok(changes) => self.accepted(changes),
             Err(CloudError::DryRun | CloudError::Failure(Failure::ImplementedElsewhere(_))) => Vec::new(),
             Err(error) => {
                 return Err(self.call_failed(key, service, Operation::Delete, &Targets::default(), &error));

@@ -14,14 +14,12 @@ pub(crate) mod drift;
 pub(crate) mod dry_run;
 pub mod explain;
 pub(crate) mod handover;
-pub(crate) mod lanes;
 pub mod needs_update;
 pub mod patch;
 pub mod plan;
 pub mod state;
 pub(crate) mod steps;
 pub mod targets;
-pub(crate) mod workers;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -50,7 +48,6 @@ use crate::service::state::Record;
 use crate::service::targets::DatedSet;
 use crate::service::targets::cache::{TargetCache, Targets};
 use crate::service::targets::pace::NodePace;
-use crate::service::workers::work_all;
 use crate::sync::lock;
 
 /// The only key of the node queue: a pass is always about all Services.
@@ -76,7 +73,9 @@ async fn run(controller: Arc<ServiceLb>) {
     controller.context.nodes.synced().await;
     controller.context.services.synced().await;
     let mut tasks = JoinSet::new();
-    tasks.spawn(work_all(controller.clone()));
+    for _ in 0..controller.context.options.service.concurrent_syncs.max(1) {
+        tasks.spawn(work_all(controller.clone()));
+    }
     tasks.spawn(watch_nodes(controller.clone()));
     tasks.spawn(watch_drift(controller.clone()));
     tasks.spawn(retry_after_swaps(controller));
@@ -86,6 +85,13 @@ async fn run(controller: Arc<ServiceLb>) {
         {
             std::panic::resume_unwind(error.into_panic());
         }
+    }
+}
+
+/// One worker, until the queue is closed.
+async fn work_all(controller: Arc<ServiceLb>) {
+    while let Some(taken) = controller.queue.take().await {
+        controller.work_on(taken).await;
     }
 }
 
@@ -130,7 +136,7 @@ impl ServiceLb {
             node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
             node_pace: NodePace::default(),
             records: Mutex::default(),
-            targets: TargetCache::default(),
+            targets: TargetCache::new(context.scope.clone()),
             passes: Mutex::default(),
             drift_pause: DriftPause::default(),
             drift: Mutex::default(),
@@ -165,7 +171,15 @@ impl ServiceLb {
     }
 
     fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
-        let classes = &self.context.options.service.classes;
+        let (classes, scope) = (&self.context.options.service.classes, &self.context.scope);
+        let is_own = |service: &Service| scope.owns_service(service);
+        let change = &match *change {
+            Change::Added(new) | Change::Updated { new, .. } if !is_own(new) => return self.hand_over(key),
+            Change::Updated { old, new } if !is_own(old) => Change::Added(new),
+            Change::Added(new) => Change::Added(new),
+            Change::Updated { old, new } => Change::Updated { old, new },
+            Change::Deleted(old) => Change::Deleted(old),
+        };
         let matters = match change {
             Change::Added(new) => worth_a_look(None, new, classes),
             Change::Updated { old, new } => worth_a_look(Some(old), new, classes),
@@ -184,6 +198,12 @@ impl ServiceLb {
         }
     }
 
+    /// The Service is another provider's now: nothing is known of it here any more.
+    fn hand_over(&self, key: &Key) {
+        lock(&self.records).remove(key);
+        lock(&self.passes).remove(key);
+    }
+
     /// Answers questions about Services.
     fn explain(self: &Arc<Self>) {
         let controller = Arc::downgrade(self);
@@ -191,6 +211,9 @@ impl ServiceLb {
             .explain
             .about_services(Controller::ServiceLb, move |key, service| {
                 let controller = controller.upgrade()?;
+                if service.is_some_and(|service| !controller.context.scope.owns_service(service)) {
+                    return None;
+                }
                 let records = lock(&controller.records);
                 let classes = &controller.context.options.service.classes;
                 explain::balancer(service, records.get(key), controller.queue.look(key), classes)
@@ -291,6 +314,13 @@ impl ServiceLb {
     async fn sync(&self, key: &Key) -> Outcome {
         for _ in 0..MAX_STEPS {
             let current = self.context.services.get(key);
+            if current
+                .as_ref()
+                .is_some_and(|service| !self.context.scope.owns_service(service))
+            {
+                self.hand_over(key);
+                return Outcome::Done;
+            }
             let step = self.look(key, current.as_ref());
             debug!(service = %key, ?step, "next step");
             if step == Step::Nothing {

@@ -3,12 +3,13 @@
 //! A step ends in one of two ways: `None`, it is done and noted in the record, look again; or an [`Outcome`] for the queue.
 //! Reasons and messages of Events: `spec/service-controller.md`, section 9.
 
-use cloudwit_model::{Balancer, CloudError, EventKind, Failure, Retry, Target, short_list};
+use cloudwit_model::{AnnotationChange, Balancer, CloudError, EventKind, Failure, Retry, Target, short_list};
 use k8s_openapi::api::core::v1::Service;
 use kube::api::Patch;
 use serde_json::Value;
 use tracing::{info, warn};
 
+use crate::assign::{BALANCER_PROVIDER, strip_reserved};
 use crate::kube::cache::{Key, key_of};
 use crate::kube::service::view::{ingress_status, lenient_service_view, service_view};
 use crate::kube::writer::{self, Part, WriteError};
@@ -91,13 +92,24 @@ impl ServiceLb {
         token: Option<&str>,
     ) -> Result<Balancer, CloudError> {
         let view = service_view(service).map_err(Failure::Invalid)?;
-        let balancer = self.context.cloud.ensure_balancer(&view, targets, token).await?;
+        self.context.scope.may_ask_about(&view)?;
+        let mut balancer = self.context.cloud.ensure_balancer(&view, targets, token).await?;
+        balancer.annotations = self.accepted(balancer.annotations);
         if balancer.ingress.is_empty() {
             let message =
                 "the provider reports success but gives no address; it has to answer pending until there is one";
             return Err(Failure::Other(message.into()).into());
         }
         Ok(balancer)
+    }
+
+    /// What a provider asks to have written, as far as that is for it to say.
+    pub(crate) fn accepted(&self, changes: Vec<AnnotationChange>) -> Vec<AnnotationChange> {
+        if self.context.scope.are_several() {
+            strip_reserved(changes)
+        } else {
+            changes
+        }
     }
 
     async fn update_targets(&self, key: &Key, service: &Service) -> Option<Outcome> {
@@ -107,11 +119,13 @@ impl ServiceLb {
         let metrics = &self.context.metrics.service;
         metrics.target_updates.inc();
         let stopwatch = metrics.target_update();
-        let result = self
-            .context
-            .cloud
-            .update_targets(&view, &given.list, token.as_deref())
-            .await;
+        let result = match self.context.scope.may_ask_about(&view) {
+            Ok(()) => {
+                let call = self.context.cloud.update_targets(&view, &given.list, token.as_deref());
+                call.await.map(|changes| self.accepted(changes))
+            }
+            Err(failure) => Err(failure.into()),
+        };
         drop(stopwatch);
         match result {
             Err(CloudError::DryRun) => {
@@ -143,6 +157,11 @@ impl ServiceLb {
     /// Deletes the load balancer of the Service in the record, which may be gone or have been replaced by now.
     async fn delete(&self, key: &Key, service: &Service) -> Option<Outcome> {
         let view = lenient_service_view(service);
+        if let Err(failure) = self.context.scope.may_ask_about(&view) {
+            self.record(key, |record| record.start(Operation::Delete))?;
+            let error = failure.into();
+            return Some(self.call_failed(key, service, Operation::Delete, &Targets::default(), &error));
+        }
         let mut exists = self.record(key, |record| record.has_balancer())?;
         if !exists {
             // Only so that Events tell the truth (weak spot S12). It is deleted in any case: there may be parts of it.
@@ -170,6 +189,14 @@ impl ServiceLb {
         };
         match result {
             Ok(changes) => {
+                let mut changes = self.accepted(changes);
+                if self.context.scope.are_several() {
+                    // The note goes with the load balancer.
+                    changes.push(AnnotationChange {
+                        key: BALANCER_PROVIDER.to_owned(),
+                        value: None,
+                    });
+                }
                 self.record(key, |record| record.note_deleted(changes));
                 if exists {
                     self.tell(service, "DeletedLoadBalancer", "Deleted load balancer");

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use cloudwit_controllers::ServiceRules;
 use cloudwit_host::{Grants, Limits, ProviderSettings};
-use cloudwit_model::ServiceRules;
 use serde::Deserialize;
 
 use crate::config::check;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
+use cloudwit_controllers::{Provider as ControlledProvider, Providers};
 use cloudwit_host::{Host, Outside, Provider, SwappableProvider};
-use cloudwit_model::{Cloud, Member, Router, Subject};
+use cloudwit_model::Subject;
 
 use crate::config::file::Routing;
 use crate::providers::swap::{Reload, Source, SwapWatch};
@@ -47,19 +48,18 @@ pub async fn insist_on_sound_config(provider: &Provider, origin: &str) -> anyhow
     bail!("the provider does not accept its configuration, {origin}:{list}")
 }
 
-/// All providers as one cloud; a single one needs no router.
-pub fn joined(providers: Vec<Arc<SwappableProvider>>, mut routing: Routing) -> anyhow::Result<Arc<dyn Cloud>> {
-    if let [only] = providers.as_slice()
+/// All providers under their operator's names, with what says which of them has which Nodes and Services.
+pub fn assigned(loaded: Vec<Arc<SwappableProvider>>, mut routing: Routing) -> anyhow::Result<Providers> {
+    if let [only] = loaded.as_slice()
         && routing.prefixes.is_empty()
     {
-        return Ok(only.clone());
+        return Ok(Providers::from(only.clone()));
     }
-    let members = providers.into_iter().map(|provider| Member {
+    let list = loaded.into_iter().map(|provider| ControlledProvider {
         name: provider.name().to_owned(),
         provider_id_prefixes: routing.prefixes.remove(provider.name()),
         cloud: provider,
     });
-    let router = Router::new(members.collect(), &routing.default, routing.services)
-        .map_err(|mistakes| anyhow!("the providers cannot run side by side: {}", mistakes.join("; ")))?;
-    Ok(Arc::new(router))
+    Providers::new(list.collect(), &routing.default, routing.services)
+        .map_err(|mistakes| anyhow!("the providers cannot run side by side: {}", mistakes.join("; ")))
 }

@@ -26,7 +26,10 @@ impl Story {
     fn new(faulty: &[&str]) -> Self {
         let cloud = FakeCloud::new(Ok(running("sim://x")));
         *lock(&cloud.faulty) = faulty.iter().map(|name| (*name).to_owned()).collect();
-        let lookups = NodeLookups::new(cloud.clone(), Metrics::new(&mut Registry::default()));
+        let lookups = NodeLookups::new(
+            crate::testing::only(cloud.clone()),
+            Metrics::new(&mut Registry::default()),
+        );
         Self { cloud, lookups }
     }
 

@@ -1,9 +1,9 @@
 //! Reading Nodes: the questions all loops ask, and the words a provider gets.
 
-use cloudwit_model::owners::PROVIDER;
-use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, Owners, ProviderId, ProviderIdentity};
+use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, ProviderId, ProviderIdentity};
 use k8s_openapi::api::core::v1::{NodeAddress, Taint};
 
+use crate::assign::PROVIDER;
 use crate::kube::node::Node;
 
 /// Key of the taint that marks a Node waiting for its cloud (`cloud-provider api/well_known_taints.go`). Matched by
@@ -110,17 +110,6 @@ pub fn system_uuid(node: &Node) -> Option<&str> {
 /// Value of the label by which a Node without a provider id names its provider.
 pub fn provider_label(node: &Node) -> Option<&str> {
     node.labels.get(PROVIDER)
-}
-
-/// The place in `owners` of the provider that looks after the Node; none for a Node that is nobody's.
-pub fn owner_place(node: &Node, owners: &Owners) -> Option<usize> {
-    let place = owners.place(provider_id_text(node), provider_label(node))?;
-    belongs_to(node, &owners.providers()[place]).then_some(place)
-}
-
-/// The provider that looks after the Node; none for a Node that is nobody's.
-pub fn owner<'a>(node: &Node, owners: &'a Owners) -> Option<&'a ProviderIdentity> {
-    owner_place(node, owners).map(|place| &owners.providers()[place])
 }
 
 /// The Node in the read-only view for providers.

@@ -11,6 +11,7 @@ use cloudwit_model::Target;
 
 use crate::kube::cache::{Cache, Change};
 use crate::kube::node::Node;
+use crate::scope::Scope;
 use crate::service::targets::{DatedSet, TargetSet, same_target, targets};
 use crate::sync::lock;
 
@@ -24,8 +25,9 @@ pub struct Targets {
 }
 
 /// See the file's head. Nothing is known at first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TargetCache {
+    scope: Scope,
     state: Mutex<State>,
 }
 
@@ -40,6 +42,14 @@ struct State {
 }
 
 impl TargetCache {
+    /// The Nodes of this provider alone: those of another cloud are no targets for its load balancers.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            state: Mutex::default(),
+        }
+    }
+
     /// A Node has changed; the cache of Nodes has it already.
     pub fn changed(&self, change: &Change<'_, Node>) {
         let mut state = lock(&self.state);
@@ -59,7 +69,7 @@ impl TargetCache {
         let mut state = lock(&self.state);
         let set = match &state.now {
             Some((set, _)) => *set,
-            None => set_of(&state.walk(nodes)),
+            None => set_of(&state.walk(nodes, &self.scope)),
         };
         let pass = state.last_pass.pass + 1;
         state.last_pass = DatedSet { nodes: set, pass };
@@ -73,7 +83,7 @@ impl TargetCache {
         let (set, list) = match &state.now {
             Some(now) => now.clone(),
             None => {
-                let nodes = state.walk(nodes);
+                let nodes = state.walk(nodes, &self.scope);
                 let list: Arc<[Target]> = targets(nodes.iter().map(|node| &**node)).into();
                 state.now.insert((set_of(&nodes), list)).clone()
             }
@@ -98,8 +108,13 @@ impl TargetCache {
 }
 
 impl State {
-    fn walk(&mut self, nodes: &Cache<Node>) -> Vec<Arc<Node>> {
-        let nodes = nodes.all();
+    fn walk(&mut self, nodes: &Cache<Node>, scope: &Scope) -> Vec<Arc<Node>> {
+        let nodes = if scope.are_several() {
+            let owns = scope.owns_node();
+            nodes.matching(|node| owns(node))
+        } else {
+            nodes.all()
+        };
         #[cfg(test)]
         {
             self.walked += nodes.len();

@@ -3,8 +3,8 @@
 use cloudwit_model::short_list;
 
 use super::*;
+use crate::assign::PROVIDER;
 use crate::kube::node::{NodeSpec, NodeStatus, NodeSystemInfo};
-use cloudwit_model::owners::PROVIDER;
 use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;

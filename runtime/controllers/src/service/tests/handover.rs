@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use cloudwit_model::Failure;
-use cloudwit_model::owners::PROVIDER;
-use cloudwit_model::router::BALANCER_PROVIDER;
 use http::StatusCode;
 use tokio::time::sleep;
 
 use super::stage::{Stage, balancer};
+use crate::assign::{BALANCER_PROVIDER, PROVIDER};
 use crate::service::*;
 
 fn annotated(name: &str, annotations: &[(&str, &str)]) -> Service {
@@ -23,9 +22,8 @@ fn moving() -> Service {
     annotated("web", &[(BALANCER_PROVIDER, "old"), (PROVIDER, "new")])
 }
 
-fn several(stage: Stage) -> Stage {
-    *lock(&stage.cloud.providers) = vec!["old", "new"];
-    stage
+fn several(services: Vec<Service>) -> Stage {
+    Stage::several(services, false, &["old", "new"])
 }
 
 fn noted(stage: &Stage) -> Option<String> {
@@ -50,7 +48,7 @@ fn changes(stage: &Stage) -> Vec<&'static str> {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_is_noted_before_the_first_call_that_can_create_anything() {
-    let stage = several(Stage::new(vec![balancer("web")], 1, 1, true));
+    let stage = several(vec![balancer("web")]);
     lock(&stage.api.refusals).push_back(StatusCode::INTERNAL_SERVER_ERROR);
     stage
         .until("the note was refused", |stage| lock(&stage.api.refusals).is_empty())
@@ -63,18 +61,22 @@ async fn a_provider_is_noted_before_the_first_call_that_can_create_anything() {
 
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_moves_by_one_deletion_a_new_note_and_one_creation() {
-    let stage = several(Stage::new(vec![moving()], 1, 1, true));
+    let stage = several(vec![moving()]);
     stage.until("it is made", |stage| stage.count("ensure") == 1).await;
     assert_eq!(noted(&stage).as_deref(), Some("new"));
     sleep(Duration::from_secs(60)).await;
     assert_eq!(changes(&stage), ["delete", "ensure"]);
+    assert!(
+        !stage.has_record("web"),
+        "the provider that had it knows nothing of it any more"
+    );
     let told = stage.event("DeletingLoadBalancer").unwrap();
     assert!(told.contains("from provider old to new"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_the_old_cloud_fails_the_note_stays_and_nothing_is_made_in_the_new_one() {
-    let stage = several(Stage::new(vec![moving()], 1, 1, true));
+    let stage = several(vec![moving()]);
     *lock(&stage.cloud.always) = Some(("delete", Failure::Unavailable("down".into())));
     stage
         .until("it was tried again", |stage| stage.count("delete") == 3)
@@ -91,7 +93,7 @@ async fn while_the_old_cloud_fails_the_note_stays_and_nothing_is_made_in_the_new
 
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
-    let stage = several(Stage::dry(vec![moving()], |options| options.drift_period = None));
+    let stage = Stage::several(vec![moving()], true, &["old", "new"]);
     stage
         .until("the clouds were read", |stage| stage.count("get") >= 1)
         .await;
@@ -106,7 +108,7 @@ async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_is_not_configured_is_told_and_no_cloud_is_asked() {
-    let stage = several(Stage::new(vec![annotated("web", &[(PROVIDER, "wast")])], 1, 1, true));
+    let stage = several(vec![annotated("web", &[(PROVIDER, "wast")])]);
     stage
         .until("it is told", |stage| stage.event("SyncLoadBalancerFailed").is_some())
         .await;
@@ -119,8 +121,8 @@ async fn a_provider_that_is_not_configured_is_told_and_no_cloud_is_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_holds_up_its_own_services_and_no_others() {
     let of = |name: &str, provider: &str| annotated(name, &[(BALANCER_PROVIDER, provider), (PROVIDER, provider)]);
-    // One worker was asked for, which is fewer than there are providers.
-    let stage = several(Stage::new(Vec::new(), 1, 1, true));
+    // Each has one worker.
+    let stage = several(Vec::new());
     stage.cloud.held.send_replace(Some(("ensure", "stuck")));
     stage.set_services(vec![of("stuck", "old")]);
     stage.until("it hangs", |stage| stage.count("ensure") == 1).await;

@@ -3,10 +3,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use cloudwit_model::owners::PROVIDER;
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
-    NodeRef, Owners, Presence, ProviderIdentity, Route, RouteOutcome, Target,
+    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome, Target,
 };
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
@@ -16,9 +15,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use crate::assign::{Provider, Providers, ServiceRules};
 use crate::kube::events::Events;
 use crate::kube::writer::Apply;
 use crate::options::Options;
+use crate::scope::Scope;
 use crate::service::*;
 
 pub(super) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -45,8 +46,6 @@ pub(super) struct FakeCloud {
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
     /// Another one is another provider.
     pub(super) digest: Mutex<&'static str>,
-    /// With several providers, whose every Service shall be: its annotation `cloudwit.dev/provider` says so, or else the first. Empty: there is one.
-    pub(super) providers: Mutex<Vec<&'static str>>,
 }
 
 impl FakeCloud {
@@ -65,7 +64,6 @@ impl FakeCloud {
             takes: Mutex::default(),
             held: watch::Sender::new(None),
             digest: Mutex::default(),
-            providers: Mutex::default(),
         })
     }
 
@@ -126,37 +124,6 @@ impl Cloud for FakeCloud {
         ProviderIdentity {
             digest: (*lock(&self.digest)).into(),
             ..ProviderIdentity::default()
-        }
-    }
-
-    fn owners(&self) -> Owners {
-        let identity = |name: &&str| ProviderIdentity {
-            name: (*name).into(),
-            ..self.identity()
-        };
-        let providers = lock(&self.providers);
-        if providers.is_empty() {
-            return Owners::single(self.identity(), self.abilities());
-        }
-        Owners::several(
-            providers
-                .iter()
-                .map(|name| (identity(name), self.abilities()))
-                .collect(),
-            0,
-        )
-    }
-
-    fn balancer_provider(&self, service: &cloudwit_model::Service) -> Result<Option<String>, Failure> {
-        let providers = lock(&self.providers);
-        let Some(first) = providers.first() else {
-            return Ok(None);
-        };
-        let name = service.annotations.get(PROVIDER).map_or(*first, String::as_str);
-        if providers.contains(&name) {
-            Ok(Some(name.to_owned()))
-        } else {
-            Err(Failure::Invalid(format!("there is no provider {name:?}")))
         }
     }
 
@@ -323,21 +290,31 @@ impl Stage {
             drift_period: None,
             ..Default::default()
         };
-        Self::build(services, nodes, options, leading, false)
+        Self::build(services, nodes, options, leading, false, &["sim"])
     }
 
     /// With one node and other options.
     pub(super) fn with(services: Vec<Service>, change: impl FnOnce(&mut crate::options::ServiceOptions)) -> Self {
         let mut options = crate::options::ServiceOptions::default();
         change(&mut options);
-        Self::build(services, 1, options, true, false)
+        Self::build(services, 1, options, true, false, &["sim"])
     }
 
     /// The same in a dry run.
     pub(super) fn dry(services: Vec<Service>, change: impl FnOnce(&mut crate::options::ServiceOptions)) -> Self {
         let mut options = crate::options::ServiceOptions::default();
         change(&mut options);
-        Self::build(services, 1, options, true, true)
+        Self::build(services, 1, options, true, true, &["sim"])
+    }
+
+    /// With several providers and a worker for each. A Service is of the provider in its annotation `cloudwit.dev/provider`, else of the first.
+    pub(super) fn several(services: Vec<Service>, dry_run: bool, providers: &[&str]) -> Self {
+        let options = crate::options::ServiceOptions {
+            concurrent_syncs: 1,
+            drift_period: None,
+            ..Default::default()
+        };
+        Self::build(services, 1, options, true, dry_run, providers)
     }
 
     fn build(
@@ -346,6 +323,7 @@ impl Stage {
         service: crate::options::ServiceOptions,
         leading: bool,
         dry_run: bool,
+        providers: &[&str],
     ) -> Self {
         let (cloud, api) = (FakeCloud::new(), Arc::<FakeApi>::default());
         let served = api.clone();
@@ -377,9 +355,17 @@ impl Stage {
         };
         let apply = Apply::new(client, metrics.clone(), leads, dry_run);
         let guarded = crate::leadership::dry_run::guarded(cloud.clone(), apply.dry_run());
-        let controller = Arc::new(ServiceLb::new(Context {
-            lookups: crate::cloud::lookups::NodeLookups::new(guarded.clone(), metrics.clone()),
+        let list = providers.iter().map(|name| Provider {
+            name: (*name).into(),
+            cloud: cloud.clone(),
+            provider_id_prefixes: None,
+        });
+        let providers = Providers::new(list.collect(), providers[0], ServiceRules::default()).unwrap();
+        let scopes = Scope::all(&Arc::new(providers));
+        let context = Context {
+            lookups: crate::cloud::lookups::NodeLookups::new(scopes[0].clone(), metrics.clone()),
             machines: Arc::default(),
+            scope: scopes[0].clone(),
             cloud: guarded,
             explain: crate::report::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
             standing: crate::report::standing::Standing::default(),
@@ -390,12 +376,23 @@ impl Stage {
             metrics,
             options: Arc::new(options),
             shutdown: tokio_util::sync::CancellationToken::new(),
-        }));
-        controller.listen();
-        let tasks = vec![
-            tokio::spawn(writer.run(crate::leadership::Leadership::always(), dry_run)),
-            tokio::spawn(run(controller.clone())),
-        ];
+        };
+        let controllers = scopes.into_iter().map(|scope| {
+            let context = Context {
+                scope,
+                ..context.clone()
+            };
+            Arc::new(ServiceLb::new(context))
+        });
+        let controllers: Vec<Arc<ServiceLb>> = controllers.collect();
+        let mut tasks = vec![tokio::spawn(
+            writer.run(crate::leadership::Leadership::always(), dry_run),
+        )];
+        for controller in &controllers {
+            controller.listen();
+            tasks.push(tokio::spawn(run(controller.clone())));
+        }
+        let controller = controllers[0].clone();
         let stage = Self {
             controller,
             cloud,

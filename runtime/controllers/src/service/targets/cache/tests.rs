@@ -14,7 +14,9 @@ fn node(index: usize, version: usize, ready: &str) -> Node {
 
 /// A cache of Nodes that tells of its changes, with so many Nodes in it.
 fn cluster(count: usize) -> (Arc<Cache<Node>>, Arc<TargetCache>) {
-    let (nodes, cache) = (Arc::<Cache<Node>>::default(), Arc::<TargetCache>::default());
+    let cloud = crate::testing::FakeCloud::new(Ok(crate::testing::running("sim://x")));
+    let scope = crate::testing::only(cloud);
+    let (nodes, cache) = (Arc::<Cache<Node>>::default(), Arc::new(TargetCache::new(scope)));
     let listening = cache.clone();
     nodes.listen(move |_, change| listening.changed(&change));
     nodes.fill((0..count).map(|index| node(index, 1, "True")).collect());

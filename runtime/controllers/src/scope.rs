@@ -1,0 +1,115 @@
+//! One provider among all: whose Nodes and Services a set of controllers looks after.
+
+use std::sync::Arc;
+
+use cloudwit_model::{Failure, NodeRef, Presence, ProviderIdentity, Service};
+
+use crate::assign::{Provider, Providers};
+use crate::kube::node::Node;
+use crate::kube::node::view::{provider_id_text, provider_label};
+use crate::kube::service::view::lenient_service_view;
+
+/// The provider of a set of controllers. With a single provider everything is its own; clones share it.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    providers: Arc<Providers>,
+    own: Provider,
+}
+
+impl Scope {
+    /// One for each provider.
+    pub fn all(providers: &Arc<Providers>) -> Vec<Self> {
+        let scope = |own: &Provider| Self {
+            providers: providers.clone(),
+            own: own.clone(),
+        };
+        providers.list().iter().map(scope).collect()
+    }
+
+    /// The provider.
+    pub fn provider(&self) -> &Provider {
+        &self.own
+    }
+
+    /// Who it is right now.
+    pub fn identity(&self) -> ProviderIdentity {
+        self.own.identity()
+    }
+
+    /// Whether there are others.
+    pub fn are_several(&self) -> bool {
+        self.providers.are_several()
+    }
+
+    /// Tells the Nodes of this provider from others, as of now.
+    pub fn owns_node(&self) -> impl Fn(&Node) -> bool {
+        let assignment = self.providers.assignment();
+        let name = &self.own.name;
+        move |node: &Node| {
+            let owner = assignment.of_node(provider_id_text(node), provider_label(node));
+            owner.is_some_and(|member| member.identity.name == *name)
+        }
+    }
+
+    /// Whether this provider's controllers are the ones to initialise the Node, or to say why that cannot be.
+    pub fn initialises(&self, node: &Node) -> bool {
+        let assignment = self.providers.assignment();
+        assignment.initialises(provider_id_text(node), provider_label(node)) == Some(&self.own.name)
+    }
+
+    /// Whether this provider's controllers are the ones to answer questions about the Node: those of its provider, else the default's.
+    pub fn explains(&self, node: &Node) -> bool {
+        let assignment = self.providers.assignment();
+        assignment.explains(provider_id_text(node), provider_label(node)) == Some(&self.own.name)
+    }
+
+    /// The failure of those Nodes that no provider can be asked about.
+    pub fn stray(&self) -> impl Fn(&NodeRef) -> Option<Failure> {
+        let assignment = self.are_several().then(|| self.providers.assignment());
+        move |node| assignment.as_ref()?.stray(node)
+    }
+
+    /// Each answer of this provider, unless it cannot be its own.
+    pub fn checked(&self) -> impl Fn(&NodeRef, Presence) -> Result<Presence, Failure> {
+        let assignment = self.are_several().then(|| self.providers.assignment());
+        let name = &self.own.name;
+        move |node, answer| match &assignment {
+            Some(assignment) => assignment.checked(name, node, answer),
+            None => Ok(answer),
+        }
+    }
+
+    /// Whether this provider's controllers look after the Service.
+    pub fn owns_service(&self, service: &k8s_openapi::api::core::v1::Service) -> bool {
+        if !self.are_several() {
+            return true;
+        }
+        let view = lenient_service_view(service);
+        self.providers.assignment().balances(&view) == Some(&self.own.name)
+    }
+
+    /// The provider that shall look after the Service; none with a single one.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`] when the Service names a provider that is not configured.
+    pub fn wanted(&self, service: &Service) -> Result<Option<String>, Failure> {
+        Ok(self.providers.assignment().wanted(service)?.map(str::to_owned))
+    }
+
+    /// Fails when the cloud of this provider is not the one to be asked about the Service.
+    ///
+    /// # Errors
+    /// Why no provider can be asked.
+    pub fn may_ask_about(&self, service: &Service) -> Result<(), Failure> {
+        if !self.are_several() {
+            return Ok(());
+        }
+        let assignment = self.providers.assignment();
+        match assignment.of_service(service)? {
+            name if name == self.own.name => Ok(()),
+            name => Err(Failure::Unavailable(format!(
+                "its load balancer is handed over to provider {name:?}"
+            ))),
+        }
+    }
+}
