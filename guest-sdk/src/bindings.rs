@@ -24,7 +24,7 @@ macro_rules! exported {
                 path: "../wit/v0.1",
                 world: $world,
                 with: {
-                    "cloudwit:provider/types@0.1.0": crate::bindings::imports::cloudwit::provider::types,
+                    "cloudwit:provider/common@0.1.0": crate::bindings::imports::cloudwit::provider::common,
                     "cloudwit:provider/services@0.1.0": crate::bindings::imports::cloudwit::provider::services,
                     "cloudwit:provider/config@0.1.0": crate::bindings::imports::cloudwit::provider::config,
                     "cloudwit:provider/keys@0.1.0": crate::bindings::imports::cloudwit::provider::keys,

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use crate::bindings;
 
 pub use bindings::imports::cloudwit::provider::cluster::Node as ClusterNode;
+pub use bindings::imports::cloudwit::provider::common::{
+    Address, AddressKind, Evidence, Failure, Instance, NodeRef, Pair, Pending, Presence, Throttle,
+};
 pub use bindings::imports::cloudwit::provider::config::ClusterInfo;
 pub use bindings::imports::cloudwit::provider::events::Kind as EventKind;
 pub use bindings::imports::cloudwit::provider::services::{
     Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy,
-};
-pub use bindings::imports::cloudwit::provider::types::{
-    Address, AddressKind, Evidence, Failure, Instance, NodeRef, Pair, Pending, Presence, Throttle,
 };
 pub use bindings::info::exports::cloudwit::provider::info::{Description, HttpWish, Problem, SecretWish};
 pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{AnnotationChange, Balancer, Target};

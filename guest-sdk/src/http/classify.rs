@@ -22,7 +22,7 @@ use crate::host;
 use crate::http::Response;
 use crate::types::Failure;
 
-/// The cases of a [`Failure`] that an error code can mean; each is explained in `wit/v0.1/types.wit`.
+/// The cases of a [`Failure`] that an error code can mean; each is explained in `wit/v0.1/common.wit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Something the call needs does not exist.

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use crate::call::answer::Screen;
 use crate::call::walk::Walk;
 use crate::contract::v0_1::answers;
-use crate::contract::v0_1::generated::cloudwit::provider::types;
+use crate::contract::v0_1::generated::cloudwit::provider::common;
 use crate::egress::{plan, retry_after};
 use crate::load::{artifact, cache};
 use crate::net::destination::Destination;
@@ -63,15 +63,15 @@ pub fn fill(parts: &[&[u8]], keyring: &Keyring, to: &Destination) -> Result<Opti
 pub fn lookup(texts: &[(String, String, String)]) -> Option<usize> {
     let nodes: Vec<cloudwit_model::NodeRef> = texts.iter().map(|_| cloudwit_model::NodeRef::default()).collect();
     let answer = |(id, address, label): &(String, String, String)| {
-        let address = types::Address {
-            kind: types::AddressKind::InternalIp,
+        let address = common::Address {
+            kind: common::AddressKind::InternalIp,
             value: address.clone(),
         };
-        let label = types::Pair {
+        let label = common::Pair {
             key: label.clone(),
             value: label.clone(),
         };
-        Ok(types::Presence::Running(types::Instance {
+        Ok(common::Presence::Running(common::Instance {
             provider_id: id.clone(),
             instance_type: None,
             zone: None,

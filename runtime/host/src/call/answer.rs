@@ -26,7 +26,7 @@ pub(crate) struct InvalidResponse(pub String);
 
 pub(crate) type Checked<T> = Result<T, InvalidResponse>;
 
-/// Bounds of `pending.after-ms` (`wit/v0.1/types.wit`).
+/// Bounds of `pending.after-ms` (`wit/v0.1/common.wit`).
 const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
 
 /// So much of a text that is wrong is shown.

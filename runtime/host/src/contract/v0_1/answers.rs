@@ -11,20 +11,20 @@ use crate::call::answer::{self, Checked, InvalidResponse, Screen};
 use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
-use crate::contract::v0_1::generated::cloudwit::provider::{services, types};
+use crate::contract::v0_1::generated::cloudwit::provider::{common, services};
 use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
 
 pub(super) fn address(
     screen: Screen<'_>,
     whose: fmt::Arguments<'_>,
-    address: types::Address,
+    address: common::Address,
 ) -> Checked<model::Address> {
     let kind = match address.kind {
-        types::AddressKind::Hostname => AddressKind::Hostname,
-        types::AddressKind::InternalIp => AddressKind::InternalIP,
-        types::AddressKind::ExternalIp => AddressKind::ExternalIP,
-        types::AddressKind::InternalDns => AddressKind::InternalDNS,
-        types::AddressKind::ExternalDns => AddressKind::ExternalDNS,
+        common::AddressKind::Hostname => AddressKind::Hostname,
+        common::AddressKind::InternalIp => AddressKind::InternalIP,
+        common::AddressKind::ExternalIp => AddressKind::ExternalIP,
+        common::AddressKind::InternalDns => AddressKind::InternalDNS,
+        common::AddressKind::ExternalDns => AddressKind::ExternalDNS,
     };
     screen.address(whose, kind, address.value)
 }
@@ -32,13 +32,13 @@ pub(super) fn address(
 pub(super) fn addresses(
     screen: Screen<'_>,
     whose: fmt::Arguments<'_>,
-    all: Vec<types::Address>,
+    all: Vec<common::Address>,
 ) -> Checked<Vec<model::Address>> {
     all.into_iter().map(|one| address(screen, whose, one)).collect()
 }
 
-pub(crate) fn failure(screen: Screen<'_>, failure: types::Failure) -> Checked<Failure> {
-    use types::Failure as Guest;
+pub(crate) fn failure(screen: Screen<'_>, failure: common::Failure) -> Checked<Failure> {
+    use common::Failure as Guest;
     Ok(match failure {
         Guest::NotFound(text) => Failure::NotFound(screen.message(&text)),
         Guest::Pending(pending) => Failure::Pending {
@@ -60,7 +60,7 @@ pub(crate) fn failure(screen: Screen<'_>, failure: types::Failure) -> Checked<Fa
 }
 
 /// What an item of a list comes to: invalid costs this item alone.
-fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, types::Failure>) -> Result<T, Failure> {
+fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, common::Failure>) -> Result<T, Failure> {
     let invalid = match item {
         Ok(Ok(found)) => return Ok(found),
         Ok(Err(invalid)) => invalid,
@@ -73,7 +73,7 @@ fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, types::Failure>) -> Resu
 }
 
 /// Bytes of all texts about the machine.
-pub(super) fn instance_bytes(instance: &types::Instance) -> usize {
+pub(super) fn instance_bytes(instance: &common::Instance) -> usize {
     let optional = [&instance.instance_type, &instance.zone, &instance.region];
     let optional = optional.into_iter().flatten().map(String::len);
     let addresses = instance.addresses.iter().map(|address| address.value.len());
@@ -81,7 +81,7 @@ pub(super) fn instance_bytes(instance: &types::Instance) -> usize {
     instance.provider_id.len() + optional.chain(addresses).chain(labels).sum::<usize>()
 }
 
-pub(super) fn instance(screen: Screen<'_>, node: &str, instance: types::Instance) -> Checked<model::Instance> {
+pub(super) fn instance(screen: Screen<'_>, node: &str, instance: common::Instance) -> Checked<model::Instance> {
     let whose = format_args!("node {node:?}");
     answer::at_most(
         format_args!("the addresses of {whose}"),
@@ -96,7 +96,7 @@ pub(super) fn instance(screen: Screen<'_>, node: &str, instance: types::Instance
             "the machine of {whose} has {bytes} bytes of text, at most {most} are allowed"
         )));
     }
-    let label = |pair: types::Pair| {
+    let label = |pair: common::Pair| {
         let key = screen.name(format_args!("the key of a label of {whose}"), pair.key, limits::KEY)?;
         let what = format_args!("the label {key:?} of {whose}");
         let value = screen.value(what, pair.value, limits::LABEL_VALUE)?;
@@ -117,12 +117,12 @@ pub(super) fn instance(screen: Screen<'_>, node: &str, instance: types::Instance
     })
 }
 
-pub(super) fn presence(screen: Screen<'_>, node: &str, presence: types::Presence) -> Checked<Presence> {
+pub(super) fn presence(screen: Screen<'_>, node: &str, presence: common::Presence) -> Checked<Presence> {
     Ok(match presence {
-        types::Presence::Running(found) => Presence::Running(instance(screen, node, found)?),
-        types::Presence::Stopped(found) => Presence::Stopped(instance(screen, node, found)?),
-        types::Presence::Absent(types::Evidence::ById) => Presence::Absent(Evidence::ById),
-        types::Presence::Absent(types::Evidence::ByName) => Presence::Absent(Evidence::ByName),
+        common::Presence::Running(found) => Presence::Running(instance(screen, node, found)?),
+        common::Presence::Stopped(found) => Presence::Stopped(instance(screen, node, found)?),
+        common::Presence::Absent(common::Evidence::ById) => Presence::Absent(Evidence::ById),
+        common::Presence::Absent(common::Evidence::ByName) => Presence::Absent(Evidence::ByName),
     })
 }
 
@@ -130,14 +130,14 @@ pub(crate) async fn lookup(
     screen: Screen<'_>,
     walk: &mut Walk,
     nodes: &[model::NodeRef],
-    answers: Vec<Result<types::Presence, types::Failure>>,
+    answers: Vec<Result<common::Presence, common::Failure>>,
 ) -> Checked<Vec<Result<Presence, Failure>>> {
     answer::same_length("instances.lookup", nodes.len(), answers.len())?;
     let mut found = Vec::with_capacity(nodes.len());
     for (node, answer) in nodes.iter().zip(answers) {
         walk.next(match &answer {
-            Ok(types::Presence::Running(instance) | types::Presence::Stopped(instance)) => instance_bytes(instance),
-            Ok(types::Presence::Absent(_)) => 0,
+            Ok(common::Presence::Running(instance) | common::Presence::Stopped(instance)) => instance_bytes(instance),
+            Ok(common::Presence::Absent(_)) => 0,
             Err(_) => limits::MESSAGE,
         })
         .await;
@@ -287,7 +287,7 @@ pub(crate) async fn routes(
 async fn each(
     screen: Screen<'_>,
     walk: &mut Walk,
-    results: Vec<Result<(), types::Failure>>,
+    results: Vec<Result<(), common::Failure>>,
 ) -> Vec<Result<(), Failure>> {
     let mut all = Vec::with_capacity(results.len());
     for result in results {

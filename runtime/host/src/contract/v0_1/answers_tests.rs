@@ -15,7 +15,7 @@ use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::convert::{address_to_guest, route_to_guest, service};
 use crate::contract::v0_1::convert_tests::full_service;
-use crate::contract::v0_1::generated::cloudwit::provider::{services, types};
+use crate::contract::v0_1::generated::cloudwit::provider::{common, services};
 use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
 use crate::secrets::redact::Redactor;
 
@@ -40,8 +40,8 @@ fn node(name: &str) -> model::NodeRef {
     }
 }
 
-fn machine() -> types::Instance {
-    types::Instance {
+fn machine() -> common::Instance {
+    common::Instance {
         provider_id: "test://a".into(),
         instance_type: None,
         zone: None,
@@ -51,31 +51,31 @@ fn machine() -> types::Instance {
     }
 }
 
-fn pair(key: &str, value: &str) -> types::Pair {
-    types::Pair {
+fn pair(key: &str, value: &str) -> common::Pair {
+    common::Pair {
         key: key.into(),
         value: value.into(),
     }
 }
 
-fn ip(value: &str) -> types::Address {
-    types::Address {
-        kind: types::AddressKind::InternalIp,
+fn ip(value: &str) -> common::Address {
+    common::Address {
+        kind: common::AddressKind::InternalIp,
         value: value.into(),
     }
 }
 
-fn looked_up(answers: Vec<Result<types::Presence, types::Failure>>) -> Vec<Result<Presence, Failure>> {
+fn looked_up(answers: Vec<Result<common::Presence, common::Failure>>) -> Vec<Result<Presence, Failure>> {
     let nodes: Vec<_> = (0..answers.len()).map(|number| node(&format!("n{number}"))).collect();
     run(lookup(Screen(&redactor()), &mut Walk::default(), &nodes, answers)).unwrap()
 }
 
 /// The answer about one machine.
-fn answered(instance: types::Instance) -> Result<Presence, Failure> {
-    looked_up(vec![Ok(types::Presence::Running(instance))]).remove(0)
+fn answered(instance: common::Instance) -> Result<Presence, Failure> {
+    looked_up(vec![Ok(common::Presence::Running(instance))]).remove(0)
 }
 
-fn problem(instance: types::Instance) -> String {
+fn problem(instance: common::Instance) -> String {
     match answered(instance) {
         Err(Failure::InvalidResponse(problem)) => problem,
         other => panic!("not invalid: {other:?}"),
@@ -84,12 +84,12 @@ fn problem(instance: types::Instance) -> String {
 
 #[test]
 fn odd_machines_cost_their_own_nodes_alone() {
-    let odd = |change: fn(&mut types::Instance)| {
+    let odd = |change: fn(&mut common::Instance)| {
         let mut odd = machine();
         change(&mut odd);
-        Ok(types::Presence::Running(odd))
+        Ok(common::Presence::Running(odd))
     };
-    let pending = types::Pending {
+    let pending = common::Pending {
         after_ms: 5000,
         token: "t".repeat(5000),
         message: String::new(),
@@ -99,9 +99,9 @@ fn odd_machines_cost_their_own_nodes_alone() {
         odd(|odd| odd.provider_id.clear()),
         odd(|odd| odd.addresses.push(ip("203.0.113.300"))),
         odd(|odd| odd.labels.push(pair("", "v"))),
-        Err(types::Failure::Pending(pending)),
-        Err(types::Failure::Denied("no".into())),
-        Ok(types::Presence::Absent(types::Evidence::ById)),
+        Err(common::Failure::Pending(pending)),
+        Err(common::Failure::Denied("no".into())),
+        Ok(common::Presence::Absent(common::Evidence::ById)),
     ]);
     assert!(found[0].is_ok() && found[6] == Ok(Presence::Absent(Evidence::ById)));
     assert_eq!(found[5], Err(Failure::Denied("no".into())));
@@ -120,7 +120,7 @@ fn odd_machines_cost_their_own_nodes_alone() {
 
 #[test]
 fn lists_and_texts_of_a_machine_end_at_their_limits() {
-    let with = |change: &dyn Fn(&mut types::Instance)| {
+    let with = |change: &dyn Fn(&mut common::Instance)| {
         let mut changed = machine();
         change(&mut changed);
         changed
@@ -151,7 +151,7 @@ fn lists_and_texts_of_a_machine_end_at_their_limits() {
 
 #[test]
 fn a_secret_in_any_name_of_a_machine_makes_the_answer_invalid() {
-    let spots: [fn(&mut types::Instance); 7] = [
+    let spots: [fn(&mut common::Instance); 7] = [
         |one| one.provider_id = format!("test://{SECRET}"),
         |one| one.instance_type = Some(SECRET.into()),
         |one| one.zone = Some(SECRET.into()),
@@ -159,8 +159,8 @@ fn a_secret_in_any_name_of_a_machine_makes_the_answer_invalid() {
         |one| one.labels = vec![pair(SECRET, "v")],
         |one| one.labels = vec![pair("k", SECRET)],
         |one| {
-            one.addresses = vec![types::Address {
-                kind: types::AddressKind::Hostname,
+            one.addresses = vec![common::Address {
+                kind: common::AddressKind::Hostname,
                 value: SECRET.into(),
             }];
         },
@@ -181,14 +181,14 @@ fn a_secret_in_any_name_of_a_machine_makes_the_answer_invalid() {
 
 #[test]
 fn a_secret_in_a_failure_is_hidden_and_its_text_cut() {
-    use types::Failure as Guest;
+    use common::Failure as Guest;
     let redactor = redactor();
     let text = || format!("{SECRET} {}", "x".repeat(1 << 20));
-    let throttle = types::Throttle {
+    let throttle = common::Throttle {
         after_ms: None,
         message: text(),
     };
-    let pending = types::Pending {
+    let pending = common::Pending {
         after_ms: 1,
         token: String::new(),
         message: text(),
@@ -303,7 +303,7 @@ fn addresses_of_every_kind_come_back_as_they_went() {
 
 #[test]
 fn a_pending_answer_keeps_its_token() {
-    let pending = types::Failure::Pending(types::Pending {
+    let pending = common::Failure::Pending(common::Pending {
         after_ms: 5000,
         token: SECRET.into(),
         message: "m".into(),
@@ -380,7 +380,7 @@ fn a_list_of_routes_ends_at_its_limit_and_is_walked_with_pauses() {
 #[test]
 fn results_of_route_changes_are_checked_one_by_one() {
     let pending = || {
-        types::Failure::Pending(types::Pending {
+        common::Failure::Pending(common::Pending {
             after_ms: 1,
             token: "t".repeat(limits::TOKEN + 1),
             message: String::new(),
@@ -388,7 +388,7 @@ fn results_of_route_changes_are_checked_one_by_one() {
     };
     let found = routes::Outcome {
         created: vec![Ok(()), Err(pending())],
-        deleted: vec![Err(types::Failure::Other(SECRET.into()))],
+        deleted: vec![Err(common::Failure::Other(SECRET.into()))],
     };
     let found = run(outcome(Screen(&redactor()), &mut Walk::default(), (2, 1), found)).unwrap();
     assert!(matches!(found.created[..], [Ok(()), Err(Failure::InvalidResponse(_))]));
@@ -476,18 +476,18 @@ fn any_text(most: usize) -> impl Strategy<Value = String> {
     ]
 }
 
-fn any_instance() -> impl Strategy<Value = types::Instance> {
+fn any_instance() -> impl Strategy<Value = common::Instance> {
     let kind = prop::sample::select(vec![
-        types::AddressKind::InternalIp,
-        types::AddressKind::Hostname,
-        types::AddressKind::ExternalDns,
+        common::AddressKind::InternalIp,
+        common::AddressKind::Hostname,
+        common::AddressKind::ExternalDns,
     ]);
     let value = prop_oneof![Just("10.0.0.1".to_owned()), any_text(limits::HOST_NAME)];
-    let address = (kind, value).prop_map(|(kind, value)| types::Address { kind, value });
+    let address = (kind, value).prop_map(|(kind, value)| common::Address { kind, value });
     let addresses = (prop::collection::vec(address, 0..4), 1..=400_usize)
         .prop_map(|(addresses, times)| vec![addresses; times].concat());
     let label =
-        (any_text(limits::KEY), any_text(limits::LABEL_VALUE)).prop_map(|(key, value)| types::Pair { key, value });
+        (any_text(limits::KEY), any_text(limits::LABEL_VALUE)).prop_map(|(key, value)| common::Pair { key, value });
     let labels =
         (prop::collection::vec(label, 0..4), 1..=40_usize).prop_map(|(labels, times)| vec![labels; times].concat());
     (
@@ -496,7 +496,7 @@ fn any_instance() -> impl Strategy<Value = types::Instance> {
         addresses,
         labels,
     )
-        .prop_map(|(provider_id, zone, addresses, labels)| types::Instance {
+        .prop_map(|(provider_id, zone, addresses, labels)| common::Instance {
             provider_id,
             instance_type: zone.clone(),
             region: zone.clone(),
@@ -513,7 +513,7 @@ proptest! {
     fn answers_about_machines_hold_their_limits_whatever_they_are(
         machines in prop::collection::vec(any_instance(), 0..4),
     ) {
-        let answers: Vec<_> = machines.iter().cloned().map(|one| Ok(types::Presence::Stopped(one))).collect();
+        let answers: Vec<_> = machines.iter().cloned().map(|one| Ok(common::Presence::Stopped(one))).collect();
         for (found, asked) in looked_up(answers).into_iter().zip(machines) {
             match found {
                 Ok(presence) => {

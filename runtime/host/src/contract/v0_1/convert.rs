@@ -4,35 +4,35 @@ use cloudwit_model as model;
 use cloudwit_model::{AddressKind, IpFamily, IpMode, Protocol, TrafficPolicy};
 
 use crate::call::answer;
-use crate::contract::v0_1::generated::cloudwit::provider::{services, types};
+use crate::contract::v0_1::generated::cloudwit::provider::{common, services};
 use crate::contract::v0_1::generated::exports::cloudwit::provider::{load_balancers, routes};
 
-pub(crate) fn address_to_guest(address: &model::Address) -> types::Address {
+pub(crate) fn address_to_guest(address: &model::Address) -> common::Address {
     let kind = match address.kind {
-        AddressKind::Hostname => types::AddressKind::Hostname,
-        AddressKind::InternalIP => types::AddressKind::InternalIp,
-        AddressKind::ExternalIP => types::AddressKind::ExternalIp,
-        AddressKind::InternalDNS => types::AddressKind::InternalDns,
-        AddressKind::ExternalDNS => types::AddressKind::ExternalDns,
+        AddressKind::Hostname => common::AddressKind::Hostname,
+        AddressKind::InternalIP => common::AddressKind::InternalIp,
+        AddressKind::ExternalIP => common::AddressKind::ExternalIp,
+        AddressKind::InternalDNS => common::AddressKind::InternalDns,
+        AddressKind::ExternalDNS => common::AddressKind::ExternalDns,
     };
-    types::Address {
+    common::Address {
         kind,
         value: address.value.clone(),
     }
 }
 
-pub(crate) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<types::Pair> {
+pub(crate) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<common::Pair> {
     pairs
         .into_iter()
-        .map(|(key, value)| types::Pair {
+        .map(|(key, value)| common::Pair {
             key: key.clone(),
             value: value.clone(),
         })
         .collect()
 }
 
-pub(crate) fn node_ref(node: &model::NodeRef) -> types::NodeRef {
-    types::NodeRef {
+pub(crate) fn node_ref(node: &model::NodeRef) -> common::NodeRef {
+    common::NodeRef {
         name: node.name.clone(),
         provider_id: answer::optional(node.provider_id.clone()),
         system_uuid: answer::optional(node.system_uuid.clone()),

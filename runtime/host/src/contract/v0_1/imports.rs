@@ -17,7 +17,7 @@ use crate::secrets::keys::{self, Derivation, Key, KeyError};
 use crate::secrets::placeholders::StandsFor;
 use crate::state::{self, Keep, OwnedGuard, StateError};
 
-impl wit::types::Host for CallState {}
+impl wit::common::Host for CallState {}
 impl wit::services::Host for CallState {}
 
 impl wit::config::Host for CallState {
@@ -25,7 +25,7 @@ impl wit::config::Host for CallState {
         Ok(self.env.config_text.clone())
     }
 
-    fn values(&mut self) -> Result<Vec<wit::types::Pair>> {
+    fn values(&mut self) -> Result<Vec<wit::common::Pair>> {
         Ok(convert::pairs(self.env.values.iter().map(|(key, value)| (key, value))))
     }
 
@@ -211,7 +211,7 @@ fn level(level: wit::log::Level) -> Level {
 }
 
 impl wit::log::Host for CallState {
-    fn log(&mut self, at: wit::log::Level, message: String, fields: Vec<wit::types::Pair>) -> Result<()> {
+    fn log(&mut self, at: wit::log::Level, message: String, fields: Vec<wit::common::Pair>) -> Result<()> {
         let fields = fields.into_iter().take(limits::LOG_FIELDS);
         let fields: Vec<(String, String)> = fields.map(|pair| (pair.key, pair.value)).collect();
         self.log.log(level(at), &message, &fields);

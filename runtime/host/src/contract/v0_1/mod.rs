@@ -58,7 +58,7 @@ pub(crate) struct V0_1 {
     routes: Option<exports::routes::GuestIndices>,
 }
 
-type GuestResult<T> = Result<T, generated::cloudwit::provider::types::Failure>;
+type GuestResult<T> = Result<T, generated::cloudwit::provider::common::Failure>;
 
 impl V0_1 {
     /// Links the component and finds the functions of the interfaces it exports. Their types are not looked at yet.
