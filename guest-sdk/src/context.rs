@@ -45,7 +45,7 @@ impl Context {
     /// # Errors
     /// `denied` when the operator did not grant the view, with the line to add.
     pub fn nodes(&self) -> Result<Vec<ClusterNode>, Failure> {
-        host::nodes().map_err(Failure::Denied)
+        host::nodes().map_err(Failure::denied)
     }
 
     /// All Services of type `LoadBalancer` of this provider, from the controller's cache.
@@ -53,7 +53,7 @@ impl Context {
     /// # Errors
     /// `denied` when the operator did not grant the view, with the line to add.
     pub fn services(&self) -> Result<Vec<Service>, Failure> {
-        host::services().map_err(Failure::Denied)
+        host::services().map_err(Failure::denied)
     }
 
     /// Writes an Event on the Service of this call. `reason` is short CamelCase, `message` a sentence without secrets.

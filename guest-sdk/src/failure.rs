@@ -12,112 +12,116 @@
 //! | 408, 423 to 425, other 5xx, no answer | `unavailable` |
 //! | refused by the host | `denied` |
 //! | anything else | `other` |
+//!
+//! Other kinds come from the cloud's own codes: [`crate::classify`].
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::http::Response;
-use crate::types::{Failure, Pending, Throttle};
+use crate::types::{Failure, FailureKind};
 
 /// Bytes of an answer's body that are quoted in a failure.
 const QUOTED: usize = 300;
 
+/// Constructors of the kinds that carry nothing but a text.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident $kind:ident)+) => {
+        impl Failure {
+            $($(#[$doc])* pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(FailureKind::$kind, message)
+            })+
+        }
+    };
+}
+
+kinds! {
+    /// Something the call needs does not exist.
+    not_found NotFound
+    /// Something else has the name, address or port that is wanted.
+    already_exists AlreadyExists
+    /// Credentials or permissions do not suffice.
+    denied Denied
+    /// A request that can never succeed as it stands.
+    invalid Invalid
+    /// Somebody else changed the same thing.
+    conflict Conflict
+    /// A quota, a pool or the cloud's capacity is used up.
+    exhausted Exhausted
+    /// A value is beyond what the cloud allows.
+    out_of_range OutOfRange
+    /// The cloud's objects are not in the state that the call needs.
+    failed_precondition FailedPrecondition
+    /// The cloud began and gave up.
+    aborted Aborted
+    /// The cloud cannot be reached or failed on its side.
+    unavailable Unavailable
+    /// Another controller looks after this object.
+    implemented_elsewhere ImplementedElsewhere
+    /// Anything that fits nowhere else.
+    other Other
+}
+
 impl Failure {
+    /// A failure of this kind, without the cloud's code.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            code: None,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
     /// Not finished: the host calls again after this time and hands the token back. At most 4 KiB of token.
     pub fn pending(after: Duration, token: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::Pending(Pending {
-            after_ms: millis(after),
-            token: token.into(),
-            message: message.into(),
-        })
+        Self {
+            retry_after: Some(millis(after)),
+            ..Self::new(FailureKind::Pending(token.into()), message)
+        }
     }
 
     /// The cloud asks to slow down.
     pub fn rate_limited(after: Option<Duration>, message: impl Into<String>) -> Self {
-        Self::RateLimited(Throttle {
-            after_ms: after.map(millis),
-            message: message.into(),
-        })
-    }
-
-    /// A request that can never succeed as it stands.
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid(message.into())
-    }
-
-    /// Something the call needs does not exist.
-    pub fn not_found(message: impl Into<String>) -> Self {
-        Self::NotFound(message.into())
-    }
-
-    /// Credentials or permissions do not suffice.
-    pub fn denied(message: impl Into<String>) -> Self {
-        Self::Denied(message.into())
-    }
-
-    /// Somebody else changed the same thing.
-    pub fn conflict(message: impl Into<String>) -> Self {
-        Self::Conflict(message.into())
-    }
-
-    /// The cloud cannot be reached or failed on its side.
-    pub fn unavailable(message: impl Into<String>) -> Self {
-        Self::Unavailable(message.into())
-    }
-
-    /// Anything that fits nowhere else.
-    pub fn other(message: impl Into<String>) -> Self {
-        Self::Other(message.into())
+        Self {
+            retry_after: after.map(millis),
+            ..Self::new(FailureKind::RateLimited, message)
+        }
     }
 
     /// The failure for an HTTP status, by the table in [`crate::failure`]; for answers that carry the status of each part.
     pub fn from_status(status: u16, message: impl Into<String>) -> Self {
-        let message = message.into();
-        match status {
-            404 | 410 => Self::NotFound(message),
-            401 | 403 => Self::Denied(message),
-            409 | 412 => Self::Conflict(message),
-            400 | 422 => Self::Invalid(message),
-            429 => Self::rate_limited(None, message),
-            408 | 423..=425 | 500.. => Self::Unavailable(message),
-            _ => Self::Other(message),
-        }
+        let kind = match status {
+            404 | 410 => FailureKind::NotFound,
+            401 | 403 => FailureKind::Denied,
+            409 | 412 => FailureKind::Conflict,
+            400 | 422 => FailureKind::Invalid,
+            429 => FailureKind::RateLimited,
+            408 | 423..=425 | 500.. => FailureKind::Unavailable,
+            _ => FailureKind::Other,
+        };
+        Self::new(kind, message)
+    }
+
+    /// The same failure with the cloud's own code; an empty one is none.
+    pub fn with_code(mut self, code: &str) -> Self {
+        self.code = (!code.is_empty()).then(|| code.into());
+        self
     }
 
     /// Whether it is `not-found`.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound(_))
+        self.kind == FailureKind::NotFound
     }
 
     /// The text for people.
     pub fn message(&self) -> &str {
-        match self {
-            Self::Pending(pending) => &pending.message,
-            Self::RateLimited(throttle) => &throttle.message,
-            Self::NotFound(text)
-            | Self::Denied(text)
-            | Self::Invalid(text)
-            | Self::Conflict(text)
-            | Self::Unavailable(text)
-            | Self::ImplementedElsewhere(text)
-            | Self::Other(text) => text,
-        }
+        &self.message
     }
 
     /// The same failure with what was being done in front of its text: `creating the load balancer: ...`.
     pub fn context(mut self, doing: &str) -> Self {
-        let text = match &mut self {
-            Self::Pending(pending) => &mut pending.message,
-            Self::RateLimited(throttle) => &mut throttle.message,
-            Self::NotFound(text)
-            | Self::Denied(text)
-            | Self::Invalid(text)
-            | Self::Conflict(text)
-            | Self::Unavailable(text)
-            | Self::ImplementedElsewhere(text)
-            | Self::Other(text) => text,
-        };
-        text.insert_str(0, ": ");
-        text.insert_str(0, doing);
+        self.message.insert_str(0, ": ");
+        self.message.insert_str(0, doing);
         self
     }
 }
@@ -229,22 +233,22 @@ mod tests {
     #[test]
     fn the_status_decides_the_case() {
         for status in [404, 410] {
-            assert!(matches!(failure(status), Failure::NotFound(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::NotFound, "{status}");
         }
         for status in [401, 403] {
-            assert!(matches!(failure(status), Failure::Denied(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::Denied, "{status}");
         }
         for status in [409, 412] {
-            assert!(matches!(failure(status), Failure::Conflict(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::Conflict, "{status}");
         }
         for status in [400, 422] {
-            assert!(matches!(failure(status), Failure::Invalid(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::Invalid, "{status}");
         }
         for status in [408, 500, 502, 503, 504, 599] {
-            assert!(matches!(failure(status), Failure::Unavailable(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::Unavailable, "{status}");
         }
         for status in [301, 402, 405, 418] {
-            assert!(matches!(failure(status), Failure::Other(_)), "{status}");
+            assert!(failure(status).kind == FailureKind::Other, "{status}");
         }
         assert_eq!(
             failure(429),
@@ -256,7 +260,11 @@ mod tests {
     fn retry_after_in_seconds_or_as_a_date_is_kept() {
         let after = |status, headers: &[(&str, &str)]| match from_response(&response(status, headers, ""), 784_111_777)
         {
-            Failure::RateLimited(throttle) => throttle.after_ms,
+            Failure {
+                kind: FailureKind::RateLimited,
+                retry_after,
+                ..
+            } => retry_after,
             other => panic!("{other:?}"),
         };
         assert_eq!(after(429, &[("Retry-After", "7")]), Some(7_000));
@@ -297,12 +305,10 @@ mod tests {
     #[test]
     fn context_is_put_in_front_and_the_case_stays() {
         let failure = Failure::pending(Duration::from_secs(5), "lb-1", "building").context("load balancer web");
-        let Failure::Pending(pending) = failure else {
-            panic!("{failure:?}")
-        };
+        assert_eq!(failure.kind, FailureKind::Pending("lb-1".into()));
         assert_eq!(
-            (pending.after_ms, pending.message.as_str()),
-            (5_000, "load balancer web: building")
+            (failure.retry_after, failure.message.as_str()),
+            (Some(5_000), "load balancer web: building")
         );
     }
 }

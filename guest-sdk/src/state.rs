@@ -97,11 +97,11 @@ impl State {
         value: &T,
         keep: Keep,
     ) -> Result<u64, Failure> {
-        let value = serde_json::to_vec(value).map_err(|error| Failure::Other(format!("cannot write JSON: {error}")))?;
+        let value = serde_json::to_vec(value).map_err(|error| Failure::other(format!("cannot write JSON: {error}")))?;
         host::state_swap(key, version, &value, keep.wire()).map_err(|error| match error {
-            StateError::Changed => Failure::Conflict(format!("the state {key:?} was changed by another call")),
+            StateError::Changed => Failure::conflict(format!("the state {key:?} was changed by another call")),
             StateError::TooLarge(limit) => {
-                Failure::Other(format!("the state {key:?} is over the limit of {limit} bytes"))
+                Failure::other(format!("the state {key:?} is over the limit of {limit} bytes"))
             }
         })
     }
@@ -146,6 +146,7 @@ mod tests {
     use super::*;
     use crate::Context;
     use crate::testing::FakeHost;
+    use crate::types::FailureKind;
 
     #[test]
     fn a_value_is_made_once_and_then_found() {
@@ -194,7 +195,16 @@ mod tests {
             .compare_and_swap("k", Some(version), &2, Keep::WHILE_LOADED)
             .unwrap();
         let late = state.compare_and_swap("k", Some(version), &3, Keep::WHILE_LOADED);
-        assert!(matches!(late, Err(Failure::Conflict(_))), "{late:?}");
+        assert!(
+            matches!(
+                late,
+                Err(Failure {
+                    kind: FailureKind::Conflict,
+                    ..
+                })
+            ),
+            "{late:?}"
+        );
         assert_eq!(
             state.get::<String>("k"),
             None,

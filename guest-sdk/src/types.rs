@@ -8,7 +8,7 @@ use crate::bindings;
 
 pub use bindings::imports::cloudwit::provider::cluster::Node as ClusterNode;
 pub use bindings::imports::cloudwit::provider::common::{
-    Address, AddressKind, Evidence, Failure, Instance, NodeRef, Pair, Pending, Presence, Throttle,
+    Address, AddressKind, Evidence, Failure, FailureKind, Instance, NodeRef, Pair, Presence,
 };
 pub use bindings::imports::cloudwit::provider::config::ClusterInfo;
 pub use bindings::imports::cloudwit::provider::events::Kind as EventKind;

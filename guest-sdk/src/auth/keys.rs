@@ -159,7 +159,7 @@ impl Key {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         match error {
-            KeyError::NotGranted(text) | KeyError::Unusable(text) => Self::Denied(text),
+            KeyError::NotGranted(text) | KeyError::Unusable(text) => Self::denied(text),
         }
     }
 }
@@ -169,6 +169,7 @@ mod tests {
     use super::*;
     use crate::Context;
     use crate::testing::FakeHost;
+    use crate::types::FailureKind;
 
     /// The key of AWS's published example (Signature Version 4, "Deriving the signing key").
     #[test]
@@ -199,10 +200,30 @@ mod tests {
     fn a_secret_that_is_not_granted_is_denied() {
         let _host = FakeHost::new();
         let keys = Context::new().keys();
-        assert!(matches!(keys.open("other"), Err(Failure::Denied(text)) if text.contains("other")));
-        assert!(matches!(keys.reveal("other"), Err(Failure::Denied(_))));
-        assert!(matches!(keys.placeholder("other"), Err(Failure::Denied(_))));
-        assert!(matches!(keys.basic("other", "other"), Err(Failure::Denied(_))));
+        assert!(
+            matches!(keys.open("other"), Err(Failure { kind: FailureKind::Denied, message: text, .. }) if text.contains("other"))
+        );
+        assert!(matches!(
+            keys.reveal("other"),
+            Err(Failure {
+                kind: FailureKind::Denied,
+                ..
+            })
+        ));
+        assert!(matches!(
+            keys.placeholder("other"),
+            Err(Failure {
+                kind: FailureKind::Denied,
+                ..
+            })
+        ));
+        assert!(matches!(
+            keys.basic("other", "other"),
+            Err(Failure {
+                kind: FailureKind::Denied,
+                ..
+            })
+        ));
         assert_eq!(keys.digest(Hash::Sha1, b"").len(), 20);
     }
 

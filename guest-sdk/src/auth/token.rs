@@ -86,7 +86,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
         })?;
         // Nothing of another version of the provider is there (see `keep`), so this is a mistake of its author.
         let value = serde_json::from_slice(&json)
-            .map_err(|_| Failure::Other(format!("the token {name} was kept as another type")))?;
+            .map_err(|_| Failure::other(format!("the token {name} was kept as another type")))?;
         Ok(Self { value, key, json })
     }
 

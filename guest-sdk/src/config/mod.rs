@@ -57,7 +57,7 @@ impl Problems {
             text.push_str(": ");
             text.push_str(&problem.message);
         }
-        Failure::Invalid(text)
+        Failure::invalid(text)
     }
 }
 

@@ -20,19 +20,29 @@ use std::time::Duration;
 use crate::failure::retry_after;
 use crate::host;
 use crate::http::Response;
-use crate::types::Failure;
+use crate::types::{Failure, FailureKind};
 
 /// The cases of a [`Failure`] that an error code can mean; each is explained in `wit/v0.1/common.wit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Something the call needs does not exist.
     NotFound,
+    /// Something else has the name, address or port that is wanted.
+    AlreadyExists,
     /// Credentials or permissions do not suffice.
     Denied,
     /// The request can never succeed as it stands.
     Invalid,
     /// Somebody else changes the same thing.
     Conflict,
+    /// A quota, a pool or the cloud's capacity is used up.
+    Exhausted,
+    /// A value is beyond what the cloud allows.
+    OutOfRange,
+    /// The cloud's objects are not in the state that the call needs.
+    FailedPrecondition,
+    /// The cloud began and gave up.
+    Aborted,
     /// The cloud failed on its side.
     Unavailable,
     /// The cloud asks to slow down.
@@ -44,16 +54,21 @@ pub enum Case {
 impl Case {
     /// The failure of this case. `after` counts where the cloud asks to slow down.
     pub fn failure(self, after: Option<Duration>, message: impl Into<String>) -> Failure {
-        let message = message.into();
-        match self {
-            Self::NotFound => Failure::NotFound(message),
-            Self::Denied => Failure::Denied(message),
-            Self::Invalid => Failure::Invalid(message),
-            Self::Conflict => Failure::Conflict(message),
-            Self::Unavailable => Failure::Unavailable(message),
-            Self::RateLimited => Failure::rate_limited(after, message),
-            Self::Other => Failure::Other(message),
-        }
+        let kind = match self {
+            Self::RateLimited => return Failure::rate_limited(after, message),
+            Self::NotFound => FailureKind::NotFound,
+            Self::AlreadyExists => FailureKind::AlreadyExists,
+            Self::Denied => FailureKind::Denied,
+            Self::Invalid => FailureKind::Invalid,
+            Self::Conflict => FailureKind::Conflict,
+            Self::Exhausted => FailureKind::Exhausted,
+            Self::OutOfRange => FailureKind::OutOfRange,
+            Self::FailedPrecondition => FailureKind::FailedPrecondition,
+            Self::Aborted => FailureKind::Aborted,
+            Self::Unavailable => FailureKind::Unavailable,
+            Self::Other => FailureKind::Other,
+        };
+        Failure::new(kind, message)
     }
 }
 
@@ -84,12 +99,13 @@ impl Codes {
             text.push_str(": ");
             text.push_str(message);
         }
-        match self.case(code) {
+        let failure = match self.case(code) {
             Some(Case::Unavailable) if after.is_some() => Failure::rate_limited(after, text),
             Some(case) => case.failure(after, text),
             None if after.is_some() && matches!(response.status, 429 | 503) => Failure::rate_limited(after, text),
             None => Failure::from_status(response.status, text),
-        }
+        };
+        failure.with_code(code)
     }
 }
 
@@ -125,16 +141,28 @@ mod tests {
     #[test]
     fn the_code_counts_more_than_the_status() {
         let text = |code: &str| format!("POST https://cloud.test/: {code}: words");
-        assert_eq!(failure(400, &[], "Gone"), Failure::NotFound(text("Gone")));
-        assert_eq!(failure(400, &[], "AuthFailure"), Failure::Denied(text("AuthFailure")));
-        assert_eq!(failure(500, &[], "Bad"), Failure::Invalid(text("Bad")));
-        assert_eq!(failure(400, &[], "Taken"), Failure::Conflict(text("Taken")));
-        assert_eq!(failure(400, &[], "Broken"), Failure::Unavailable(text("Broken")));
+        assert_eq!(
+            failure(400, &[], "Gone"),
+            Failure::not_found(text("Gone")).with_code("Gone")
+        );
+        assert_eq!(
+            failure(400, &[], "AuthFailure"),
+            Failure::denied(text("AuthFailure")).with_code("AuthFailure")
+        );
+        assert_eq!(failure(500, &[], "Bad"), Failure::invalid(text("Bad")).with_code("Bad"));
+        assert_eq!(
+            failure(400, &[], "Taken"),
+            Failure::conflict(text("Taken")).with_code("Taken")
+        );
+        assert_eq!(
+            failure(400, &[], "Broken"),
+            Failure::unavailable(text("Broken")).with_code("Broken")
+        );
         assert_eq!(
             failure(400, &[], "SlowDown"),
-            Failure::rate_limited(None, text("SlowDown"))
+            Failure::rate_limited(None, text("SlowDown")).with_code("SlowDown")
         );
-        assert_eq!(failure(404, &[], "Odd"), Failure::Other(text("Odd")));
+        assert_eq!(failure(404, &[], "Odd"), Failure::other(text("Odd")).with_code("Odd"));
     }
 
     #[test]
@@ -154,10 +182,12 @@ mod tests {
             (400, Case::Invalid),
             (502, Case::Unavailable),
         ] {
-            let expected = case.failure(None, "POST https://cloud.test/: New: words");
+            let expected = case
+                .failure(None, "POST https://cloud.test/: New: words")
+                .with_code("New");
             assert_eq!(failure(status, &[], "New"), expected);
         }
-        assert!(matches!(failure(429, &[], "New"), Failure::RateLimited(_)));
+        assert_eq!(failure(429, &[], "New").kind, FailureKind::RateLimited);
     }
 
     #[test]
@@ -165,12 +195,16 @@ mod tests {
         let advice = [("retry-after", "7")];
         for (status, code) in [(400, "SlowDown"), (503, "New"), (429, "New"), (503, "Broken")] {
             match failure(status, &advice, code) {
-                Failure::RateLimited(throttle) => assert_eq!(throttle.after_ms, Some(7_000), "{status} {code}"),
+                Failure {
+                    kind: FailureKind::RateLimited,
+                    retry_after,
+                    ..
+                } => assert_eq!(retry_after, Some(7_000), "{status} {code}"),
                 other => panic!("{status} {code}: {other:?}"),
             }
         }
-        assert!(matches!(failure(500, &advice, "New"), Failure::Unavailable(_)));
-        assert!(matches!(failure(503, &advice, "Bad"), Failure::Invalid(_)));
+        assert_eq!(failure(500, &advice, "New").kind, FailureKind::Unavailable);
+        assert_eq!(failure(503, &advice, "Bad").kind, FailureKind::Invalid);
     }
 
     #[test]
@@ -181,6 +215,9 @@ mod tests {
             headers: Vec::new(),
             body: Vec::new(),
         };
-        assert_eq!(CODES.failure(&response, "Gone", ""), Failure::not_found("GET x: Gone"));
+        assert_eq!(
+            CODES.failure(&response, "Gone", ""),
+            Failure::not_found("GET x: Gone").with_code("Gone")
+        );
     }
 }

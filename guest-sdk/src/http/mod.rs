@@ -165,7 +165,7 @@ impl Request {
     /// A JSON body.
     pub fn json<T: Serialize + ?Sized>(mut self, body: &T) -> Self {
         self.body = serde_json::to_vec(body)
-            .map_err(|mistake| Failure::Other(format!("the request's body cannot be written as JSON: {mistake}")));
+            .map_err(|mistake| Failure::other(format!("the request's body cannot be written as JSON: {mistake}")));
         self.header("content-type", "application/json")
     }
 
@@ -197,7 +197,7 @@ impl Request {
     pub fn send_any(mut self) -> Result<Response, Failure> {
         let body = std::mem::replace(&mut self.body, Ok(Vec::new()))?;
         if split_url(&self.url).is_none() {
-            return Err(Failure::Invalid(format!(
+            return Err(Failure::invalid(format!(
                 "{}: this is no http or https URL",
                 self.name()
             )));
@@ -265,7 +265,7 @@ impl Response {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let body = &mut serde_json::Deserializer::from_slice(&self.body);
         serde_path_to_error::deserialize(body).map_err(|mistake| {
-            Failure::Other(format!(
+            Failure::other(format!(
                 "{}: the answer is not what was expected: {mistake}",
                 self.request
             ))
@@ -355,10 +355,10 @@ impl TransportError {
         match self.kind {
             TransportErrorKind::Denied => {
                 text.push_str("; the destination is not granted: the controller's log has the grant to add");
-                Failure::Denied(text)
+                Failure::denied(text)
             }
-            TransportErrorKind::Malformed => Failure::Other(text),
-            TransportErrorKind::Unreachable => Failure::Unavailable(text),
+            TransportErrorKind::Malformed => Failure::other(text),
+            TransportErrorKind::Unreachable => Failure::unavailable(text),
         }
     }
 }

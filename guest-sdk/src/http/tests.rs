@@ -8,6 +8,7 @@ use super::*;
 use crate::Context;
 use crate::keys::Encoding;
 use crate::testing::{FakeHost, placeholder};
+use crate::types::FailureKind;
 
 fn client() -> Http {
     Context::new().http().base("https://cloud.test/api/")
@@ -68,17 +69,32 @@ fn only_success_is_a_success_unless_asked_otherwise() {
             .answers(status, json!({"why": "so"}))
     };
     expect(404);
-    assert!(matches!(client().get("/x").send(), Err(Failure::NotFound(_))));
+    assert!(matches!(
+        client().get("/x").send(),
+        Err(Failure {
+            kind: FailureKind::NotFound,
+            ..
+        })
+    ));
     expect(404);
     assert_eq!(client().get("/x").send_optional(), Ok(None));
     expect(500);
     assert!(matches!(
         client().get("/x").send_optional(),
-        Err(Failure::Unavailable(_))
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
     ));
     expect(302);
     assert!(
-        matches!(client().get("/x").send(), Err(Failure::Other(_))),
+        matches!(
+            client().get("/x").send(),
+            Err(Failure {
+                kind: FailureKind::Other,
+                ..
+            })
+        ),
         "redirects are not followed"
     );
     expect(500);
@@ -106,7 +122,7 @@ fn no_answer_is_a_failure_that_says_why() {
     host.expect("GET", url).is_refused();
     let refused = client().get("/x").send().unwrap_err();
     assert!(
-        matches!(&refused, Failure::Denied(text) if text.contains("log has the grant to add")),
+        matches!(&refused, Failure { kind: FailureKind::Denied, message: text, .. } if text.contains("log has the grant to add")),
         "{refused:?}"
     );
     host.expect("GET", url).answers_with(200, &[], "12345");
@@ -169,13 +185,25 @@ fn pages_are_collected_to_the_last() {
 #[test]
 fn pages_that_do_not_end_are_a_failure() {
     let same = paginate(|_| Ok((vec![()], Some("again".into()))));
-    assert!(matches!(same, Err(Failure::Other(_))));
+    assert!(matches!(
+        same,
+        Err(Failure {
+            kind: FailureKind::Other,
+            ..
+        })
+    ));
     let mut number = 0;
     let endless = paginate(|_| {
         number += 1;
         Ok((vec![()], Some(number.to_string())))
     });
-    assert!(matches!(endless, Err(Failure::Other(_))));
+    assert!(matches!(
+        endless,
+        Err(Failure {
+            kind: FailureKind::Other,
+            ..
+        })
+    ));
     let empty = paginate(|_| Ok((vec![7], Some(String::new()))));
     assert_eq!(empty, Ok(vec![7]), "an empty token is no token");
 }

@@ -56,7 +56,7 @@ impl Element {
                 .ok()
                 .and_then(|at| text.get(..at));
             let line = before.unwrap_or(text).matches('\n').count() + 1;
-            Failure::Unavailable(format!("the answer is no whole XML: line {line}: {wrong}"))
+            Failure::unavailable(format!("the answer is no whole XML: line {line}: {wrong}"))
         })
     }
 

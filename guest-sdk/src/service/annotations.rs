@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         if self.mistakes.is_empty() {
             Ok(())
         } else {
-            Err(Failure::Invalid(self.mistakes.join("; ")))
+            Err(Failure::invalid(self.mistakes.join("; ")))
         }
     }
 

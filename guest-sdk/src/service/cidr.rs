@@ -19,7 +19,7 @@ pub const ANY_IPV6: IpNet = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED,
 pub fn parse(text: &str) -> Result<IpNet, Failure> {
     let network = text.trim_ascii().parse::<IpNet>();
     network.map(|network| network.trunc()).map_err(|_| {
-        Failure::Invalid(format!(
+        Failure::invalid(format!(
             "\"{text}\" is no network; write it like 10.0.0.0/8 or fd00::/64"
         ))
     })
@@ -89,7 +89,7 @@ mod tests {
             "web/24",
         ] {
             let expected = format!("\"{wrong}\" is no network; write it like 10.0.0.0/8 or fd00::/64");
-            assert_eq!(parse(wrong), Err(Failure::Invalid(expected)));
+            assert_eq!(parse(wrong), Err(Failure::invalid(expected)));
         }
     }
 

@@ -18,7 +18,7 @@
 //! let host = FakeHost::new();
 //! host.expect("GET", "https://lab.test/v1/me").answers(401, json!({"error": "who are you?"}));
 //! let failure = host.provider::<Lab>().probe().unwrap_err();
-//! assert!(matches!(failure, Failure::Denied(_)));
+//! assert_eq!(failure.kind, FailureKind::Denied);
 //! ```
 //!
 //! Requests and answers are in `requests.rs`: [`FakeHost::expect`], and for what takes many requests [`FakeHost::serve`].

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::prelude::*;
+use crate::types::FailureKind;
 
 #[derive(Deserialize)]
 struct LabConfig {
@@ -92,7 +93,7 @@ fn exports_go_through_the_same_door() {
     );
     let refused = <Lab as Exported>::lookup(vec![]).unwrap_err();
     assert!(
-        matches!(&refused, Failure::Invalid(text) if text.contains("https://")),
+        matches!(&refused, Failure { kind: FailureKind::Invalid, message: text, .. } if text.contains("https://")),
         "{refused:?}"
     );
 }
@@ -120,7 +121,13 @@ fn logs_and_events_are_kept() {
 fn the_cluster_is_visible_once_it_is_granted() {
     let host = host();
     let cloud = Context::new();
-    assert!(matches!(cloud.nodes(), Err(Failure::Denied(_))));
+    assert!(matches!(
+        cloud.nodes(),
+        Err(Failure {
+            kind: FailureKind::Denied,
+            ..
+        })
+    ));
     let node = ClusterNode {
         ref_: NodeRef::named("a"),
         labels: vec![],

@@ -13,8 +13,7 @@ use cloudwit_guest_sdk::xml::Element;
 /// Most characters of AWS's own words that are passed on.
 const QUOTED: usize = 400;
 
-/// What the codes mean. Order counts: the first that fits. Quotas are no mistake of the caller, though AWS answers 400: they may be
-/// raised, so they are tried again with backoff.
+/// What the codes mean. Order counts: the first that fits. Quotas are no mistake of the caller, though AWS answers 400.
 const CODES: Codes = Codes::new(&[
     ("RequestLimitExceeded", Case::RateLimited),
     ("Throttling*", Case::RateLimited),
@@ -58,13 +57,13 @@ const CODES: Codes = Codes::new(&[
     ("DependencyViolation", Case::Conflict),
     ("ResourceInUse", Case::Conflict),
     ("InvalidGroup.InUse", Case::Conflict),
-    ("InvalidGroup.Duplicate", Case::Conflict),
-    ("InvalidPermission.Duplicate", Case::Conflict),
-    ("DuplicateLoadBalancerName", Case::Conflict),
-    ("DuplicateTargetGroupName", Case::Conflict),
-    ("DuplicateListener", Case::Conflict),
-    ("DuplicatePolicyName", Case::Conflict),
-    ("RouteAlreadyExists", Case::Conflict),
+    ("InvalidGroup.Duplicate", Case::AlreadyExists),
+    ("InvalidPermission.Duplicate", Case::AlreadyExists),
+    ("DuplicateLoadBalancerName", Case::AlreadyExists),
+    ("DuplicateTargetGroupName", Case::AlreadyExists),
+    ("DuplicateListener", Case::AlreadyExists),
+    ("DuplicatePolicyName", Case::AlreadyExists),
+    ("RouteAlreadyExists", Case::AlreadyExists),
     ("PriorRequestNotComplete", Case::Conflict),
     ("IncorrectState", Case::Conflict),
     ("IncorrectInstanceState", Case::Conflict),
@@ -73,15 +72,15 @@ const CODES: Codes = Codes::new(&[
     ("ServiceUnavailable*", Case::Unavailable),
     ("Unavailable", Case::Unavailable),
     ("IDPCommunicationError", Case::Unavailable),
-    ("TooMany*", Case::Other),
-    ("RouteLimitExceeded", Case::Other),
-    ("RulesPerSecurityGroupLimitExceeded", Case::Other),
-    ("SecurityGroupLimitExceeded", Case::Other),
-    ("SecurityGroupsPerInterfaceLimitExceeded", Case::Other),
-    ("SecurityGroupsPerInstanceLimitExceeded", Case::Other),
-    ("AddressLimitExceeded", Case::Other),
-    ("TagLimitExceeded", Case::Other),
-    ("InsufficientFreeAddressesInSubnet", Case::Other),
+    ("TooMany*", Case::Exhausted),
+    ("RouteLimitExceeded", Case::Exhausted),
+    ("RulesPerSecurityGroupLimitExceeded", Case::Exhausted),
+    ("SecurityGroupLimitExceeded", Case::Exhausted),
+    ("SecurityGroupsPerInterfaceLimitExceeded", Case::Exhausted),
+    ("SecurityGroupsPerInstanceLimitExceeded", Case::Exhausted),
+    ("AddressLimitExceeded", Case::Exhausted),
+    ("TagLimitExceeded", Case::Exhausted),
+    ("InsufficientFreeAddressesInSubnet", Case::Exhausted),
 ]);
 
 /// A call that did not succeed. Boxed: it is on the way out of every call, and moving it about would be a good part of the component.
@@ -133,7 +132,7 @@ impl AwsError {
 
     /// What the operator has to mend: as [`Failure::invalid`].
     pub(crate) fn invalid(message: String) -> Self {
-        Failure::Invalid(message).into()
+        Failure::invalid(message).into()
     }
 
     /// Not finished: as [`Failure::pending`], without a token.
@@ -143,22 +142,27 @@ impl AwsError {
 
     /// As [`Failure::not_found`].
     pub(crate) fn not_found(message: String) -> Self {
-        Failure::NotFound(message).into()
+        Failure::not_found(message).into()
     }
 
     /// As [`Failure::conflict`].
     pub(crate) fn conflict(message: String) -> Self {
-        Failure::Conflict(message).into()
+        Failure::conflict(message).into()
     }
 
     /// As [`Failure::other`].
     pub(crate) fn other(message: String) -> Self {
-        Failure::Other(message).into()
+        Failure::other(message).into()
     }
 
     /// As [`Failure::unavailable`].
     pub(crate) fn unavailable(message: String) -> Self {
-        Failure::Unavailable(message).into()
+        Failure::unavailable(message).into()
+    }
+
+    /// What it is as a failure.
+    pub(crate) fn kind(&self) -> &FailureKind {
+        &self.failure.kind
     }
 
     /// Whether its code is one of these.

@@ -184,7 +184,7 @@ impl Credentials {
         self.ask_sts(sender, "AssumeRole", &form, headers, Some(&base))
             .inspect_err(|failure| {
                 // The next attempt begins with new ones: a refusal here may mean that these ended early.
-                if matches!(failure, Failure::Denied(_)) {
+                if failure.kind == FailureKind::Denied {
                     self.forget(sender, &base);
                 }
             })

@@ -31,7 +31,10 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
         .header("x-amz-ec2-metadata-token-ttl-seconds", SESSION)
         .send()
         .map_err(|failure| match failure {
-            Failure::Unavailable(_) => failure.context(
+            Failure {
+                kind: FailureKind::Unavailable,
+                ..
+            } => failure.context(
                 "the metadata service does not answer (in a Pod without hostNetwork it needs a hop limit of 2)",
             ),
             other => other.context("the metadata service"),
@@ -62,7 +65,7 @@ pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, 
 }
 
 fn not_whole(role: &str) -> Failure {
-    Failure::Other(format!(
+    Failure::other(format!(
         "the metadata service's credentials for the role {role} are not whole"
     ))
 }

@@ -42,7 +42,7 @@ impl Aws {
         let result = self.run_all(steps);
         let remember = match &result {
             Ok(()) => replaced,
-            Err(error) => matches!(Failure::from(error.clone()), Failure::Conflict(_)),
+            Err(error) => matches!(error.kind(), FailureKind::Conflict | FailureKind::AlreadyExists),
         };
         if remember {
             state.put(&key, &made, Keep::at_most(PAUSE));

@@ -332,9 +332,8 @@ fn other_kind(name: &str, is: &str) -> AwsError {
 }
 
 fn elsewhere() -> Failure {
-    Failure::ImplementedElsewhere(
-        "service.beta.kubernetes.io/aws-load-balancer-type leaves this Service to the AWS Load Balancer Controller"
-            .into(),
+    Failure::implemented_elsewhere(
+        "service.beta.kubernetes.io/aws-load-balancer-type leaves this Service to the AWS Load Balancer Controller",
     )
 }
 

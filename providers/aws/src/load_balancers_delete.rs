@@ -124,7 +124,7 @@ impl Aws {
         ids.dedup();
         match self.known_instances(&ids) {
             Ok(machines) => Ok(machines.groups),
-            Err(error) if matches!(Failure::from(error.clone()), Failure::Invalid(_)) => Ok(Vec::new()),
+            Err(error) if *error.kind() == FailureKind::Invalid => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

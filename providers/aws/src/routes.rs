@@ -235,7 +235,7 @@ impl Brake {
             return Err(failure.clone());
         }
         step().map_err(Failure::from).inspect_err(|failure| {
-            if matches!(failure, Failure::RateLimited(_)) {
+            if failure.kind == FailureKind::RateLimited {
                 self.stopped = Some(failure.clone());
             }
         })

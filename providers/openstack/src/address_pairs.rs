@@ -148,8 +148,16 @@ pub fn set(
                 *port = changed;
                 return Ok(());
             }
-            Err(Failure::NotFound(_)) if !allowed => return Ok(()),
-            Err(failure @ Failure::Conflict(_)) => outcome = Err(failure),
+            Err(Failure {
+                kind: FailureKind::NotFound,
+                ..
+            }) if !allowed => return Ok(()),
+            Err(
+                failure @ Failure {
+                    kind: FailureKind::Conflict,
+                    ..
+                },
+            ) => outcome = Err(failure),
             Err(failure) => return Err(failure),
         }
         match api.get(Endpoint::Network, &path).read_optional(read)? {

@@ -244,8 +244,8 @@ impl Call<'_> {
     }
 }
 
-/// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. An exhausted
-/// quota is `denied`, whatever the status: asking again soon does not help. 413 is how Nova throttles.
+/// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. A quota that
+/// Neutron names so is `exhausted`, a load balancer that Octavia works on `failed-precondition`. 413 is how Nova throttles.
 ///
 /// # Errors
 /// That failure.
@@ -261,10 +261,27 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if throttled {
         response.status = 429;
     }
-    match response.success() {
-        Err(Failure::Conflict(text)) if kind.ends_with("OverQuota") => Err(Failure::denied(text)),
-        result => result,
-    }
+    response.success().map_err(|mut failure| {
+        if kind.ends_with("OverQuota") {
+            failure.kind = FailureKind::Exhausted;
+        } else if failure.kind == FailureKind::Conflict && is_busy(&failure.message) {
+            failure.kind = FailureKind::FailedPrecondition;
+        }
+        failure.with_code(&kind)
+    })
+}
+
+/// Whether a conflict means that Octavia works on the load balancer; parts say it in other words than the load balancer itself, and none with a
+/// code. The one place where a sentence is read.
+fn is_busy(conflict: &str) -> bool {
+    // Searched by bytes: `str::contains` would bring its own four kilobytes.
+    let says = |words: &str| {
+        conflict
+            .as_bytes()
+            .windows(words.len())
+            .any(|part| part == words.as_bytes())
+    };
+    says("is immutable") || says("Invalid state PENDING_")
 }
 
 /// Kind and sentence of a complaint. Nova: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;

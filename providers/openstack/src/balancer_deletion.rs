@@ -4,7 +4,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 use crate::annotations::{BALANCER_ADDRESS, BALANCER_ID, TABLE};
 use crate::balancer_plan::next_removal;
-use crate::balancer_task::{BalancerTask, is_busy};
+use crate::balancer_task::BalancerTask;
 use crate::balancer_wait::Wait;
 use crate::change::Change;
 use crate::load_balancers::{in_error, waiting_on};
@@ -73,7 +73,11 @@ impl BalancerTask<'_> {
         };
         let change = Change::delete("loadbalancers", &path, "deleting the load balancer");
         match self.change(change) {
-            Err(Failure::Conflict(text)) if is_busy(&text) => {
+            Err(Failure {
+                kind: FailureKind::FailedPrecondition,
+                message: text,
+                ..
+            }) => {
                 return Err(waiting_on(&balancer, None).context(&text));
             }
             result => result?,

@@ -151,7 +151,11 @@ impl<'a> BalancerTask<'a> {
         }
         match self.change(change) {
             // Somebody was faster. What is to be done is found out anew.
-            Err(Failure::Conflict(text)) if is_busy(&text) => {
+            Err(Failure {
+                kind: FailureKind::FailedPrecondition,
+                message: text,
+                ..
+            }) => {
                 return Err(Wait::after(&balancer.id, made.clone()).pending(balancer).context(&text));
             }
             result => result?,
@@ -164,16 +168,4 @@ impl<'a> BalancerTask<'a> {
             _ => Err(Wait::after(&balancer.id, made.clone()).pending(&now)),
         }
     }
-}
-
-/// Whether a conflict means that Octavia works on the load balancer; parts say it in other words than the load balancer itself.
-pub(crate) fn is_busy(conflict: &str) -> bool {
-    // Searched by bytes: `str::contains` would bring its own four kilobytes.
-    let says = |words: &str| {
-        conflict
-            .as_bytes()
-            .windows(words.len())
-            .any(|part| part == words.as_bytes())
-    };
-    says("is immutable") || says("Invalid state PENDING_")
 }

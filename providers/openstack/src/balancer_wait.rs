@@ -114,9 +114,13 @@ mod tests {
         let mut waited = Vec::new();
         let end = loop {
             match wait.pending(&balancer) {
-                Failure::Pending(pending) => {
-                    waited.push(pending.after_ms);
-                    wait = Wait::read(&pending.token).unwrap();
+                Failure {
+                    kind: FailureKind::Pending(token),
+                    retry_after,
+                    ..
+                } => {
+                    waited.push(retry_after.unwrap());
+                    wait = Wait::read(&token).unwrap();
                     assert!(
                         Wait::made(Some(&wait), "lb-1").has("POST") && !Wait::made(Some(&wait), "lb-2").has("POST")
                     );
@@ -129,7 +133,7 @@ mod tests {
         let seconds = waited.iter().sum::<u32>() / 1_000;
         assert!((320..335).contains(&seconds), "{seconds}");
         assert!(
-            matches!(&end, Failure::Unavailable(text) if text.contains("lb-1 is PENDING_CREATE")),
+            matches!(&end, Failure { kind: FailureKind::Unavailable, message: text, .. } if text.contains("lb-1 is PENDING_CREATE")),
             "{end:?}"
         );
     }

@@ -94,7 +94,7 @@ impl<'a> Wanted<'a> {
             }
         }
         if !mistakes.is_empty() {
-            return Err(Failure::Invalid(mistakes.join("; ")));
+            return Err(Failure::invalid(mistakes.join("; ")));
         }
         Ok(Self {
             name: inputs.name,

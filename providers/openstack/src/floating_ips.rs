@@ -209,7 +209,12 @@ impl BalancerTask<'_> {
             match self.make(change) {
                 Ok(address) => return Ok(address),
                 // This subnet has no address left, or may not be used: there may be another one.
-                Err(failure @ (Failure::Conflict(_) | Failure::Invalid(_))) => last = failure,
+                Err(
+                    failure @ (Failure {
+                        kind: FailureKind::Conflict | FailureKind::Invalid,
+                        ..
+                    }),
+                ) => last = failure,
                 Err(failure) => return Err(failure),
             }
         }

@@ -295,7 +295,11 @@ impl Identity {
         let response = crate::api::success(request.send_any()?).map_err(|failure| {
             let failure = match failure {
                 // An application credential or a trust that somebody has deleted: it is we who are not found, and nothing that was asked for.
-                Failure::NotFound(text) => Failure::Denied(text),
+                Failure {
+                    kind: FailureKind::NotFound,
+                    message: text,
+                    ..
+                } => Failure::denied(text),
                 other => other,
             };
             failure.context("authenticating")

@@ -74,8 +74,8 @@ impl OpenStack {
                 Err(failure) => {
                     // Of these the next one would fare no better, and it would cost a request.
                     if matches!(
-                        failure,
-                        Failure::RateLimited(_) | Failure::Unavailable(_) | Failure::Denied(_)
+                        failure.kind,
+                        FailureKind::RateLimited | FailureKind::Unavailable | FailureKind::Denied
                     ) {
                         stop = Some(failure.clone());
                     }

@@ -85,7 +85,7 @@ impl OpenStack {
         match self.config.loadbalancer.enabled {
             Some(false) => {
                 let text = "load balancers are switched off in the cloud config: [LoadBalancer] enabled = false";
-                Err(Failure::ImplementedElsewhere(text.into()))
+                Err(Failure::implemented_elsewhere(text))
             }
             _ => Ok(()),
         }

@@ -187,7 +187,13 @@ impl<'a> RouterCalls<'a> {
             let call = self.api.put(Endpoint::Network, &self.path);
             let call = if_match(call, &self.extensions, router.revision);
             outcome = call.body(Object::new().object("router", body)).send().map(drop);
-            if !matches!(outcome, Err(Failure::Conflict(_))) {
+            if !matches!(
+                outcome,
+                Err(Failure {
+                    kind: FailureKind::Conflict,
+                    ..
+                })
+            ) {
                 break;
             }
         }

@@ -94,8 +94,8 @@ impl OpenStack {
     fn router(&self) -> Result<RouterCalls<'_>, Failure> {
         match given(&self.config.route.router_id) {
             Some(id) => RouterCalls::new(&self.api, self.context, id),
-            None => Err(Failure::ImplementedElsewhere(
-                "no routes are made without router-id in [Route]; write it, or start with --configure-cloud-routes=false".into(),
+            None => Err(Failure::implemented_elsewhere(
+                "no routes are made without router-id in [Route]; write it, or start with --configure-cloud-routes=false",
             )),
         }
     }
@@ -164,7 +164,11 @@ fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
     }
     let hops: Vec<Hop> = needed.iter().map(|change| change.hop.clone()).collect();
     let Err(failure) = send(&hops) else { return };
-    let alone = hops.len() > 1 && matches!(failure, Failure::Invalid(_) | Failure::NotFound(_) | Failure::Other(_));
+    let alone = hops.len() > 1
+        && matches!(
+            failure.kind,
+            FailureKind::Invalid | FailureKind::NotFound | FailureKind::Other
+        );
     for change in &mut needed {
         change.result = if alone {
             send(std::slice::from_ref(&change.hop))

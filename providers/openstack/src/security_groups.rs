@@ -31,7 +31,7 @@ impl BalancerTask<'_> {
         };
         let from = if self.ovn {
             // OVN keeps the client's address.
-            allowed_cidrs(self.service).map_err(Failure::Invalid)?
+            allowed_cidrs(self.service).map_err(Failure::invalid)?
         } else {
             let subnet = self.subnet(member_subnet)?;
             let gone = || Failure::not_found(format!("the members' subnet {member_subnet} does not exist"));
@@ -112,7 +112,10 @@ impl BalancerTask<'_> {
     /// A rule that exists already is as good as made.
     fn change_rule(&self, change: Change) -> Result<(), Failure> {
         match self.change(change) {
-            Err(Failure::Conflict(_)) => Ok(()),
+            Err(Failure {
+                kind: FailureKind::Conflict,
+                ..
+            }) => Ok(()),
             result => result,
         }
     }

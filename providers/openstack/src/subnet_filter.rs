@@ -71,7 +71,7 @@ pub fn fitting(source: &FloatingSource<'_>, subnets: Vec<Subnet>) -> Result<Vec<
         .subnet
         .map(NameFilter::parse)
         .transpose()
-        .map_err(Failure::Invalid)?;
+        .map_err(Failure::invalid)?;
     let fits = |subnet: &Subnet| {
         name.as_ref().is_none_or(|name| name.takes(&subnet.name))
             && source.subnet_tags.is_none_or(|tags| has_tags(tags, &subnet.tags))

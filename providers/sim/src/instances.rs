@@ -195,7 +195,13 @@ mod tests {
             panic!("{answers:?}")
         };
         assert_eq!(instance.provider_id, "sim-b://vm-1");
-        assert!(matches!(answers[1], Err(Failure::Invalid(_))));
+        assert!(matches!(
+            answers[1],
+            Err(Failure {
+                kind: FailureKind::Invalid,
+                ..
+            })
+        ));
     }
 
     #[test]
@@ -300,7 +306,12 @@ mod tests {
             .provider::<Sim>()
             .lookup(&[NodeRef::named("twin"), NodeRef::named("other")])
             .unwrap();
-        let Err(Failure::Invalid(text)) = &answer[0] else {
+        let Err(Failure {
+            kind: FailureKind::Invalid,
+            message: text,
+            ..
+        }) = &answer[0]
+        else {
             panic!("{answer:?}")
         };
         assert!(text.contains("vm-1, vm-2") && text.contains("twin"), "{text}");
@@ -313,7 +324,7 @@ mod tests {
         let node = NodeRef::named("a").with_provider_id("aws:///z/i-1");
         let answer = host.provider::<Sim>().lookup(&[node]).unwrap();
         assert!(
-            matches!(&answer[0], Err(Failure::Invalid(text)) if text.contains("aws:///z/i-1")),
+            matches!(&answer[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("aws:///z/i-1")),
             "{answer:?}"
         );
     }
@@ -325,22 +336,31 @@ mod tests {
         host.expect("GET", url).answers(404, json!({"error": "what list?"}));
         assert!(matches!(
             host.provider::<Sim>().lookup(&[by_id("vm-1")]),
-            Err(Failure::NotFound(_))
+            Err(Failure {
+                kind: FailureKind::NotFound,
+                ..
+            })
         ));
         host.expect("GET", url).answers_with(200, &[], "<html>");
         assert!(matches!(
             host.provider::<Sim>().lookup(&[by_id("vm-1")]),
-            Err(Failure::Other(_))
+            Err(Failure {
+                kind: FailureKind::Other,
+                ..
+            })
         ));
         host.expect("GET", url).breaks();
         assert!(matches!(
             host.provider::<Sim>().lookup(&[by_id("vm-1")]),
-            Err(Failure::Unavailable(_))
+            Err(Failure {
+                kind: FailureKind::Unavailable,
+                ..
+            })
         ));
         host.expect("GET", url).is_refused();
         let refused = host.provider::<Sim>().lookup(&[by_id("vm-1")]).unwrap_err();
         assert!(
-            matches!(&refused, Failure::Denied(text) if text.contains("grant")),
+            matches!(&refused, Failure { kind: FailureKind::Denied, message: text, .. } if text.contains("grant")),
             "{refused:?}"
         );
     }

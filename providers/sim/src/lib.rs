@@ -105,6 +105,12 @@ mod tests {
             .answers(200, json!({"items": []}));
         assert_eq!(host.provider::<Sim>().probe(), Ok(()));
         host.expect("GET", "https://sim.test/v1/zones").answers(401, json!({}));
-        assert!(matches!(host.provider::<Sim>().probe(), Err(Failure::Denied(_))));
+        assert!(matches!(
+            host.provider::<Sim>().probe(),
+            Err(Failure {
+                kind: FailureKind::Denied,
+                ..
+            })
+        ));
     }
 }

@@ -38,11 +38,15 @@ impl LoadBalancers for Sim {
             None => self.owned(service)?,
         };
         let balancer = match self.bring_about(existing.as_ref(), &wanted) {
-            Err(Failure::Conflict(why)) if existing.is_none() => match self.named(service)? {
+            Err(Failure {
+                kind: FailureKind::Conflict,
+                message: why,
+                ..
+            }) if existing.is_none() => match self.named(service)? {
                 Some(named) if named.spec.owner.is_none() => self.bring_about(Some(&named), &wanted)?,
                 Some(foreign) => return Err(foreign_name(service, &foreign)),
                 // It is not about the name.
-                None => return Err(Failure::Conflict(why)),
+                None => return Err(Failure::conflict(why)),
             },
             result => result?,
         };
@@ -70,7 +74,11 @@ impl LoadBalancers for Sim {
         };
         let wanted = machine_ids(&self.prefix, targets);
         match self.bring_targets(&existing, &wanted) {
-            Err(Failure::Invalid(why)) => self.bring_targets(&existing, &self.without_gone(&wanted, why)?)?,
+            Err(Failure {
+                kind: FailureKind::Invalid,
+                message: why,
+                ..
+            }) => self.bring_targets(&existing, &self.without_gone(&wanted, why)?)?,
             result => result?,
         }
         Ok(Vec::new())
@@ -115,7 +123,11 @@ impl Sim {
     /// The load balancer as `wanted` says, with those of the targets whose machines exist.
     fn bring_about(&self, existing: Option<&LoadBalancer>, wanted: &BalancerSpec) -> Result<LoadBalancer, Failure> {
         match self.make(existing, wanted) {
-            Err(Failure::Invalid(why)) => {
+            Err(Failure {
+                kind: FailureKind::Invalid,
+                message: why,
+                ..
+            }) => {
                 let targets = self.without_gone(&wanted.targets, why)?;
                 let wanted = BalancerSpec {
                     targets,
@@ -154,7 +166,7 @@ impl Sim {
             left.extend(part.iter().filter(exists).cloned());
         }
         if left.len() == targets.len() {
-            return Err(Failure::Invalid(why));
+            return Err(Failure::invalid(why));
         }
         Ok(left)
     }

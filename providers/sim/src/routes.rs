@@ -160,7 +160,9 @@ mod tests {
         let delete = ["rt-1", "rt-2", "rt-3"].map(existing);
         let outcome = host.provider::<Sim>().apply(&create, &delete).unwrap();
         assert_eq!(outcome.created[0], Ok(()));
-        assert!(matches!(&outcome.created[1], Err(Failure::Invalid(text)) if text.contains("Node b")));
+        assert!(
+            matches!(&outcome.created[1], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("Node b"))
+        );
         assert_eq!(outcome.created[2], Err(Failure::conflict("taken")));
         assert_eq!(outcome.deleted, [Ok(()), Ok(()), Err(Failure::unavailable("oops"))]);
     }
@@ -171,7 +173,13 @@ mod tests {
         host.expect("POST", BATCH)
             .answers(200, json!({"created": [], "deleted": []}));
         let outcome = host.provider::<Sim>().apply(&[], &[existing("rt-1")]).unwrap();
-        assert!(matches!(outcome.deleted[0], Err(Failure::Other(_))));
+        assert!(matches!(
+            outcome.deleted[0],
+            Err(Failure {
+                kind: FailureKind::Other,
+                ..
+            })
+        ));
     }
 
     #[test]

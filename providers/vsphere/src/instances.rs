@@ -147,10 +147,18 @@ impl Vsphere {
     ) -> Result<T, Failure> {
         let (key, state) = (format!("silent/{}", vcenter.name), self.context.state());
         if let Some(stored) = state.get::<String>(&key) {
-            return Err(Failure::Unavailable(stored.value));
+            return Err(Failure::unavailable(stored.value));
         }
         let done = work();
-        if let (Err(Failure::Unavailable(text)), true) = (&done, self.settings.vcenters.len() > 1) {
+        if let (
+            Err(Failure {
+                kind: FailureKind::Unavailable,
+                message: text,
+                ..
+            }),
+            true,
+        ) = (&done, self.settings.vcenters.len() > 1)
+        {
             state.put(&key, text, Keep::at_most(AFTER_SILENCE));
         }
         done
@@ -161,7 +169,7 @@ impl Vsphere {
         let Report { mut told, failures } = report;
         if told.len() > 1 {
             let names: Vec<&str> = told.iter().map(|(machine, _)| machine.name.as_str()).collect();
-            return Err(Failure::Invalid(format!(
+            return Err(Failure::invalid(format!(
                 "several machines fit this Node: {}; rename the guests of all but one, or set the Node's provider id",
                 names.join(", ")
             )));
@@ -174,7 +182,7 @@ impl Vsphere {
         }
         match want {
             Want::Name { .. } => Ok(Presence::Absent(Evidence::ByName)),
-            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::NotFound(format!(
+            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::not_found(format!(
                 "no vCenter has the machine {uuid}; its Node stays, because of global.skipNodeDeletion"
             ))),
             Want::Id(_) => Ok(Presence::Absent(Evidence::ById)),
@@ -192,7 +200,7 @@ fn want(node: &NodeRef) -> Result<Want, Failure> {
     };
     let uuid = id_after(PREFIX, provider_id).and_then(Uuid::parse);
     uuid.map(Want::Id).ok_or_else(|| {
-        Failure::Invalid(format!(
+        Failure::invalid(format!(
             "the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"
         ))
     })

@@ -69,10 +69,11 @@ impl Machine {
             .ok_or_else(|| Failure::other("the server told of an object without an id"))?;
         if let Some((path, kind)) = object.unreadable().find(|(path, _)| PROPERTIES.contains(path)) {
             let text = format!("{}: {path} cannot be read: {kind}", reference.value);
-            return Err(match kind {
-                "NoPermission" => Failure::Denied(text),
-                _ => Failure::Other(text),
-            });
+            let failure = match kind {
+                "NoPermission" => Failure::denied(text),
+                _ => Failure::other(text),
+            };
+            return Err(failure.with_code(kind));
         }
         let own = |path| object.text(path).map(String::from);
         let number = |path| object.text(path).and_then(|text| text.parse::<u64>().ok());

@@ -49,7 +49,7 @@ pub fn presence(
     match addresses(machine, circumstances) {
         Ok(addresses) => instance.addresses = addresses,
         Err(_) if forgiving => {}
-        Err(text) => return Err(Failure::Other(format!("{}: {text}", machine.name))),
+        Err(text) => return Err(Failure::other(format!("{}: {text}", machine.name))),
     }
     Ok(if machine.on {
         Presence::Running(instance)

@@ -131,10 +131,15 @@ impl<'a> Sessions<'a> {
     fn login(&self) -> Result<Session, Failure> {
         let refused = format!("refused/{}", self.settings.name);
         if let Some(stored) = self.context.state().get::<String>(&refused) {
-            return Err(Failure::Denied(stored.value));
+            return Err(Failure::denied(stored.value));
         }
         let session = self.try_login().map_err(Failure::from);
-        if let Err(Failure::Denied(text)) = &session {
+        if let Err(Failure {
+            kind: FailureKind::Denied,
+            message: text,
+            ..
+        }) = &session
+        {
             self.context.state().put(&refused, text, Keep::at_most(AFTER_REFUSAL));
         }
         session
@@ -202,7 +207,7 @@ impl<'a> Sessions<'a> {
                             name,
                             "\" that this user may see; correct its name, or write its path",
                         ];
-                        Failure::NotFound(text.concat())
+                        Failure::not_found(text.concat())
                     })?,
             );
         }

@@ -87,12 +87,13 @@ impl From<CallError> for Failure {
             CallError::Fault(fault) => fault,
         };
         let text = format!("{}: {}", fault.kind, fault.message);
-        match fault.kind.as_str() {
-            "InvalidLogin" | "NotAuthenticated" | "NoPermission" | "PasswordExpired" => Self::Denied(text),
-            "ManagedObjectNotFound" => Self::NotFound(text),
-            "RequestCanceled" | "HostCommunication" | "HostNotReachable" => Self::Unavailable(text),
-            _ => Self::Other(text),
-        }
+        let kind = match fault.kind.as_str() {
+            "InvalidLogin" | "NotAuthenticated" | "NoPermission" | "PasswordExpired" => FailureKind::Denied,
+            "ManagedObjectNotFound" => FailureKind::NotFound,
+            "RequestCanceled" | "HostCommunication" | "HostNotReachable" => FailureKind::Unavailable,
+            _ => FailureKind::Other,
+        };
+        Self::new(kind, text).with_code(&fault.kind)
     }
 }
 
@@ -190,7 +191,12 @@ impl Soap {
         // A gateway before the server answers in its own words.
         if !fault && response.status != 200 {
             return Err(match response.success() {
-                Err(failure @ Failure::Unavailable(_)) => Once::Again(failure),
+                Err(
+                    failure @ Failure {
+                        kind: FailureKind::Unavailable,
+                        ..
+                    },
+                ) => Once::Again(failure),
                 Err(failure) => Once::Final(failure.into()),
                 Ok(_) => Once::Final(Failure::other("this is no answer of vSphere").into()),
             });

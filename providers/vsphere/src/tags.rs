@@ -210,7 +210,7 @@ fn unwrapped(tree: &Value) -> &Value {
 
 fn parse(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text)
-        .map_err(|mistake| Failure::Unavailable(format!("the answer is no whole JSON: {mistake}")))
+        .map_err(|mistake| Failure::unavailable(format!("the answer is no whole JSON: {mistake}")))
 }
 
 fn unexpected() -> Failure {

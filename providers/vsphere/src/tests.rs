@@ -188,7 +188,7 @@ fn two_machines_of_one_name_are_a_failure_of_that_node_only() {
     serve(&host, rules);
     let answers = look(&host, &[NodeRef::named("twin"), by_id(UUID)]);
     assert!(
-        matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains("DC0_H0_VM0, DC0_H0_VM1")),
+        matches!(&answers[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("DC0_H0_VM0, DC0_H0_VM1")),
         "{answers:?}"
     );
     assert!(matches!(answers[1], Ok(Presence::Running(_))), "{answers:?}");
@@ -258,7 +258,9 @@ fn only_the_whole_inventory_says_that_a_machine_is_gone() {
     // The same answers with skipNodeDeletion are a failure.
     let host = host_with_skip();
     serve(&host, vcenter());
-    assert!(matches!(&look(&host, &[gone])[0], Err(Failure::NotFound(text)) if text.contains("skipNodeDeletion")));
+    assert!(
+        matches!(&look(&host, &[gone])[0], Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("skipNodeDeletion"))
+    );
 }
 
 fn host_with_skip() -> FakeHost {
@@ -324,7 +326,7 @@ fn a_refused_login_is_not_repeated_for_a_while() {
     for _ in 0..5 {
         let answers = look(&host, &[by_id(UUID)]);
         assert!(
-            matches!(&answers[0], Err(Failure::Denied(text)) if text == "vCenter vc.test: InvalidLogin: Login failure"),
+            matches!(&answers[0], Err(Failure { kind: FailureKind::Denied, message: text, .. }) if text == "vCenter vc.test: InvalidLogin: Login failure"),
             "{answers:?}"
         );
     }
@@ -350,7 +352,7 @@ fn a_vcenter_that_does_not_answer_hides_nothing_and_delays_nobody_twice() {
         assert!(matches!(answers[0], Ok(Presence::Running(_))), "{answers:?}");
         for unknown in &answers[1..] {
             assert!(
-                matches!(unknown, Err(Failure::Unavailable(text)) if text.contains("vCenter down")),
+                matches!(unknown, Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("vCenter down")),
                 "{round}: {answers:?}"
             );
         }
@@ -369,7 +371,7 @@ fn ids_of_other_clouds_and_ids_that_are_none_are_refused_without_a_request() {
     for id in ["aws:///z/i-1", "vsphere://", "vsphere://vm-12"] {
         let answers = look(&host, &[NodeRef::named("a").with_provider_id(id)]);
         assert!(
-            matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains(id)),
+            matches!(&answers[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains(id)),
             "{answers:?}"
         );
     }
@@ -383,7 +385,7 @@ fn the_probe_logs_in_to_every_vcenter() {
     serve(&host, rules);
     let failure = host.provider::<Vsphere>().probe().unwrap_err();
     assert!(
-        matches!(&failure, Failure::Unavailable(text) if text.starts_with("vCenter b: RetrieveServiceContent: ")),
+        matches!(&failure, Failure { kind: FailureKind::Unavailable, message: text, .. } if text.starts_with("vCenter b: RetrieveServiceContent: ")),
         "{failure:?}"
     );
     assert!(
@@ -415,7 +417,7 @@ fn a_datacenter_limits_the_search_to_its_machines() {
     serve(&host, rules);
     let answers = look(&host, &[by_id(UUID)]);
     assert!(
-        matches!(&answers[0], Err(Failure::NotFound(text)) if text.contains("no datacenter \"DCO\"")),
+        matches!(&answers[0], Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("no datacenter \"DCO\"")),
         "{answers:?}"
     );
 }

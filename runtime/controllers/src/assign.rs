@@ -237,7 +237,7 @@ impl Assignment<'_> {
             }
             (None, None, None) => "no provider is configured for it".to_owned(),
         };
-        Some(Failure::Invalid(what))
+        Some(Failure::Invalid(what.into()))
     }
 
     /// An answer of this provider, unless it is about a machine that cannot be its own.
@@ -248,9 +248,9 @@ impl Assignment<'_> {
             let nameless = |member: &Member| member.identity.provider_id_prefixes.is_empty();
             let may_be_own = owner.is_none() && self.named(name).is_ok_and(nameless);
             if owner != Some(name) && !may_be_own {
-                return Err(Failure::Other(format!(
-                    "provider {name:?} answers with the machine {id}, whose id is not one of its own"
-                )));
+                return Err(Failure::Other(
+                    format!("provider {name:?} answers with the machine {id}, whose id is not one of its own").into(),
+                ));
             }
         }
         Ok(match answer {
@@ -278,7 +278,9 @@ impl Assignment<'_> {
         };
         let name = by_class.or_else(by_annotation).or_else(by_rule);
         let member = self.named(name.unwrap_or(&self.providers.default));
-        Ok(Some(&member.map_err(Failure::Invalid)?.identity.name))
+        Ok(Some(
+            &member.map_err(|what| Failure::Invalid(what.into()))?.identity.name,
+        ))
     }
 
     /// The provider to ask about the Service now: the one that has the load balancer, else the one that shall have it.
@@ -292,20 +294,20 @@ impl Assignment<'_> {
                 Failure::Invalid(format!(
                     "its load balancer is in the cloud of provider {name:?} (annotation {BALANCER_PROVIDER}), which is not configured; \
                      configure it again, or remove the annotation when nothing is left there"
-                ))
+                ).into())
             })?,
             (None, _) => {
                 let wanted = self.wanted(service)?.unwrap_or(&self.providers.default);
-                self.named(wanted).map_err(Failure::Invalid)?
+                self.named(wanted).map_err(|what| Failure::Invalid(what.into()))?
             }
         };
         let name = &member.identity.name;
         if member.abilities.load_balancers {
             return Ok(name);
         }
-        Err(Failure::Invalid(format!(
-            "provider {name:?} offers no load balancers; name another one in the annotation {PROVIDER}"
-        )))
+        Err(Failure::Invalid(
+            format!("provider {name:?} offers no load balancers; name another one in the annotation {PROVIDER}").into(),
+        ))
     }
 
     /// Whose controllers a Service is given to. One whose provider cannot be asked goes to the default's, which say so.

@@ -107,9 +107,9 @@ impl Scope {
         let assignment = self.providers.assignment();
         match assignment.of_service(service)? {
             name if name == self.own.name => Ok(()),
-            name => Err(Failure::Unavailable(format!(
-                "its load balancer is handed over to provider {name:?}"
-            ))),
+            name => Err(Failure::Unavailable(
+                format!("its load balancer is handed over to provider {name:?}").into(),
+            )),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Two types on purpose: a [`Failure`] is the provider's considered answer, a [`ProviderFault`] means that the provider itself
 //! misbehaved. Neither ever means that a machine is gone.
 
+use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -22,12 +23,46 @@ pub enum Retry {
     Never,
 }
 
-/// The provider's own answer that it could not do what was asked. The text is for people and is never matched.
+/// Why, for people: the provider's text and the cloud's own code. Neither is ever matched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// The provider's text.
+    pub message: String,
+    /// The cloud's code, such as `InvalidSubnetID.NotFound`.
+    pub code: Option<String>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.code {
+            Some(code) if !self.message.contains(code.as_str()) => write!(f, " ({code})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(message: String) -> Self {
+        Self { message, code: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+/// The provider's own answer that it could not do what was asked. The case decides what happens; `docs/reference/failures.md` has the table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
     /// Something the call needs does not exist.
     #[error("not found: {0}")]
-    NotFound(String),
+    NotFound(Reason),
+    /// Something else has the name, address or port that is wanted.
+    #[error("already exists: {0}")]
+    AlreadyExists(Reason),
     /// Not finished yet. Call again with the token.
     #[error("waiting: {message}")]
     Pending {
@@ -44,23 +79,35 @@ pub enum Failure {
         /// The cloud's advice.
         after: Option<Duration>,
         /// For people.
-        message: String,
+        message: Reason,
     },
     /// Credentials or permissions do not suffice.
     #[error("denied: {0}")]
-    Denied(String),
+    Denied(Reason),
     /// Can never succeed as asked.
     #[error("invalid: {0}")]
-    Invalid(String),
+    Invalid(Reason),
     /// A concurrent change.
     #[error("conflict: {0}")]
-    Conflict(String),
+    Conflict(Reason),
+    /// A quota, a pool or the cloud's capacity is used up.
+    #[error("exhausted: {0}")]
+    Exhausted(Reason),
+    /// A value is beyond what the cloud allows.
+    #[error("out of range: {0}")]
+    OutOfRange(Reason),
+    /// The cloud's objects are not in the state that the call needs.
+    #[error("failed precondition: {0}")]
+    FailedPrecondition(Reason),
+    /// The cloud began and gave up.
+    #[error("aborted: {0}")]
+    Aborted(Reason),
     /// The cloud is unreachable or failed.
     #[error("unavailable: {0}")]
-    Unavailable(String),
+    Unavailable(Reason),
     /// Another controller is responsible.
     #[error("implemented elsewhere: {0}")]
-    ImplementedElsewhere(String),
+    ImplementedElsewhere(Reason),
     /// What the provider answered about this object is invalid (an address that is none, an id that is not its own, a text beyond its limit), and
     /// nothing of it is used. The misbehaviour of a provider that costs one item of a list: what costs the whole call is a [`ProviderFault`]. No
     /// provider can answer it; the host makes it.
@@ -68,7 +115,7 @@ pub enum Failure {
     InvalidResponse(String),
     /// Anything else.
     #[error("{0}")]
-    Other(String),
+    Other(Reason),
 }
 
 impl Failure {
@@ -77,10 +124,14 @@ impl Failure {
         match self {
             Self::Pending { after, .. } => Retry::After(*after),
             Self::RateLimited { after, .. } => Retry::After(after.unwrap_or(Duration::from_secs(10))),
-            Self::Denied(_) | Self::Invalid(_) => Retry::Slowly,
-            Self::Conflict(_) => Retry::Soon,
+            Self::Denied(_) | Self::Invalid(_) | Self::Exhausted(_) | Self::OutOfRange(_) => Retry::Slowly,
+            Self::Conflict(_) | Self::AlreadyExists(_) | Self::Aborted(_) => Retry::Soon,
             Self::ImplementedElsewhere(_) => Retry::Never,
-            Self::NotFound(_) | Self::Unavailable(_) | Self::InvalidResponse(_) | Self::Other(_) => Retry::Backoff,
+            Self::NotFound(_)
+            | Self::FailedPrecondition(_)
+            | Self::Unavailable(_)
+            | Self::InvalidResponse(_)
+            | Self::Other(_) => Retry::Backoff,
         }
     }
 
@@ -88,15 +139,40 @@ impl Failure {
     pub fn label(&self) -> &'static str {
         match self {
             Self::NotFound(_) => "not_found",
+            Self::AlreadyExists(_) => "already_exists",
             Self::Pending { .. } => "pending",
             Self::RateLimited { .. } => "rate_limited",
             Self::Denied(_) => "denied",
             Self::Invalid(_) => "invalid",
             Self::Conflict(_) => "conflict",
+            Self::Exhausted(_) => "exhausted",
+            Self::OutOfRange(_) => "out_of_range",
+            Self::FailedPrecondition(_) => "failed_precondition",
+            Self::Aborted(_) => "aborted",
             Self::Unavailable(_) => "unavailable",
             Self::ImplementedElsewhere(_) => "implemented_elsewhere",
             Self::InvalidResponse(_) => "invalid_response",
             Self::Other(_) => "other",
+        }
+    }
+
+    /// The text for people.
+    pub fn message_mut(&mut self) -> &mut String {
+        match self {
+            Self::NotFound(reason)
+            | Self::AlreadyExists(reason)
+            | Self::Denied(reason)
+            | Self::Invalid(reason)
+            | Self::Conflict(reason)
+            | Self::Exhausted(reason)
+            | Self::OutOfRange(reason)
+            | Self::FailedPrecondition(reason)
+            | Self::Aborted(reason)
+            | Self::Unavailable(reason)
+            | Self::ImplementedElsewhere(reason)
+            | Self::Other(reason)
+            | Self::RateLimited { message: reason, .. } => &mut reason.message,
+            Self::InvalidResponse(text) | Self::Pending { message: text, .. } => text,
         }
     }
 }
@@ -215,7 +291,7 @@ mod tests {
         assert_eq!(
             Failure::RateLimited {
                 after: Some(second),
-                message: String::new()
+                message: Reason::default()
             }
             .retry(),
             Retry::After(second)
@@ -223,17 +299,39 @@ mod tests {
         assert_eq!(
             Failure::RateLimited {
                 after: None,
-                message: String::new()
+                message: Reason::default()
             }
             .retry(),
             Retry::After(Duration::from_secs(10))
         );
-        assert_eq!(Failure::Denied(String::new()).retry(), Retry::Slowly);
-        assert_eq!(Failure::Invalid(String::new()).retry(), Retry::Slowly);
-        assert_eq!(Failure::Conflict(String::new()).retry(), Retry::Soon);
-        assert_eq!(Failure::ImplementedElsewhere(String::new()).retry(), Retry::Never);
-        assert_eq!(Failure::Unavailable(String::new()).retry(), Retry::Backoff);
+        assert_eq!(Failure::Denied(Reason::default()).retry(), Retry::Slowly);
+        assert_eq!(Failure::Invalid(Reason::default()).retry(), Retry::Slowly);
+        assert_eq!(Failure::Conflict(Reason::default()).retry(), Retry::Soon);
+        assert_eq!(Failure::ImplementedElsewhere(Reason::default()).retry(), Retry::Never);
+        assert_eq!(Failure::Unavailable(Reason::default()).retry(), Retry::Backoff);
         assert_eq!(Failure::InvalidResponse(String::new()).retry(), Retry::Backoff);
+        for slowly in [Failure::Exhausted, Failure::OutOfRange] {
+            assert_eq!(slowly(Reason::default()).retry(), Retry::Slowly);
+        }
+        for soon in [Failure::AlreadyExists, Failure::Aborted] {
+            assert_eq!(soon(Reason::default()).retry(), Retry::Soon);
+        }
+        assert_eq!(Failure::FailedPrecondition(Reason::default()).retry(), Retry::Backoff);
+    }
+
+    #[test]
+    fn code_is_shown_once() {
+        let with_code = |message: &str| {
+            Failure::Exhausted(Reason {
+                message: message.into(),
+                code: Some("OverQuota".into()),
+            })
+        };
+        assert_eq!(with_code("no more").to_string(), "exhausted: no more (OverQuota)");
+        assert_eq!(
+            with_code("OverQuota: no more").to_string(),
+            "exhausted: OverQuota: no more"
+        );
     }
 
     #[test]

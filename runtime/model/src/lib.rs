@@ -35,7 +35,7 @@ pub mod route;
 pub mod service;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
-pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Retry};
+pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
 pub use instance::{Evidence, Instance, Presence};
 pub use load_balancer::{AnnotationChange, Balancer, Target, short_list};

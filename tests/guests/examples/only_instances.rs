@@ -1,5 +1,7 @@
 //! A good provider that exports `instances` and nothing besides `info`. At the trigger it answers one of everything.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_test_guests::{Lookup, misbehaves};
 
@@ -20,18 +22,19 @@ fn one_of_everything(nodes: &[NodeRef], _: Context) -> Lookup {
         Ok(Presence::Absent(Evidence::ById)),
         Ok(Presence::Absent(Evidence::ByName)),
         Err(Failure::not_found("a")),
-        Err(Failure::Pending(Pending {
-            after_ms: 1,
-            token: "t".into(),
-            message: "b".into(),
-        })),
+        Err(Failure::pending(Duration::from_millis(1), "t", "b")),
         Err(Failure::rate_limited(None, "c")),
         Err(Failure::denied("d")),
         Err(Failure::invalid("e")),
         Err(Failure::conflict("f")),
         Err(Failure::unavailable("g")),
-        Err(Failure::ImplementedElsewhere("h".into())),
+        Err(Failure::implemented_elsewhere("h")),
         Err(Failure::other("i")),
+        Err(Failure::already_exists("j").with_code("DuplicateName")),
+        Err(Failure::exhausted("k: OverQuota").with_code("OverQuota")),
+        Err(Failure::out_of_range("l").with_code("")),
+        Err(Failure::failed_precondition("m")),
+        Err(Failure::aborted("n")),
     ];
     Ok(answers.into_iter().take(nodes.len()).collect())
 }

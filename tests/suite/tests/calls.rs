@@ -37,7 +37,7 @@ async fn every_kind_of_answer_arrives_as_it_was_given() {
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load("only_instances", settings()).await;
     assert_eq!(provider.lookup(&[]).await.unwrap(), []);
-    let answers = provider.lookup(&trigger(13)).await.unwrap();
+    let answers = provider.lookup(&trigger(18)).await.unwrap();
     let Ok(Presence::Running(full)) = &answers[0] else {
         panic!("{:?}", answers[0])
     };
@@ -77,7 +77,21 @@ async fn every_kind_of_answer_arrives_as_it_was_given() {
         "unavailable",
         "implemented_elsewhere",
         "other",
+        "already_exists",
+        "exhausted",
+        "out_of_range",
+        "failed_precondition",
+        "aborted",
     ];
+    let shown: Vec<String> = failures[9..12].iter().map(|failure| failure.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "already exists: j (DuplicateName)",
+            "exhausted: k: OverQuota",
+            "out of range: l"
+        ]
+    );
     assert_eq!(labels, all);
 }
 

@@ -141,7 +141,7 @@ impl Wanted<'_> {
     /// Why the request did not leave: the text of the failure.
     async fn is_denied(&self, provider: &Provider) -> String {
         match self.from(provider).await {
-            Failure::Denied(text) => text,
+            Failure::Denied(reason) => reason.message,
             other => panic!("not denied but {other:?}"),
         }
     }
@@ -536,14 +536,14 @@ async fn a_call_whose_turn_would_come_too_late_fails_as_rate_limited_and_says_wh
         body: None,
     };
     for _ in 0..2 {
-        assert!(matches!(wanted.from(&provider).await, Failure::Other(text) if text.starts_with("200 ")));
+        assert!(matches!(wanted.from(&provider).await, Failure::Other(text) if text.message.starts_with("200 ")));
     }
     let Failure::RateLimited { after, message } = wanted.from(&provider).await else {
         panic!("the budget of two requests let a third one pass")
     };
     let after = after.map(|after| after.as_secs());
     assert!(after.is_some_and(|after| (150..=200).contains(&after)), "{after:?}");
-    assert!(message.contains("not sent by Cloudwit"), "{message}");
+    assert!(message.message.contains("not sent by Cloudwit"), "{message}");
     assert_eq!(server.requests(), 2);
 }
 

@@ -211,7 +211,7 @@ async fn the_token_is_filled_in_by_the_host_and_a_wrong_one_is_denied() {
     let wrong = Sim::with(SimCloudOptions::default(), "not-it", true).await;
     let denied = wrong.provider.probe().await.unwrap_err();
     assert!(
-        matches!(&denied, CloudError::Failure(Failure::Denied(text)) if text.contains("401")),
+        matches!(&denied, CloudError::Failure(Failure::Denied(text)) if text.message.contains("401")),
         "{denied:?}"
     );
 }
@@ -221,7 +221,7 @@ async fn a_destination_that_is_not_granted_sends_the_reader_to_the_log() {
     let sim = Sim::with(SimCloudOptions::default(), "sim-token", false).await;
     let failure = sim.failure_of_a_look_up().await;
     assert!(
-        matches!(&failure, Failure::Denied(text) if text.contains("controller's log")),
+        matches!(&failure, Failure::Denied(text) if text.message.contains("controller's log")),
         "{failure:?}"
     );
     assert_eq!(sim.cloud.counters().total(), 0);
@@ -245,14 +245,14 @@ async fn a_broken_cloud_is_unavailable() {
         sim.cloud.set_faults([fault]);
         let failure = sim.failure_of_a_look_up().await;
         assert!(
-            matches!(&failure, Failure::Unavailable(text) if text.contains(part)),
+            matches!(&failure, Failure::Unavailable(text) if text.message.contains(part)),
             "{failure:?}"
         );
     }
     sim.cloud.set_faults([Fault::new(FaultKind::Garbage)]);
     let failure = sim.failure_of_a_look_up().await;
     assert!(
-        matches!(&failure, Failure::Other(text) if text.contains("line 1 column 1")),
+        matches!(&failure, Failure::Other(text) if text.message.contains("line 1 column 1")),
         "{failure:?}"
     );
 }

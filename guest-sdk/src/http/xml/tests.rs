@@ -1,6 +1,7 @@
 //! Documents as clouds send them, and as they should not.
 
 use super::*;
+use crate::types::FailureKind;
 
 fn read(text: &str) -> Element {
     Element::parse(text).unwrap()
@@ -8,7 +9,11 @@ fn read(text: &str) -> Element {
 
 fn refused(text: &str) -> String {
     match Element::parse(text) {
-        Err(Failure::Unavailable(text)) => text,
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            message: text,
+            ..
+        }) => text,
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -200,7 +205,13 @@ fn an_answer_in_xml_names_its_request_when_it_is_cut() {
         Failure::unavailable("GET https://cloud.test/x: the answer is no whole XML: line 1: it ends in the middle")
     );
     // Cut within a letter of several bytes, as a broken connection does.
-    assert!(matches!(get(b"<a>\xe2\x98"), Err(Failure::Unavailable(_))));
+    assert!(matches!(
+        get(b"<a>\xe2\x98"),
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
+    ));
 }
 
 #[test]

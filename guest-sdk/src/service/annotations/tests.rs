@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{FakeHost, assert_readme};
+use crate::types::FailureKind;
 use crate::types::Pair;
 
 const TABLE: Table = Table::new(
@@ -98,7 +99,12 @@ fn all_mistakes_are_told_at_once_with_key_value_and_what_is_allowed() {
     assert_eq!((read.map("tags"), read.cidrs("allowed")), (None, None));
     assert_eq!(read.wrong::<()>("subnets", "one for each zone"), None);
     read.mistake("lab.example/tags and lab.example/subnets exclude each other");
-    let Err(Failure::Invalid(text)) = read.finish() else {
+    let Err(Failure {
+        kind: FailureKind::Invalid,
+        message: text,
+        ..
+    }) = read.finish()
+    else {
         panic!("mistakes are invalid")
     };
     assert_eq!(

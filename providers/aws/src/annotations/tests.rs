@@ -13,7 +13,11 @@ fn read(annotations: &[(&str, &str)]) -> Result<Settings, Failure> {
 
 fn mistakes(annotations: &[(&str, &str)]) -> String {
     match read(annotations) {
-        Err(Failure::Invalid(text)) => text,
+        Err(Failure {
+            kind: FailureKind::Invalid,
+            message: text,
+            ..
+        }) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -124,7 +128,12 @@ fn all_mistakes_of_a_service_are_told_at_once() {
         protocol: Protocol::Udp,
         ..port(53, 30053)
     });
-    let Err(Failure::Invalid(text)) = Settings::read(&service, Kind::Classic) else {
+    let Err(Failure {
+        kind: FailureKind::Invalid,
+        message: text,
+        ..
+    }) = Settings::read(&service, Kind::Classic)
+    else {
         panic!("it was taken");
     };
     for part in [
@@ -162,7 +171,9 @@ fn what_only_the_other_kind_has_is_not_read_or_refused_as_upstream_does() {
     assert!(read(&[("type", "nlb"), preserve]).is_ok());
     let mut udp = service(&[("type", "nlb"), preserve]);
     udp.ports[0].protocol = Protocol::Udp;
-    assert!(matches!(Settings::read(&udp, Kind::Network), Err(Failure::Invalid(text)) if text.contains("UDP")));
+    assert!(
+        matches!(Settings::read(&udp, Kind::Network), Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("UDP"))
+    );
     for wrong in [
         "stickiness.enabled=true",
         "proxy_protocol_v2.enabled=yes",
@@ -199,14 +210,18 @@ fn tls_is_for_the_named_ports_or_for_all() {
 fn ports_are_needed_and_some_node_port_too() {
     let mut none = service(&[]);
     none.ports.clear();
-    assert!(matches!(Settings::read(&none, Kind::Classic), Err(Failure::Invalid(text)) if text.contains("no ports")));
+    assert!(
+        matches!(Settings::read(&none, Kind::Classic), Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("no ports"))
+    );
     let mut unallocated = service(&[]);
     unallocated.ports[0].node_port = None;
     let refused = Settings::read(&unallocated, Kind::Classic);
-    assert!(matches!(refused, Err(Failure::Invalid(text)) if text.contains("allocateLoadBalancerNodePorts")));
+    assert!(
+        matches!(refused, Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("allocateLoadBalancerNodePorts"))
+    );
     let mut sctp = service(&[("type", "nlb")]);
     sctp.ports[0].protocol = Protocol::Sctp;
     assert!(
-        matches!(Settings::read(&sctp, Kind::Network), Err(Failure::Invalid(text)) if text.contains("TCP and UDP"))
+        matches!(Settings::read(&sctp, Kind::Network), Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("TCP and UDP"))
     );
 }

@@ -106,7 +106,7 @@ fn what_is_wrong_with_an_instance_profile_is_said() {
     host.expect("PUT", &url("api/token")).breaks();
     let failure = host.provider::<Aws>().probe().unwrap_err();
     assert!(
-        matches!(&failure, Failure::Unavailable(text) if text.contains("hop limit")),
+        matches!(&failure, Failure { kind: FailureKind::Unavailable, message: text, .. } if text.contains("hop limit")),
         "{failure:?}"
     );
 
@@ -115,7 +115,7 @@ fn what_is_wrong_with_an_instance_profile_is_said() {
         .answers_with(404, &[], "");
     let failure = host.provider::<Aws>().probe().unwrap_err();
     assert!(
-        matches!(&failure, Failure::NotFound(text) if text.contains("no role")),
+        matches!(&failure, Failure { kind: FailureKind::NotFound, message: text, .. } if text.contains("no role")),
         "{failure:?}"
     );
 
@@ -127,7 +127,7 @@ fn what_is_wrong_with_an_instance_profile_is_said() {
         .answers_with(200, &[], answer);
     let failure = host.provider::<Aws>().probe().unwrap_err();
     assert!(
-        matches!(&failure, Failure::Denied(text) if text.contains("EC2 cannot assume")),
+        matches!(&failure, Failure { kind: FailureKind::Denied, message: text, .. } if text.contains("EC2 cannot assume")),
         "{failure:?}"
     );
 }
@@ -190,7 +190,12 @@ fn a_role_that_may_not_be_taken_on_is_denied_in_words() {
         &refusal("AccessDenied", "User: me is not authorized to perform: sts:AssumeRole"),
     );
     let failure = host.provider::<Aws>().probe().unwrap_err();
-    let Failure::Denied(text) = &failure else {
+    let Failure {
+        kind: FailureKind::Denied,
+        message: text,
+        ..
+    } = &failure
+    else {
         panic!("{failure:?}")
     };
     assert!(
@@ -221,5 +226,7 @@ fn an_answer_without_whole_credentials_is_no_answer() {
     let host = configured("RoleARN = arn:aws:iam::123456789012:role/cloudwit\n");
     host.expect("POST", STS)
         .answers_xml(200, &role().replace("SessionToken>", "Token>"));
-    assert!(matches!(host.provider::<Aws>().probe(), Err(Failure::Other(text)) if text.contains("whole credentials")));
+    assert!(
+        matches!(host.provider::<Aws>().probe(), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains("whole credentials"))
+    );
 }

@@ -73,7 +73,7 @@ fn a_machine_has_upstreams_id_labels_and_addresses_in_upstreams_order() {
     );
     // Both interfaces, by device; a type that has layers of the network and cannot be asked for them is not let in without.
     assert!(
-        matches!(&answers[1], Err(Failure::Unavailable(text)) if text.contains("DescribeInstanceTopology")),
+        matches!(&answers[1], Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("DescribeInstanceTopology")),
         "{:?}",
         answers[1]
     );
@@ -253,7 +253,7 @@ fn a_malformed_id_is_that_nodes_mistake_and_no_absence() {
         .lookup(&[node("a", "aws:///z/i-bad"), node("b", instance_ids()[0])])
         .unwrap();
     assert!(
-        matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains("i-bad")),
+        matches!(&answers[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("i-bad")),
         "{:?}",
         answers[0]
     );
@@ -266,7 +266,7 @@ fn an_id_that_is_neither_described_nor_denied_is_not_absent() {
     host.expect("POST", EC2).answers_xml(200, no_instances());
     let answers = host.provider::<Aws>().lookup(&[node("a", UNKNOWN)]).unwrap();
     assert!(
-        matches!(&answers[0], Err(Failure::Unavailable(text)) if text.contains("i-0aaaaaaaaaaaaaaaa")),
+        matches!(&answers[0], Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("i-0aaaaaaaaaaaaaaaa")),
         "{answers:?}"
     );
 }
@@ -304,7 +304,7 @@ fn a_name_is_looked_for_among_live_instances_and_needs_the_clusters_tag() {
     assert!(matches!(answers[0], Ok(Presence::Running(_))));
     assert_eq!(answers[1], Ok(Presence::Absent(Evidence::ByName)));
     assert!(
-        matches!(&answers[2], Err(Failure::Invalid(text)) if text.contains("kubernetes.io/cluster/test") && text.contains(instance_ids()[4])),
+        matches!(&answers[2], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("kubernetes.io/cluster/test") && text.contains(instance_ids()[4])),
         "{:?}",
         answers[2]
     );
@@ -361,7 +361,7 @@ fn several_machines_of_one_name_are_not_guessed_from() {
         .lookup(&[NodeRef::named("ip-10-0-1-10.ec2.internal")])
         .unwrap();
     assert!(
-        matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains(instance_ids()[1])),
+        matches!(&answers[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains(instance_ids()[1])),
         "{answers:?}"
     );
 }
@@ -386,7 +386,7 @@ fn a_node_of_another_cloud_is_refused_without_a_call() {
     for id in ["gce://p/z/n", "aws://host/i-0", "aws:///z/vol-1", "aws:///", "i"] {
         let answers = host.provider::<Aws>().lookup(&[node("n", id)]).unwrap();
         assert!(
-            matches!(&answers[0], Err(Failure::Invalid(text)) if text.contains(id)),
+            matches!(&answers[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains(id)),
             "{answers:?}"
         );
     }
@@ -409,7 +409,10 @@ fn an_error_of_aws_is_never_absence() {
     host.expect("POST", EC2).breaks();
     assert!(matches!(
         aws.lookup(&[node("n", UNKNOWN)]),
-        Err(Failure::Unavailable(_))
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
     ));
 }
 
@@ -432,7 +435,7 @@ fn a_zone_without_an_id_fails_its_machines_and_no_others() {
     for _ in 0..2 {
         let answers = host.provider::<Aws>().lookup(&nodes).unwrap();
         assert!(
-            matches!(&answers[0], Err(Failure::Other(text)) if text.contains("us-east-1a")),
+            matches!(&answers[0], Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains("us-east-1a")),
             "{:?}",
             answers[0]
         );
@@ -478,7 +481,13 @@ fn fargates_machines_are_found_by_the_address_in_their_id() {
     );
     assert_eq!(words(&found.addresses), ["InternalIp 10.0.1.77"]);
     assert_eq!(answers[1], Ok(Presence::Absent(Evidence::ById)));
-    assert!(matches!(answers[2], Err(Failure::Invalid(_))));
+    assert!(matches!(
+        answers[2],
+        Err(Failure {
+            kind: FailureKind::Invalid,
+            ..
+        })
+    ));
     let asked = host
         .requests()
         .into_iter()

@@ -39,7 +39,7 @@ fn listener_that_is_changed_back_is_replaced_once_a_minute() {
     assert!(
         failures
             .iter()
-            .all(|failure| matches!(failure, Failure::Other(text) if text.contains("another controller"))),
+            .all(|failure| matches!(failure, Failure { kind: FailureKind::Other, message: text, .. } if text.contains("another controller"))),
         "{failures:?}"
     );
     assert_eq!(cloud.count("DeleteLoadBalancerListeners"), 1);
@@ -69,9 +69,9 @@ fn refused_listener_is_not_deleted_and_made_again_and_again() {
         .listeners = vec![(80, 31000)];
     cloud.state.borrow_mut().refuses = Some(("CreateLoadBalancerListeners", "DuplicateListener"));
     let failures = eleven(&cloud);
-    assert!(matches!(failures[0], Failure::Conflict(_)), "{failures:?}");
+    assert!(failures[0].kind == FailureKind::Conflict, "{failures:?}");
     assert!(
-        failures[1..].iter().all(|failure| matches!(failure, Failure::Other(_))),
+        failures[1..].iter().all(|failure| failure.kind == FailureKind::Other),
         "{failures:?}"
     );
     assert_eq!(cloud.count("DeleteLoadBalancerListeners"), 1);

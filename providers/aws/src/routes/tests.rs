@@ -103,7 +103,13 @@ fn a_dead_route_is_a_black_hole() {
 fn without_the_view_of_nodes_nothing_is_guessed() {
     let host = host();
     serve(&host);
-    assert!(matches!(host.provider::<Aws>().list(), Err(Failure::Denied(_))));
+    assert!(matches!(
+        host.provider::<Aws>().list(),
+        Err(Failure {
+            kind: FailureKind::Denied,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -118,7 +124,7 @@ fn the_table_is_the_configured_one_or_the_only_one_with_the_tag() {
         .answers_xml(200, no_route_tables());
     let none = host.provider::<Aws>().list().unwrap_err();
     assert!(
-        matches!(&none, Failure::Invalid(text) if text.contains("kubernetes.io/cluster/test") && text.contains("RouteTableID")),
+        matches!(&none, Failure { kind: FailureKind::Invalid, message: text, .. } if text.contains("kubernetes.io/cluster/test") && text.contains("RouteTableID")),
         "{none:?}"
     );
 
@@ -133,7 +139,7 @@ fn the_table_is_the_configured_one_or_the_only_one_with_the_tag() {
     host.expect("POST", EC2).answers_xml(200, &twice);
     let several = host.provider::<Aws>().list().unwrap_err();
     assert!(
-        matches!(&several, Failure::Invalid(text) if text.contains(table_id())),
+        matches!(&several, Failure { kind: FailureKind::Invalid, message: text, .. } if text.contains(table_id())),
         "{several:?}"
     );
 
@@ -145,7 +151,9 @@ fn the_table_is_the_configured_one_or_the_only_one_with_the_tag() {
     host.expect("POST", EC2)
         .with_fields(&[("Filter.1.Name", "route-table-id"), ("Filter.1.Value.1", "rtb-7")])
         .answers_xml(200, no_route_tables());
-    assert!(matches!(host.provider::<Aws>().list(), Err(Failure::NotFound(text)) if text.contains("rtb-7")));
+    assert!(
+        matches!(host.provider::<Aws>().list(), Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("rtb-7"))
+    );
 }
 
 #[test]
@@ -236,7 +244,9 @@ fn deletions_come_first_and_what_is_gone_is_deleted() {
         .apply(&[wanted("n", instance_ids()[1], "10.244.0.0/24")], &delete)
         .unwrap();
     assert_eq!(outcome.deleted[..3], [Ok(()), Ok(()), Ok(())]);
-    assert!(matches!(&outcome.deleted[3], Err(Failure::Conflict(text)) if text.contains("0.0.0.0/0")));
+    assert!(
+        matches!(&outcome.deleted[3], Err(Failure { kind: FailureKind::Conflict, message: text, .. }) if text.contains("0.0.0.0/0"))
+    );
     assert_eq!(outcome.created, [Ok(())]);
     let deleted = actions(&host).iter().filter(|action| *action == "DeleteRoute").count();
     assert_eq!(deleted, 2, "what was not in the table was not asked for");
@@ -272,20 +282,30 @@ fn each_route_has_its_own_answer() {
         },
     ];
     let created = host.provider::<Aws>().apply(&create, &[]).unwrap().created;
-    assert!(matches!(created[0], Err(Failure::Conflict(_))), "{:?}", created[0]);
     assert!(
-        matches!(&created[1], Err(Failure::Other(text)) if text.contains("RouteLimitExceeded")),
+        matches!(
+            created[0],
+            Err(Failure {
+                kind: FailureKind::AlreadyExists,
+                ..
+            })
+        ),
+        "{:?}",
+        created[0]
+    );
+    assert!(
+        matches!(&created[1], Err(Failure { kind: FailureKind::Exhausted, message: text, .. }) if text.contains("RouteLimitExceeded")),
         "{:?}",
         created[1]
     );
     assert!(
-        matches!(&created[2], Err(Failure::NotFound(text)) if text.contains("Node gone")),
+        matches!(&created[2], Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("Node gone")),
         "{:?}",
         created[2]
     );
     assert_eq!(created[3], Ok(()));
     assert!(
-        matches!(&created[4], Err(Failure::Invalid(text)) if text.contains("Node unborn")),
+        matches!(&created[4], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("Node unborn")),
         "{:?}",
         created[4]
     );
@@ -310,7 +330,14 @@ fn when_aws_says_slow_down_nothing_more_is_asked() {
     let created = host.provider::<Aws>().apply(&create, &[]).unwrap().created;
     for answer in created {
         assert!(
-            matches!(&answer, Err(Failure::RateLimited(throttle)) if throttle.after_ms == Some(3_000)),
+            matches!(
+                &answer,
+                Err(Failure {
+                    kind: FailureKind::RateLimited,
+                    retry_after: Some(3_000),
+                    ..
+                })
+            ),
             "{answer:?}"
         );
     }
@@ -343,7 +370,21 @@ fn after_seconds(config: &str, seconds: u64) -> Vec<Result<(), Failure>> {
 fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
     let created = after_seconds("", 45);
     assert_eq!(created[0], Ok(()));
-    assert!(matches!(created[1], Err(Failure::RateLimited(_))) && matches!(created[2], Err(Failure::RateLimited(_))));
+    assert!(
+        matches!(
+            created[1],
+            Err(Failure {
+                kind: FailureKind::RateLimited,
+                ..
+            })
+        ) && matches!(
+            created[2],
+            Err(Failure {
+                kind: FailureKind::RateLimited,
+                ..
+            })
+        )
+    );
 }
 
 #[test]

@@ -77,7 +77,10 @@ fn a_black_hole_behind_a_gateway_is_not_ours() {
     assert_eq!(creation(&table, cidr("10.0.0.0/16"), "i-1"), Step::Create);
     assert!(matches!(
         deletion(&table, cidr("10.0.0.0/16")),
-        Err(Failure::Conflict(_))
+        Err(Failure {
+            kind: FailureKind::Conflict,
+            ..
+        })
     ));
 }
 
@@ -94,7 +97,7 @@ fn only_routes_to_machines_are_deleted() {
     assert_eq!(deletion(&recorded(), cidr("10.99.0.0/24")), Ok(None));
     for destination in ["0.0.0.0/0", "10.0.0.0/16"] {
         assert!(
-            matches!(deletion(&recorded(), cidr(destination)), Err(Failure::Conflict(text)) if text.contains(destination))
+            matches!(deletion(&recorded(), cidr(destination)), Err(Failure { kind: FailureKind::Conflict, message: text, .. }) if text.contains(destination))
         );
     }
     // An interface without an instance that is alive: an appliance.

@@ -49,7 +49,13 @@ fn other_clusters_subnets_and_local_zones_are_left_out() {
     let all = [subnet("s-1", "a", Traits::PUBLIC | Traits::FOREIGN), local];
     for internal in [false, true] {
         assert!(
-            matches!(discover(&all, internal, ""), Err(Failure::Invalid(_))),
+            matches!(
+                discover(&all, internal, ""),
+                Err(Failure {
+                    kind: FailureKind::Invalid,
+                    ..
+                })
+            ),
             "{internal}"
         );
     }
@@ -60,7 +66,12 @@ fn an_annotation_names_ids_or_names_and_every_wrong_one_is_told() {
     let all = [subnet("s-1", "a", 0), subnet("s-2", "b", 0), subnet("s-3", "b", 0)];
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     assert_eq!(named(&all, &texts(&["s-2", "name-a"])).unwrap(), ["s-2", "s-1"]);
-    let Err(Failure::Invalid(text)) = named(&all, &texts(&["s-9", "name-b", "s-1"])) else {
+    let Err(Failure {
+        kind: FailureKind::Invalid,
+        message: text,
+        ..
+    }) = named(&all, &texts(&["s-9", "name-b", "s-1"]))
+    else {
         panic!("they were taken");
     };
     assert!(
@@ -82,7 +93,7 @@ fn configured_subnet_counts_only_where_all_are_foreign() {
     for fallback in ["s-1", "s-9", ""] {
         let refused = discover(&all, false, fallback);
         assert!(
-            matches!(&refused, Err(Failure::Invalid(text)) if text.contains("no suitable subnets")),
+            matches!(&refused, Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("no suitable subnets")),
             "{fallback}: {refused:?}"
         );
     }

@@ -33,7 +33,12 @@ fn the_only_group_or_the_only_one_with_the_clusters_tag_lets_traffic_in() {
     assert_eq!(of(&["sg-a", "sg-b"], &["sg-b"]).unwrap(), "sg-b");
     assert_eq!(of(&[], &[]).unwrap(), "");
     for (tagged, word) in [(&["sg-a", "sg-b"][..], "more than one"), (&[][..], "none")] {
-        let Err(Failure::Invalid(text)) = of(&["sg-a", "sg-b"], tagged).map_err(Failure::from) else {
+        let Err(Failure {
+            kind: FailureKind::Invalid,
+            message: text,
+            ..
+        }) = of(&["sg-a", "sg-b"], tagged).map_err(Failure::from)
+        else {
             panic!("{tagged:?} was taken");
         };
         assert!(

@@ -143,7 +143,9 @@ fn a_token_refused_in_mid_call_is_renewed_once() {
     assert_eq!((ask(), stage.logins(), stage.calls().len()), (Ok(()), 2, 2));
     let stage = stage.always("GET", "nova.test", || answer(file!("token_refused_by_nova")));
     let ask = || stage.provider().api.get(Endpoint::Compute, "/servers").send().map(drop);
-    assert!(matches!(ask(), Err(Failure::Denied(text)) if text.contains("requires authentication")));
+    assert!(
+        matches!(ask(), Err(Failure { kind: FailureKind::Denied, message: text, .. }) if text.contains("requires authentication"))
+    );
     assert_eq!(
         (stage.logins(), stage.calls().len()),
         (3, 4),
@@ -169,7 +171,7 @@ fn a_deleted_application_credential_is_denied_and_not_taken_for_something_that_i
     let stage = Stage::new("").always("POST", "keystone", || answer(file!("credential_deleted")));
     let failure = stage.provider().api.session().unwrap_err();
     assert!(
-        matches!(&failure, Failure::Denied(text) if text.contains("404") && text.contains("Could not find Application Credential")),
+        matches!(&failure, Failure { kind: FailureKind::Denied, message: text, .. } if text.contains("404") && text.contains("Could not find Application Credential")),
         "{failure:?}"
     );
 }
@@ -188,7 +190,7 @@ fn an_answer_of_keystones_that_is_cut_or_lacks_the_token_is_no_token() {
         let stage = Stage::new("").always("POST", "keystone", move || FakeAnswer::new(201, headers, body));
         let failure = stage.provider().api.session().unwrap_err();
         assert!(
-            matches!(&failure, Failure::Unavailable(text) if text.contains(word)),
+            matches!(&failure, Failure { kind: FailureKind::Unavailable, message: text, .. } if text.contains(word)),
             "{failure:?}"
         );
     }
@@ -204,12 +206,21 @@ fn endpoints_are_those_of_interface_and_region() {
     assert_eq!(catalog.url(Endpoint::Compute), Ok("http://nova.test/v2.1"));
     assert_eq!(catalog.url(Endpoint::Network), Ok("http://neutron.test"));
     assert_eq!(catalog.url(Endpoint::LoadBalancer), Ok("http://octavia.test"));
-    let Err(Failure::Invalid(text)) = catalog.url(Endpoint::KeyManager) else {
+    let Err(Failure {
+        kind: FailureKind::Invalid,
+        message: text,
+        ..
+    }) = catalog.url(Endpoint::KeyManager)
+    else {
         panic!()
     };
     assert!(text.contains("key-manager"), "{text}");
     for (interface, region, words) in [("private", None, "private"), ("public", Some("Nowhere"), "Nowhere")] {
-        let Err(Failure::Invalid(text)) = Catalog::read(body, interface, region).url(Endpoint::Compute).map(drop)
+        let Err(Failure {
+            kind: FailureKind::Invalid,
+            message: text,
+            ..
+        }) = Catalog::read(body, interface, region).url(Endpoint::Compute).map(drop)
         else {
             panic!()
         };
@@ -229,7 +240,7 @@ fn several_regions_need_the_key_region() {
     };
     assert_eq!(url(Some("b")), Ok("http://nova.test/v2.1".into()));
     assert!(
-        matches!(url(None), Err(Failure::Invalid(text)) if text.contains("a, b") && text.contains("region in [Global]"))
+        matches!(url(None), Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("a, b") && text.contains("region in [Global]"))
     );
 }
 

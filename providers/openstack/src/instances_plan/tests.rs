@@ -34,7 +34,12 @@ fn ids_of_other_regions_and_clouds_are_refused_with_the_id() {
         ("openstack:///a/b", Some("north"), "openstack:///ID"),
     ] {
         let node = node(form);
-        let Search::Wrong(Failure::Invalid(text)) = Search::of(&node, region) else {
+        let Search::Wrong(Failure {
+            kind: FailureKind::Invalid,
+            message: text,
+            ..
+        }) = Search::of(&node, region)
+        else {
             panic!("{form}")
         };
         assert!(text.contains(word) && text.contains(form), "{text}");
@@ -65,7 +70,9 @@ fn absence_by_id_needs_novas_word() {
     assert_eq!(found.answer(&Search::Id("a")).unwrap().unwrap().name, "one");
     assert_eq!(found.answer(&Search::Id("b")), Ok(Err(Evidence::ById)));
     assert_eq!(found.answer(&Search::Id("c")), Err(Failure::unavailable("no answer")));
-    assert!(matches!(found.answer(&Search::Id("d")), Err(Failure::Other(text)) if text.contains('d')));
+    assert!(
+        matches!(found.answer(&Search::Id("d")), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains('d'))
+    );
     assert_eq!(found.answer(&Search::Name("b")), Ok(Err(Evidence::ByName)));
 }
 
@@ -77,7 +84,7 @@ fn two_servers_of_one_name_are_told_with_their_ids() {
     };
     let answer = found.answer(&Search::Name("twin"));
     assert!(
-        matches!(&answer, Err(Failure::Invalid(text)) if text.contains("a, b") && text.contains("twin")),
+        matches!(&answer, Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("a, b") && text.contains("twin")),
         "{answer:?}"
     );
 }

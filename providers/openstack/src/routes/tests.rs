@@ -207,10 +207,12 @@ fn of_many_routes_only_those_fail_that_neutron_refuses() {
     ];
     let outcome = stage.provider().apply(&create[..2], &[]).unwrap();
     assert_eq!(outcome.created[0], Ok(()));
-    assert!(matches!(&outcome.created[1], Err(Failure::Invalid(text)) if text.contains("not connected with router")));
+    assert!(
+        matches!(&outcome.created[1], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("not connected with router"))
+    );
     let outcome = stage.provider().apply(&create[3..], &[]).unwrap();
     assert!(
-        matches!(&outcome.created[0], Err(Failure::Invalid(text)) if text.contains("Node bare has no internal IPv4 address"))
+        matches!(&outcome.created[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("Node bare has no internal IPv4 address"))
     );
 }
 
@@ -222,7 +224,13 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
         .provider()
         .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
         .unwrap();
-    assert!(matches!(outcome.created[0], Err(Failure::Unavailable(_))));
+    assert!(matches!(
+        outcome.created[0],
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
+    ));
     assert_eq!(
         stage.sent("PUT", "remove_extraroutes")[0].json(),
         stage.sent("PUT", "add_extraroutes")[0].json()
@@ -233,7 +241,13 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
         .provider()
         .apply(&[wanted("10.244.2.0/24", node("two", &two))], &[])
         .unwrap();
-    assert!(matches!(outcome.created[0], Err(Failure::Unavailable(_))));
+    assert!(matches!(
+        outcome.created[0],
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
+    ));
     assert_eq!(stage.sent("PUT", "extraroutes").len(), 2);
     // And a deleted one comes back, so that its pair is not forgotten.
     let [one, ..] = ips();
@@ -241,7 +255,13 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
         .provider()
         .apply(&[], &[existing("10.244.1.0/24", &one, false)])
         .unwrap();
-    assert!(matches!(outcome.deleted[0], Err(Failure::Unavailable(_))));
+    assert!(matches!(
+        outcome.deleted[0],
+        Err(Failure {
+            kind: FailureKind::Unavailable,
+            ..
+        })
+    ));
     assert!(stage.sent("PUT", "add_extraroutes")[1].text().contains("10.244.1.0/24"));
 }
 
@@ -253,7 +273,7 @@ fn a_next_hop_without_port_is_told_and_nothing_stays() {
         .apply(&[wanted("10.244.9.0/24", node("far", "10.1.200.200"))], &[])
         .unwrap();
     assert!(
-        matches!(&outcome.created[0], Err(Failure::NotFound(text)) if text.contains("10.1.200.200")),
+        matches!(&outcome.created[0], Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("10.1.200.200")),
         "{outcome:?}"
     );
     assert_eq!(stage.sent("PUT", "remove_extraroutes").len(), 1);
@@ -302,7 +322,16 @@ fn pairs_of_others_stay_also_when_they_came_meanwhile() {
         .provider()
         .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
         .unwrap();
-    assert!(matches!(outcome.created[0], Err(Failure::Conflict(_))), "{outcome:?}");
+    assert!(
+        matches!(
+            outcome.created[0],
+            Err(Failure {
+                kind: FailureKind::Conflict,
+                ..
+            })
+        ),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -364,9 +393,13 @@ fn what_is_as_wanted_changes_nothing() {
 #[test]
 fn without_a_router_nothing_is_done_and_one_that_is_not_there_is_named() {
     let stage = Stage::new("");
-    assert!(matches!(stage.provider().list(), Err(Failure::ImplementedElsewhere(text)) if text.contains("router-id")));
+    assert!(
+        matches!(stage.provider().list(), Err(Failure { kind: FailureKind::ImplementedElsewhere, message: text, .. }) if text.contains("router-id"))
+    );
     let stage = self::stage().always("GET", "/v2.0/routers/r-1", || answer(file!("router_not_found")));
-    assert!(matches!(stage.provider().list(), Err(Failure::NotFound(text)) if text.contains("could not be found")));
+    assert!(
+        matches!(stage.provider().list(), Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("could not be found"))
+    );
 }
 
 #[test]
@@ -381,7 +414,7 @@ fn router_locked_by_another_call_is_not_written() {
         .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
         .unwrap();
     assert!(
-        matches!(&outcome.created[0], Err(Failure::Unavailable(text)) if text.contains("another call")),
+        matches!(&outcome.created[0], Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("another call")),
         "{outcome:?}"
     );
     assert_eq!(stage.sent("PUT", "/v2.0/routers/r-1").len(), 0);

@@ -76,10 +76,15 @@ fn a_new_one_is_created_and_waited_for_without_sleeping() {
         .answers(201, balancer("building", spec(&["vm-1", "vm-2"])));
     let targets = [target("vm-2"), target("vm-1")];
     let waiting = host.provider::<Sim>().ensure(&service(), &targets, None).unwrap_err();
-    let Failure::Pending(pending) = waiting else {
+    let Failure {
+        kind: FailureKind::Pending(token),
+        retry_after,
+        ..
+    } = waiting
+    else {
         panic!("{waiting:?}")
     };
-    assert_eq!((pending.after_ms, pending.token.as_str()), (1000, "lb-1"));
+    assert_eq!((retry_after, token.as_str()), (Some(1000), "lb-1"));
 
     host.expect("GET", "https://sim.test/v1/load-balancers/lb-1")
         .answers(200, balancer("active", spec(&["vm-1", "vm-2"])));
@@ -146,7 +151,7 @@ fn a_refusal_that_is_not_about_machines_is_told() {
         .ensure(&service(), &[target("vm-1")], None)
         .unwrap_err();
     assert!(
-        matches!(&failure, Failure::Invalid(why) if why.contains("port 80 is taken")),
+        matches!(&failure, Failure { kind: FailureKind::Invalid, message: why, .. } if why.contains("port 80 is taken")),
         "{failure:?}"
     );
 }
@@ -205,7 +210,7 @@ fn one_of_the_right_name_that_belongs_to_another_service_is_not_touched() {
         .answers(200, page(&[balancer("active", foreign)]));
     let failure = host.provider::<Sim>().ensure(&service(), &[], None).unwrap_err();
     assert!(
-        matches!(&failure, Failure::Invalid(why) if why.contains("lb-1") && why.contains("owned by uid-2")),
+        matches!(&failure, Failure { kind: FailureKind::Invalid, message: why, .. } if why.contains("lb-1") && why.contains("owned by uid-2")),
         "{failure:?}"
     );
 }
@@ -217,7 +222,7 @@ fn a_conflict_that_is_not_about_the_name_is_told() {
     host.expect("GET", BY_NAME).answers(200, page(&[]));
     let failure = host.provider::<Sim>().ensure(&service(), &[], None).unwrap_err();
     assert!(
-        matches!(&failure, Failure::Conflict(text) if text.contains("already")),
+        matches!(&failure, Failure { kind: FailureKind::Conflict, message: text, .. } if text.contains("already")),
         "{failure:?}"
     );
 }
@@ -231,7 +236,7 @@ fn two_owned_ones_are_a_conflict_for_a_person() {
         .answers(200, page(&[balancer("active", spec(&[])), second]));
     let failure = host.provider::<Sim>().get(&service()).unwrap_err();
     assert!(
-        matches!(&failure, Failure::Conflict(text) if text.contains("lb-1, lb-2")),
+        matches!(&failure, Failure { kind: FailureKind::Conflict, message: text, .. } if text.contains("lb-1, lb-2")),
         "{failure:?}"
     );
 }
@@ -254,7 +259,11 @@ fn what_cannot_be_is_said_before_anything_is_asked() {
         let mut service = service();
         change(&mut service);
         match host.provider::<Sim>().ensure(&service, &[], None) {
-            Err(Failure::Invalid(text)) => text,
+            Err(Failure {
+                kind: FailureKind::Invalid,
+                message: text,
+                ..
+            }) => text,
             other => panic!("{other:?}"),
         }
     };
@@ -289,7 +298,16 @@ fn targets_are_only_written_when_they_differ() {
 
     nothing_found(&host);
     let missing = host.provider::<Sim>().update_targets(&service(), &two, None);
-    assert!(matches!(missing, Err(Failure::NotFound(_))), "{missing:?}");
+    assert!(
+        matches!(
+            missing,
+            Err(Failure {
+                kind: FailureKind::NotFound,
+                ..
+            })
+        ),
+        "{missing:?}"
+    );
 }
 
 #[test]
@@ -342,8 +360,13 @@ fn a_rate_limit_comes_through_with_its_advice() {
     let host = host();
     host.expect("GET", BY_OWNER)
         .answers_with(429, &[("Retry-After", "12")], "");
-    let Err(Failure::RateLimited(throttle)) = host.provider::<Sim>().get(&service()) else {
+    let Err(Failure {
+        kind: FailureKind::RateLimited,
+        retry_after,
+        ..
+    }) = host.provider::<Sim>().get(&service())
+    else {
         panic!()
     };
-    assert_eq!(throttle.after_ms, Some(12_000));
+    assert_eq!(retry_after, Some(12_000));
 }

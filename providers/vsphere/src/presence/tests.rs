@@ -68,7 +68,9 @@ fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
         let mut silent = machine();
         change(&mut silent);
         for provider_id in [None, Some("vsphere://x")] {
-            assert!(matches!(of(&silent, provider_id, Ok(None)), Err(Failure::Other(text)) if text.contains("vm one")));
+            assert!(
+                matches!(of(&silent, provider_id, Ok(None)), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains("vm one"))
+            );
         }
         // Switched off it tells nothing either, which is all that a Node with an id needs to know.
         silent.on = false;
@@ -87,7 +89,7 @@ fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
 fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
     let unknown = || Err(Failure::not_found("no tags"));
     assert!(
-        matches!(of(&machine(), Some("vsphere://x"), unknown()), Err(Failure::NotFound(text)) if text == "vm one: no tags")
+        matches!(of(&machine(), Some("vsphere://x"), unknown()), Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text == "vm one: no tags")
     );
     let off = Machine { on: false, ..machine() };
     assert!(matches!(
@@ -112,6 +114,6 @@ fn metadata_puts_its_addresses_first_and_what_cannot_be_read_is_said() {
     };
     assert_eq!(instance.addresses[1].value, "10.0.0.2");
     assert!(
-        matches!(of(&with("network: ["), None, Ok(None)), Err(Failure::Other(text)) if text.contains("guestinfo.metadata"))
+        matches!(of(&with("network: ["), None, Ok(None)), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains("guestinfo.metadata"))
     );
 }

@@ -19,5 +19,5 @@ impl Gate for Leadership {
 }
 
 fn refused(error: NotLeading) -> CloudError {
-    Failure::Unavailable(error.to_string()).into()
+    Failure::Unavailable(error.to_string().into()).into()
 }

@@ -311,7 +311,9 @@ impl Record {
     pub fn fail(&mut self, error: &CloudError) -> bool {
         if !matches!(
             error,
-            CloudError::Failure(Failure::RateLimited { .. } | Failure::Unavailable(_) | Failure::Conflict(_))
+            CloudError::Failure(
+                Failure::RateLimited { .. } | Failure::Unavailable(_) | Failure::Conflict(_) | Failure::Aborted(_)
+            )
         ) {
             self.pending = None;
         }

@@ -76,7 +76,7 @@ impl ServiceLb {
                 None
             }
             Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
-                info!(service = %key, why = message, "another controller looks after this load balancer");
+                info!(service = %key, why = %message, "another controller looks after this load balancer");
                 self.record(key, |record| record.note_elsewhere(given.set));
                 None
             }
@@ -91,7 +91,7 @@ impl ServiceLb {
         targets: &[Target],
         token: Option<&str>,
     ) -> Result<Balancer, CloudError> {
-        let view = service_view(service).map_err(Failure::Invalid)?;
+        let view = service_view(service).map_err(|what| Failure::Invalid(what.into()))?;
         self.context.scope.may_ask_about(&view)?;
         let mut balancer = self.context.cloud.ensure_balancer(&view, targets, token).await?;
         balancer.annotations = self.accepted(balancer.annotations);
@@ -146,7 +146,7 @@ impl ServiceLb {
                 None
             }
             Err(CloudError::Failure(Failure::NotFound(message))) => {
-                info!(service = %key, why = message, "the load balancer is gone, building it again");
+                info!(service = %key, why = %message, "the load balancer is gone, building it again");
                 self.record(key, Record::forget_ensured);
                 None
             }

@@ -26,8 +26,11 @@ pub(crate) struct InvalidResponse(pub String);
 
 pub(crate) type Checked<T> = Result<T, InvalidResponse>;
 
-/// Bounds of `pending.after-ms` (`wit/v0.1/common.wit`).
-const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
+/// Bounds of `failure.retry-after` (`wit/v0.1/common.wit`).
+const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
+
+/// When a call is continued that says `pending` without a time.
+pub(crate) const DEFAULT_PENDING: Duration = Duration::from_secs(5);
 
 /// So much of a text that is wrong is shown.
 const QUOTED: usize = 128;
@@ -166,8 +169,8 @@ pub(crate) fn ip_endpoint(text: &str, mode: IpMode) -> Checked<Endpoint> {
 }
 
 /// When to ask again, moved into its bounds.
-pub(crate) fn pending_after(milliseconds: u32) -> Duration {
-    Duration::from_millis(milliseconds.into()).clamp(PENDING.0, PENDING.1)
+pub(crate) fn retry_after(milliseconds: u32) -> Duration {
+    Duration::from_millis(milliseconds.into()).clamp(RETRY_AFTER.0, RETRY_AFTER.1)
 }
 
 /// The token of a pending answer.

@@ -41,7 +41,7 @@ pub const ROUTES: usize = 100_000;
 pub const CIDR: usize = 64;
 /// Next hops of one route.
 pub const NEXT_HOPS: usize = 64;
-/// Name, version or provider-id prefix of a provider, name of a secret: they appear in log lines.
+/// Name, version or provider-id prefix of a provider, name of a secret, a cloud's error code: they appear in log lines.
 pub const WORD: usize = 128;
 /// Provider-id prefixes of a provider.
 pub const PREFIXES: usize = 32;
@@ -89,8 +89,9 @@ mod tests {
             "labels",
             &[Entries(LABELS), Bytes(KEY), Bytes(LABEL_VALUE)],
         ),
-        ("common", "record pending {", "token", &[Bytes(TOKEN)]),
-        ("common", "interface common {", "variant failure", &[Bytes(MESSAGE)]),
+        ("common", "variant failure-kind {", "pending", &[Bytes(TOKEN)]),
+        ("common", "record failure {", "code", &[Bytes(WORD)]),
+        ("common", "record failure {", "message", &[Bytes(MESSAGE)]),
         ("services", "variant endpoint {", "hostname", &[Bytes(HOST_NAME)]),
         ("services", "record port-status {", "error", &[Bytes(PORT_ERROR)]),
         ("services", "record ingress {", "ports", &[Entries(PORTS)]),

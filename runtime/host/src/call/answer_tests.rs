@@ -48,9 +48,9 @@ fn an_ingress_is_an_address_or_a_name_and_never_mixed_up() {
 
 #[test]
 fn the_pause_of_a_pending_answer_stays_in_its_bounds() {
-    assert_eq!(pending_after(0), Duration::from_millis(100));
-    assert_eq!(pending_after(5000), Duration::from_secs(5));
-    assert_eq!(pending_after(u32::MAX), Duration::from_secs(3600));
+    assert_eq!(retry_after(0), Duration::from_millis(100));
+    assert_eq!(retry_after(5000), Duration::from_secs(5));
+    assert_eq!(retry_after(u32::MAX), Duration::from_secs(3600));
 }
 
 #[test]

@@ -211,22 +211,6 @@ impl Caller {
     }
 }
 
-/// The text of a failure.
-fn words(failure: &mut Failure) -> &mut String {
-    match failure {
-        Failure::NotFound(text)
-        | Failure::Denied(text)
-        | Failure::Invalid(text)
-        | Failure::Conflict(text)
-        | Failure::Unavailable(text)
-        | Failure::ImplementedElsewhere(text)
-        | Failure::InvalidResponse(text)
-        | Failure::Other(text)
-        | Failure::Pending { message: text, .. }
-        | Failure::RateLimited { message: text, .. } => text,
-    }
-}
-
 /// A request may wait this long for its turn, which leaves a little of the call's time to the guest, to make something of the answer.
 fn turn_limit(wall_time: Duration) -> Duration {
     wall_time - (wall_time / 10).min(Duration::from_secs(1))
@@ -281,7 +265,7 @@ impl Call<'_> {
     fn for_people(&self, mut failure: Failure) -> Failure {
         if let Some(refusal) = self.hooks.last_refusal() {
             let refusal = shortened(&refusal.to_string(), limits::MESSAGE);
-            words(&mut failure).push_str(&format!(" ({refusal})"));
+            failure.message_mut().push_str(&format!(" ({refusal})"));
         }
         failure
     }

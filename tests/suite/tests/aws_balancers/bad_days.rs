@@ -16,9 +16,10 @@ async fn an_unknown_annotation_value_is_named_before_anything_is_asked() {
         annotate(&mut service, "cross-zone-load-balancing-enabled", "sometimes");
         annotate(&mut service, "healthcheck-interval", "1");
         let refused = stand.ensure(&service).await;
-        let Err(Failure::Invalid(text)) = refused else {
+        let Err(Failure::Invalid(reason)) = refused else {
             panic!("{refused:?}")
         };
+        let text = reason.message;
         assert!(
             text.contains("sometimes") && text.contains("healthcheck-interval is \"1\""),
             "{text}"
@@ -76,7 +77,7 @@ async fn a_foreign_load_balancer_of_the_same_name_is_left_alone() {
         let (classic, network) = (stand.classic(&service).await, stand.network(&service).await);
         let (refused, writes) = stand.writes(stand.ensure(&service)).await;
         assert!(
-            matches!(&refused, Err(Failure::Invalid(text)) if text.contains(&name(&service))),
+            matches!(&refused, Err(Failure::Invalid(text)) if text.message.contains(&name(&service))),
             "{refused:?}"
         );
         assert_eq!(stand.provider.get_balancer(&service).await, Ok(None));
@@ -99,7 +100,7 @@ async fn the_kind_cannot_be_changed_and_deletion_still_finds_what_is_there() {
         annotate(&mut service, "type", other);
         let (refused, writes) = stand.writes(stand.ensure(&service)).await;
         assert!(
-            matches!(&refused, Err(Failure::Invalid(text)) if text.contains("type cannot be changed")),
+            matches!(&refused, Err(Failure::Invalid(text)) if text.message.contains("type cannot be changed")),
             "{refused:?}"
         );
         assert_eq!(writes, Vec::<String>::new());
@@ -122,7 +123,7 @@ async fn a_quota_is_told_and_what_was_begun_goes_with_the_service() {
         stand.fail(action, refusal(400, code));
         let refused = stand.ensure(&service).await;
         assert!(
-            matches!(&refused, Err(Failure::Other(text)) if text.contains(code)),
+            matches!(&refused, Err(Failure::Other(text)) if text.message.contains(code)),
             "{refused:?}"
         );
         stand.gate.open();

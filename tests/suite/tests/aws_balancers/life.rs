@@ -418,7 +418,7 @@ async fn internal_ones_are_internal_and_stay_so() {
         annotate(&mut service, "internal", "false");
         let (refused, writes) = stand.writes(stand.ensure(&service)).await;
         assert!(
-            matches!(&refused, Err(Failure::Invalid(text)) if text.contains("internal")),
+            matches!(&refused, Err(Failure::Invalid(text)) if text.message.contains("internal")),
             "{refused:?}"
         );
         assert_eq!(writes, Vec::<String>::new());

@@ -313,7 +313,7 @@ async fn a_pause_that_the_cloud_asks_for_is_kept_to_the_second_in_every_call() {
     let (after, message) = (Duration::from_secs(42), "later".to_owned());
     let limited = Failure::RateLimited {
         after: Some(after),
-        message: message.clone(),
+        message: message.clone().into(),
     };
     let token = "t".to_owned();
     for failure in [limited, Failure::Pending { after, token, message }] {

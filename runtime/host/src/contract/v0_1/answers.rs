@@ -5,7 +5,7 @@
 use std::fmt;
 
 use cloudwit_model as model;
-use cloudwit_model::{AddressKind, Evidence, Failure, IpMode, Presence, Protocol};
+use cloudwit_model::{AddressKind, Evidence, Failure, IpMode, Presence, Protocol, Reason};
 
 use crate::call::answer::{self, Checked, InvalidResponse, Screen};
 use crate::call::answer_limits as limits;
@@ -38,25 +38,35 @@ pub(super) fn addresses(
 }
 
 pub(crate) fn failure(screen: Screen<'_>, failure: common::Failure) -> Checked<Failure> {
-    use common::Failure as Guest;
-    Ok(match failure {
-        Guest::NotFound(text) => Failure::NotFound(screen.message(&text)),
-        Guest::Pending(pending) => Failure::Pending {
-            after: answer::pending_after(pending.after_ms),
-            token: answer::token(pending.token)?,
-            message: screen.message(&pending.message),
-        },
-        Guest::RateLimited(throttle) => Failure::RateLimited {
-            after: throttle.after_ms.map(answer::pending_after),
-            message: screen.message(&throttle.message),
-        },
-        Guest::Denied(text) => Failure::Denied(screen.message(&text)),
-        Guest::Invalid(text) => Failure::Invalid(screen.message(&text)),
-        Guest::Conflict(text) => Failure::Conflict(screen.message(&text)),
-        Guest::Unavailable(text) => Failure::Unavailable(screen.message(&text)),
-        Guest::ImplementedElsewhere(text) => Failure::ImplementedElsewhere(screen.message(&text)),
-        Guest::Other(text) => Failure::Other(screen.message(&text)),
-    })
+    use common::FailureKind as Kind;
+    let reason = Reason {
+        message: screen.message(&failure.message),
+        code: answer::optional(failure.code).map(|code| screen.shown(&code, limits::WORD)),
+    };
+    let after = failure.retry_after.map(answer::retry_after);
+    let of_kind = match failure.kind {
+        Kind::Pending(token) => {
+            return Ok(Failure::Pending {
+                after: after.unwrap_or(answer::DEFAULT_PENDING),
+                token: answer::token(token)?,
+                message: reason.to_string(),
+            });
+        }
+        Kind::RateLimited => return Ok(Failure::RateLimited { after, message: reason }),
+        Kind::NotFound => Failure::NotFound,
+        Kind::AlreadyExists => Failure::AlreadyExists,
+        Kind::Denied => Failure::Denied,
+        Kind::Invalid => Failure::Invalid,
+        Kind::Conflict => Failure::Conflict,
+        Kind::Exhausted => Failure::Exhausted,
+        Kind::OutOfRange => Failure::OutOfRange,
+        Kind::FailedPrecondition => Failure::FailedPrecondition,
+        Kind::Aborted => Failure::Aborted,
+        Kind::Unavailable => Failure::Unavailable,
+        Kind::ImplementedElsewhere => Failure::ImplementedElsewhere,
+        Kind::Other => Failure::Other,
+    };
+    Ok(of_kind(reason))
 }
 
 /// What an item of a list comes to: invalid costs this item alone.

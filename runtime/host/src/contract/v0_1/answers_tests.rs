@@ -89,18 +89,14 @@ fn odd_machines_cost_their_own_nodes_alone() {
         change(&mut odd);
         Ok(common::Presence::Running(odd))
     };
-    let pending = common::Pending {
-        after_ms: 5000,
-        token: "t".repeat(5000),
-        message: String::new(),
-    };
+    let pending = common::FailureKind::Pending("t".repeat(5000));
     let found = looked_up(vec![
         odd(|_| ()),
         odd(|odd| odd.provider_id.clear()),
         odd(|odd| odd.addresses.push(ip("203.0.113.300"))),
         odd(|odd| odd.labels.push(pair("", "v"))),
-        Err(common::Failure::Pending(pending)),
-        Err(common::Failure::Denied("no".into())),
+        Err(failed(pending, "")),
+        Err(failed(common::FailureKind::Denied, "no")),
         Ok(common::Presence::Absent(common::Evidence::ById)),
     ]);
     assert!(found[0].is_ok() && found[6] == Ok(Presence::Absent(Evidence::ById)));
@@ -179,35 +175,65 @@ fn a_secret_in_any_name_of_a_machine_makes_the_answer_invalid() {
     assert!(problem(quoted).contains("is \"[secret token]\", which is no IP address"));
 }
 
+/// A failure as a guest says it.
+fn failed(kind: common::FailureKind, message: impl Into<String>) -> common::Failure {
+    common::Failure {
+        kind,
+        code: None,
+        message: message.into(),
+        retry_after: None,
+    }
+}
+
 #[test]
 fn a_secret_in_a_failure_is_hidden_and_its_text_cut() {
-    use common::Failure as Guest;
+    use common::FailureKind as Guest;
     let redactor = redactor();
-    let text = || format!("{SECRET} {}", "x".repeat(1 << 20));
-    let throttle = common::Throttle {
-        after_ms: None,
-        message: text(),
-    };
-    let pending = common::Pending {
-        after_ms: 1,
-        token: String::new(),
-        message: text(),
-    };
-    for failed in [
-        Guest::NotFound(text()),
-        Guest::Denied(text()),
-        Guest::Invalid(text()),
-        Guest::Conflict(text()),
-        Guest::Unavailable(text()),
-        Guest::ImplementedElsewhere(text()),
-        Guest::Other(text()),
-        Guest::RateLimited(throttle),
-        Guest::Pending(pending),
+    for kind in [
+        Guest::NotFound,
+        Guest::AlreadyExists,
+        Guest::Pending(String::new()),
+        Guest::RateLimited,
+        Guest::Denied,
+        Guest::Invalid,
+        Guest::Conflict,
+        Guest::Exhausted,
+        Guest::OutOfRange,
+        Guest::FailedPrecondition,
+        Guest::Aborted,
+        Guest::Unavailable,
+        Guest::ImplementedElsewhere,
+        Guest::Other,
     ] {
+        let text = format!("{SECRET} {}", "x".repeat(1 << 20));
+        let code = format!("{SECRET}{}", "C".repeat(1 << 20));
+        let failed = common::Failure {
+            code: Some(code),
+            ..failed(kind, text)
+        };
         let shown = failure(Screen(&redactor), failed).unwrap().to_string();
-        assert!(shown.contains("[secret token]") && !shown.contains("canary"), "{shown}");
-        assert!(shown.len() < limits::MESSAGE + 40);
+        assert_eq!(shown.matches("[secret token]").count(), 2, "{shown}");
+        assert!(!shown.contains("canary"), "{shown}");
+        assert!(shown.len() < limits::MESSAGE + limits::WORD + 40);
     }
+}
+
+#[test]
+fn pause_of_a_failure_is_bounded_and_has_a_default() {
+    use common::FailureKind as Guest;
+    let retry = |kind: Guest, retry_after| {
+        let failed = common::Failure {
+            retry_after,
+            ..failed(kind, "m")
+        };
+        failure(Screen(&redactor()), failed).unwrap().retry()
+    };
+    let after = |seconds| model::Retry::After(Duration::from_secs(seconds));
+    assert_eq!(retry(Guest::Pending("t".into()), None), after(5));
+    assert_eq!(retry(Guest::Pending("t".into()), Some(u32::MAX)), after(3600));
+    assert_eq!(retry(Guest::RateLimited, None), after(10));
+    assert_eq!(retry(Guest::RateLimited, Some(7000)), after(7));
+    assert_eq!(retry(Guest::Unavailable, Some(7000)), model::Retry::Backoff);
 }
 
 fn balanced(found: load_balancers::Balancer) -> Checked<model::Balancer> {
@@ -303,15 +329,15 @@ fn addresses_of_every_kind_come_back_as_they_went() {
 
 #[test]
 fn a_pending_answer_keeps_its_token() {
-    let pending = common::Failure::Pending(common::Pending {
-        after_ms: 5000,
-        token: SECRET.into(),
-        message: "m".into(),
-    });
+    let pending = common::Failure {
+        code: Some("PENDING_CREATE".into()),
+        retry_after: Some(7000),
+        ..failed(common::FailureKind::Pending(SECRET.into()), "m")
+    };
     let expected = Failure::Pending {
-        after: Duration::from_secs(5),
+        after: Duration::from_secs(7),
         token: SECRET.into(),
-        message: "m".into(),
+        message: "m (PENDING_CREATE)".into(),
     };
     assert_eq!(failure(Screen(&redactor()), pending), Ok(expected));
 }
@@ -379,16 +405,10 @@ fn a_list_of_routes_ends_at_its_limit_and_is_walked_with_pauses() {
 
 #[test]
 fn results_of_route_changes_are_checked_one_by_one() {
-    let pending = || {
-        common::Failure::Pending(common::Pending {
-            after_ms: 1,
-            token: "t".repeat(limits::TOKEN + 1),
-            message: String::new(),
-        })
-    };
+    let pending = || failed(common::FailureKind::Pending("t".repeat(limits::TOKEN + 1)), "");
     let found = routes::Outcome {
         created: vec![Ok(()), Err(pending())],
-        deleted: vec![Err(common::Failure::Other(SECRET.into()))],
+        deleted: vec![Err(failed(common::FailureKind::Other, SECRET))],
     };
     let found = run(outcome(Screen(&redactor()), &mut Walk::default(), (2, 1), found)).unwrap();
     assert!(matches!(found.created[..], [Ok(()), Err(Failure::InvalidResponse(_))]));
