@@ -68,7 +68,7 @@ impl<P: Provider> InfoGuest for P {
     }
 
     fn check() -> Vec<Problem> {
-        config::read::<P>().err().map(Into::into).unwrap_or_default()
+        config::check::<P>()
     }
 
     fn probe() -> Result<(), Failure> {

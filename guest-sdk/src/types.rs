@@ -15,7 +15,9 @@ pub use bindings::imports::cloudwit::provider::events::Kind as EventKind;
 pub use bindings::imports::cloudwit::provider::services::{
     Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy,
 };
-pub use bindings::info::exports::cloudwit::provider::info::{Description, HttpWish, Problem, SecretWish};
+pub use bindings::info::exports::cloudwit::provider::info::{
+    ClusterView, ClusterWish, Description, HttpWish, Problem, SecretUse, SecretWish, Severity,
+};
 pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{AnnotationChange, Balancer, Target};
 pub use bindings::routes::exports::cloudwit::provider::routes::{NewRoute, Outcome as RouteOutcome, Route};
 
@@ -151,8 +153,17 @@ impl Problem {
     /// A mistake at this key of the configuration.
     pub fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
+            severity: Severity::Error,
             at: at.into(),
             message: message.into(),
+        }
+    }
+
+    /// Something at this key that the operator should know, and that does no harm.
+    pub fn warning(at: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::new(at, message)
         }
     }
 }
@@ -166,6 +177,8 @@ impl Description {
             provider_id_prefixes: Vec::new(),
             http: Vec::new(),
             secrets: Vec::new(),
+            cluster: Vec::new(),
+            lookup_batch: None,
         }
     }
 
@@ -181,13 +194,60 @@ impl Description {
         self
     }
 
-    /// Adds a secret it would like to use.
-    pub fn secret(mut self, name: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.secrets.push(SecretWish {
-            name: name.into(),
+    /// Adds secrets it would like to use.
+    pub fn secret(mut self, wish: impl IntoIterator<Item = SecretWish>) -> Self {
+        self.secrets.extend(wish);
+        self
+    }
+
+    /// Adds a view of the cluster it would like to have.
+    pub fn view(mut self, view: ClusterView, reason: impl Into<String>) -> Self {
+        self.cluster.push(ClusterWish {
+            view,
             reason: reason.into(),
+            optional: false,
         });
         self
+    }
+
+    /// The largest number of Nodes it wants to be asked about at once; 1,000 at most.
+    pub fn lookup_batch(mut self, nodes: u32) -> Self {
+        self.lookup_batch = Some(nodes);
+        self
+    }
+}
+
+impl SecretWish {
+    /// The wish to use this secret in these ways.
+    pub fn new(name: impl Into<String>, uses: &[SecretUse], reason: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            reason: reason.into(),
+            uses: uses.to_vec(),
+            hosts: Vec::new(),
+            optional: false,
+        }
+    }
+
+    /// The same, sent to these destinations only.
+    pub fn only_to<'a>(mut self, wishes: impl IntoIterator<Item = &'a HttpWish>) -> Self {
+        self.hosts.extend(wishes.into_iter().map(HttpWish::binding));
+        self
+    }
+
+    /// The same for a secret that the provider works without.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+}
+
+impl IntoIterator for SecretWish {
+    type Item = Self;
+    type IntoIter = std::iter::Once<Self>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        std::iter::once(self)
     }
 }
 
@@ -203,6 +263,14 @@ impl HttpWish {
             methods: methods.iter().map(|method| (*method).into()).collect(),
             reason: reason.into(),
         })
+    }
+
+    /// `host`, or `host:port` where it has one of its own.
+    pub fn binding(&self) -> String {
+        match self.port {
+            Some(port) => format!("{}:{port}", self.host),
+            None => self.host.clone(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::Provider;
 use crate::host;
-use crate::types::{Failure, Pair, Problem};
+use crate::types::{Failure, Pair, Problem, Severity};
 
 /// Where a problem of the whole text is reported.
 pub(crate) const WHOLE: &str = "cloud-config";
@@ -32,10 +32,23 @@ pub struct Problems(Vec<Problem>);
 impl Problems {
     /// Adds a mistake: at which key, and in one sentence what is wrong with which value and how to put it right.
     pub fn add(&mut self, at: impl Into<String>, message: impl Into<String>) {
-        let problem = Problem::new(at, message);
+        self.push(Problem::new(at, message));
+    }
+
+    /// Adds a warning: it is shown to the operator, and the configuration is used.
+    pub fn warn(&mut self, at: impl Into<String>, message: impl Into<String>) {
+        self.push(Problem::warning(at, message));
+    }
+
+    fn push(&mut self, problem: Problem) {
         if !self.0.contains(&problem) {
             self.0.push(problem);
         }
+    }
+
+    /// Whether the configuration cannot be used.
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|problem| problem.severity == Severity::Error)
     }
 
     /// Whether there are none.
@@ -51,7 +64,8 @@ impl Problems {
     /// All of them in one failure.
     pub(crate) fn into_failure(self) -> Failure {
         let mut text = String::from("the configuration is wrong");
-        for (index, problem) in self.0.iter().enumerate() {
+        let errors = self.0.iter().filter(|problem| problem.severity == Severity::Error);
+        for (index, problem) in errors.enumerate() {
             text.push_str(if index == 0 { ": " } else { "; " });
             text.push_str(&problem.at);
             text.push_str(": ");
@@ -123,23 +137,34 @@ pub fn parse_any(text: &str) -> Result<Tree, Problem> {
 
 /// Reads and checks what the operator configured for this provider.
 pub(crate) fn read<P: Provider>() -> Result<P::Config, Problems> {
-    let text = host::config_text();
     let mut problems = Problems::default();
+    match read_noting::<P>(&mut problems) {
+        Some(config) if !problems.has_errors() => Ok(config),
+        _ => Err(problems),
+    }
+}
+
+/// All that is wrong with it, and what is questionable.
+pub(crate) fn check<P: Provider>() -> Vec<Problem> {
+    let mut problems = Problems::default();
+    let _ = read_noting::<P>(&mut problems);
+    problems.into()
+}
+
+fn read_noting<P: Provider>(problems: &mut Problems) -> Option<P::Config> {
+    let text = host::config_text();
     let parsed = if text.trim_ascii().is_empty() {
         None
     } else {
         Some(P::parse_config(&text))
     };
-    let tree = merged(parsed, host::config_values(), &mut problems);
-    if problems.is_empty()
-        && let Some(config) = reader::read(&tree, &mut problems)
-    {
-        P::validate(&config, &mut problems);
-        if problems.is_empty() {
-            return Ok(config);
-        }
+    let tree = merged(parsed, host::config_values(), problems);
+    if !problems.is_empty() {
+        return None;
     }
-    Err(problems)
+    let config = reader::read(&tree, problems)?;
+    P::validate(&config, problems);
+    Some(config)
 }
 
 /// Text and values as one tree.

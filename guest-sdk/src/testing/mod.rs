@@ -224,7 +224,7 @@ impl FakeHost {
 
     /// What `info.check` says to the configuration.
     pub fn check<P: Provider>(&self) -> Vec<Problem> {
-        crate::config::read::<P>().err().map(Into::into).unwrap_or_default()
+        crate::config::check::<P>()
     }
 
     /// What `info.describe` says.

@@ -25,7 +25,7 @@ impl Provider for Lab {
         Description::new("lab", "1.2.3")
             .prefix("lab://")
             .http(wish)
-            .secret("token", "its token")
+            .secret(SecretWish::new("token", &[SecretUse::Placeholder], "its token"))
     }
 
     fn validate(config: &LabConfig, problems: &mut Problems) {

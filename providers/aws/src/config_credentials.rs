@@ -8,6 +8,7 @@ use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
 use crate::config::{account_of, quoted};
+use crate::endpoints::{Endpoints, Service};
 
 /// Secret: the id of a static access key.
 pub const ACCESS_KEY_ID: &str = "access-key-id";
@@ -120,30 +121,30 @@ impl CredentialSettings {
         }
     }
 
-    /// The secrets that the chosen source needs, with what they are for.
-    pub(crate) fn secrets(&self) -> Vec<(&'static str, &'static str)> {
+    /// The secrets that the chosen source needs.
+    pub(crate) fn secrets(&self, endpoints: &Endpoints) -> Vec<SecretWish> {
         match self.source() {
             Source::Static => {
+                let id = "id of the access key, written into requests";
                 let mut secrets = vec![
-                    (
-                        ACCESS_KEY_ID,
-                        "id of the access key, written into requests (uses: [placeholder])",
-                    ),
-                    (
+                    SecretWish::new(ACCESS_KEY_ID, &[SecretUse::Placeholder], id),
+                    SecretWish::new(
                         SECRET_ACCESS_KEY,
-                        "the access key; the host signs with it (uses: [hmac])",
+                        &[SecretUse::Hmac],
+                        "the access key; the host signs with it",
                     ),
                 ];
                 if self.session_token {
-                    let reason = "token of temporary keys; it is part of what is signed (uses: [reveal])";
-                    secrets.push((SESSION_TOKEN, reason));
+                    let reason = "token of temporary keys; it is part of what is signed";
+                    secrets.push(SecretWish::new(SESSION_TOKEN, &[SecretUse::Reveal], reason));
                 }
                 secrets
             }
-            Source::WebIdentity => vec![(
-                WEB_IDENTITY_TOKEN,
-                "token of the service account, sent to STS only (uses: [placeholder])",
-            )],
+            Source::WebIdentity => {
+                let reason = "token of the service account, sent to STS only";
+                let sts = HttpWish::for_url(&endpoints.of(Service::Sts).url, &["POST"], "");
+                vec![SecretWish::new(WEB_IDENTITY_TOKEN, &[SecretUse::Placeholder], reason).only_to(&sts)]
+            }
             Source::InstanceProfile => Vec::new(),
         }
     }

@@ -88,11 +88,8 @@ impl Provider for Aws {
         let description = Description::new("aws", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
-        let secrets = config.credentials.secrets();
-        let wishes = description.http(Endpoints::wishes(config));
-        secrets
-            .into_iter()
-            .fold(wishes, |all, (name, reason)| all.secret(name, reason))
+        let secrets = config.credentials.secrets(&Endpoints::new(config));
+        description.http(Endpoints::wishes(config)).secret(secrets)
     }
 
     fn validate(config: &Config, problems: &mut Problems) {

@@ -82,10 +82,13 @@ impl Provider for OpenStack {
     fn describe(config: Option<&Config>) -> Description {
         let mut description = Description::new("openstack", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         if let Some(config) = config {
-            description = description.http(config.global.wish());
+            let keystone = config.global.wish();
             if let Some(name) = identity::secret_name(&config.global) {
-                description = description.secret(name, "who Cloudwit is, for requests to Keystone only");
+                let reason = "who Cloudwit is, for requests to Keystone only";
+                let wish = SecretWish::new(name, &[SecretUse::Placeholder], reason);
+                description = description.secret(wish.only_to(&keystone));
             }
+            description = description.http(keystone);
         }
         description
     }

@@ -63,10 +63,11 @@ impl Provider for Sim {
                 config.map_or(PROVIDER_ID_SCHEME, |config| &config.provider_id_scheme),
             ))
             .http(wish)
-            .secret(
+            .secret(SecretWish::new(
                 TOKEN,
+                &[SecretUse::Placeholder],
                 "bearer token of the simulated cloud, for requests to its API only",
-            )
+            ))
     }
 
     fn validate(config: &Config, problems: &mut Problems) {

@@ -59,14 +59,20 @@ impl Provider for Vsphere {
                 reason.push_str("; the cloud config trusts its certificate by what has to stand in the grant as ");
                 reason.push_str(trust);
             }
-            description = description.http(HttpWish::for_url(&vcenter.url(), &["GET", "POST"], reason));
+            let api = HttpWish::for_url(&vcenter.url(), &["GET", "POST"], reason);
             if let Credentials::Secrets { user, password } = &vcenter.credentials {
                 for (name, what) in [(user, "name of the user at "), (password, "password of the user at ")] {
-                    if description.secrets.iter().all(|secret| secret.name != *name) {
-                        description = description.secret(name, format!("{what}{}", vcenter.server));
+                    match description.secrets.iter_mut().find(|secret| secret.name == *name) {
+                        Some(known) => known.hosts.extend(api.iter().map(HttpWish::binding)),
+                        None => {
+                            let reason = format!("{what}{}", vcenter.server);
+                            let wish = SecretWish::new(name, &[SecretUse::Placeholder], reason);
+                            description = description.secret(wish.only_to(&api));
+                        }
                     }
                 }
             }
+            description = description.http(api);
         }
         description
     }

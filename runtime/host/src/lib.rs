@@ -48,7 +48,9 @@ mod state_tests;
 pub use call::guest_memory::{CALLS_BY_DEFAULT as GUEST_CALLS_BY_DEFAULT, GuestMemoryUse};
 pub use call::instance::Outside;
 pub use call::{LastFault, LoadFacts};
-pub use contract::adapter::{Description, HttpGrantRequest, Problem, SecretGrantRequest};
+pub use contract::adapter::{
+    ClusterGrantRequest, ClusterGrantView, Description, HttpGrantRequest, Problem, SecretGrantRequest, Severity,
+};
 pub use egress::budget::BudgetStatus;
 pub use egress::rate_limit::RateStatus;
 pub use error::{HostError, LoadError};

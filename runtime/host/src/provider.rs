@@ -120,7 +120,7 @@ impl Provider {
         self.0.digest == other.0.digest && self.env().egress.has_clients_of(&other.env().egress)
     }
 
-    /// All mistakes the provider finds in its configuration; empty when there is none. Uses no network.
+    /// All problems the provider finds in its configuration; empty when there is none. Uses no network.
     pub async fn check(&self) -> Result<Vec<Problem>, ProviderFault> {
         let Inner { caller, adapter, .. } = self.0.as_ref();
         let asked = caller.ask(Operation::Check, adapter.as_ref(), |adapter, store| {
@@ -183,6 +183,10 @@ impl Cloud for Provider {
 
     fn abilities(&self) -> Abilities {
         self.0.adapter.abilities()
+    }
+
+    fn lookup_limit(&self) -> usize {
+        usize::try_from(self.0.description.lookup_batch).unwrap_or(usize::MAX)
     }
 
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {

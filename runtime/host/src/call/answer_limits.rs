@@ -47,6 +47,14 @@ pub const WORD: usize = 128;
 pub const PREFIXES: usize = 32;
 /// HTTP destinations, and as many secrets, that a provider requests to be granted.
 pub const GRANT_REQUESTS: usize = 64;
+/// Ways to use a secret: each of them once.
+pub const SECRET_USES: usize = 4;
+/// Where a secret is sent: a host name, a colon and a port, with some room for brackets.
+pub const SECRET_HOST: usize = 260;
+/// Views of the cluster: each of them once.
+pub const CLUSTER_VIEWS: usize = 2;
+/// Nodes in one call of `instances.lookup`.
+pub const LOOKUP_BATCH: u32 = 1000;
 /// Methods of one destination.
 pub const METHODS: usize = 16;
 /// A scheme or method.
@@ -143,6 +151,15 @@ mod tests {
         ("info", "record http-wish {", "reason", &[Bytes(MESSAGE)]),
         ("info", "record secret-wish {", "name", &[Bytes(WORD)]),
         ("info", "record secret-wish {", "reason", &[Bytes(MESSAGE)]),
+        ("info", "record secret-wish {", "uses", &[Entries(SECRET_USES)]),
+        (
+            "info",
+            "record secret-wish {",
+            "hosts",
+            &[Entries(GRANT_REQUESTS), Bytes(SECRET_HOST)],
+        ),
+        ("info", "record cluster-wish {", "reason", &[Bytes(MESSAGE)]),
+        ("info", "record description {", "cluster", &[Entries(CLUSTER_VIEWS)]),
         ("info", "record description {", "name", &[Bytes(WORD)]),
         ("info", "record description {", "version", &[Bytes(WORD)]),
         (

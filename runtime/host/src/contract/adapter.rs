@@ -11,6 +11,7 @@ use wasmtime::Store;
 
 use crate::call::answer::InvalidResponse;
 use crate::call::instance::CallState;
+use crate::grants::SecretUse;
 use crate::load::version::Contract;
 
 /// Why a call has no answer, before it is told to the controllers.
@@ -118,6 +119,10 @@ pub struct Description {
     pub http: Vec<HttpGrantRequest>,
     /// Secrets it requests with the configuration it has.
     pub secrets: Vec<SecretGrantRequest>,
+    /// Views of the cluster it requests.
+    pub cluster: Vec<ClusterGrantRequest>,
+    /// How many Nodes it is asked about in one call.
+    pub lookup_batch: u32,
 }
 
 /// A destination that a provider requests to be granted.
@@ -140,15 +145,65 @@ pub struct HttpGrantRequest {
 pub struct SecretGrantRequest {
     /// The name by which the provider asks for it.
     pub name: String,
-    /// What it is and how it is used.
+    /// What it is.
     pub reason: String,
+    /// All that is done with it.
+    pub uses: Vec<SecretUse>,
+    /// Where placeholders for it are sent, as grants have it; empty for all destinations that are requested.
+    pub hosts: Vec<String>,
+    /// Whether the provider works without it.
+    pub optional: bool,
 }
 
-/// A mistake a provider found in its configuration.
+/// A view of the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterGrantView {
+    /// All Nodes.
+    Nodes,
+    /// All Services of type `LoadBalancer`.
+    Services,
+}
+
+/// A view of the cluster that a provider requests to be granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterGrantRequest {
+    /// Which.
+    pub view: ClusterGrantView,
+    /// What it is needed for.
+    pub reason: String,
+    /// Whether the provider works without it.
+    pub optional: bool,
+}
+
+/// What a problem of the configuration means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The provider is not used with this configuration.
+    Error,
+    /// It is shown, and nothing else.
+    Warning,
+}
+
+/// Something wrong that a provider found in its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// Whether the provider can be used all the same.
+    pub severity: Severity,
     /// Where: a key of the cloud config.
     pub at: String,
     /// What is wrong and how to put it right.
     pub message: String,
+}
+
+impl Problem {
+    /// Whether the provider is not to be used.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
 }

@@ -8,24 +8,28 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::contract::adapter::{Description, HttpGrantRequest};
+use crate::contract::adapter::{ClusterGrantView, Description, HttpGrantRequest, SecretGrantRequest};
 use crate::grants::{Grants, HttpGrant, SecretGrant, SecretUse, yaml};
 use crate::net::destination::{HostPattern, Scheme};
 
 /// A grant that a provider requests and does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingGrant {
-    /// Where the entry belongs: `grants.http` or `grants.secrets`.
+    /// Where the entry belongs: `grants.http`, `grants.secrets` or `grants.cluster`.
     pub list: &'static str,
     /// The entry to add, as a line of YAML.
     pub entry: String,
     /// What the provider needs it for, in its own words.
     pub reason: String,
+    /// Whether the provider works without it.
+    pub optional: bool,
 }
 
 impl fmt::Display for MissingGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { list, entry, reason } = self;
+        let Self {
+            list, entry, reason, ..
+        } = self;
         write!(f, "to {list}: {entry}")?;
         if reason.is_empty() {
             Ok(())
@@ -41,46 +45,54 @@ pub fn missing_grants(description: &Description, grants: &Grants) -> Vec<Missing
         .http
         .iter()
         .filter_map(|request| missing_http(request, &grants.http));
-    let granted = |name: &str| grants.secrets.iter().any(|grant| grant.name == name);
-    let secrets = description.secrets.iter().filter(|request| !granted(&request.name));
-    http.chain(secrets.map(|request| {
-        let uses = uses(&request.reason);
-        // Hosts only matter for what is written into requests.
-        let bound = uses.contains(&SecretUse::Placeholder);
-        let hosts = description.http.iter().map(binding).filter(|_| bound).collect();
-        MissingGrant {
-            list: "grants.secrets",
-            entry: yaml::secret_entry(&SecretGrant {
-                name: request.name.clone(),
-                // Where the file is is the operator's to know; this is the usual answer.
-                file: PathBuf::from("/etc/cloudwit/secrets").join(&request.name),
-                hosts,
-                uses,
-            }),
+    let secrets = description.secrets.iter().filter_map(|request| {
+        let granted = grants.secrets.iter().find(|grant| grant.name == request.name);
+        missing_secret(request, granted, &description.http)
+    });
+    let cluster = description.cluster.iter().filter_map(|request| {
+        let (granted, view) = match request.view {
+            ClusterGrantView::Nodes => (grants.cluster.nodes, "nodes"),
+            ClusterGrantView::Services => (grants.cluster.services, "services"),
+        };
+        (!granted).then(|| MissingGrant {
+            list: "grants.cluster",
+            entry: format!("{view}: true"),
             reason: request.reason.clone(),
-        }
-    }))
-    .collect()
+            optional: request.optional,
+        })
+    });
+    http.chain(secrets).chain(cluster).collect()
 }
 
-/// What a provider does with a secret: the contract has no field for it, so providers say it at the end of their reason, as the grant has it
-/// (`the host signs with it (uses: [hmac])`). Where they do not, it is written into requests.
-fn uses(reason: &str) -> Vec<SecretUse> {
-    let said = reason
-        .trim_end()
-        .strip_suffix("])")
-        .and_then(|text| text.rsplit_once("(uses: ["));
-    let known = |word: &str| {
-        let all = [
-            SecretUse::Placeholder,
-            SecretUse::Hmac,
-            SecretUse::Sign,
-            SecretUse::Reveal,
-        ];
-        all.into_iter().find(|one| one.as_str() == word.trim())
+/// A secret that is not granted, or not for all its uses.
+fn missing_secret(
+    request: &SecretGrantRequest,
+    granted: Option<&SecretGrant>,
+    http: &[HttpGrantRequest],
+) -> Option<MissingGrant> {
+    let has = |one: &SecretUse| granted.is_some_and(|grant| grant.uses.contains(one));
+    if request.uses.iter().all(has) {
+        return None;
+    }
+    // Hosts only matter for what is written into requests.
+    let hosts = match request.uses.contains(&SecretUse::Placeholder) {
+        true if request.hosts.is_empty() => http.iter().map(binding).collect(),
+        true => request.hosts.clone(),
+        false => Vec::new(),
     };
-    let uses: Option<Vec<_>> = said.and_then(|(_, words)| words.split(',').map(known).collect());
-    uses.unwrap_or_else(|| vec![SecretUse::Placeholder])
+    // Where the file is is the operator's to know; this is the usual answer.
+    let file = || PathBuf::from("/etc/cloudwit/secrets").join(&request.name);
+    Some(MissingGrant {
+        list: "grants.secrets",
+        entry: yaml::secret_entry(&SecretGrant {
+            name: request.name.clone(),
+            file: granted.map_or_else(file, |grant| grant.file.clone()),
+            hosts,
+            uses: request.uses.clone(),
+        }),
+        reason: request.reason.clone(),
+        optional: request.optional,
+    })
 }
 
 fn binding(request: &HttpGrantRequest) -> String {
@@ -126,13 +138,14 @@ fn missing_http(request: &HttpGrantRequest, grants: &[HttpGrant]) -> Option<Miss
         list: "grants.http",
         entry: yaml::http_entry(&entry),
         reason: request.reason.clone(),
+        optional: false,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::adapter::SecretGrantRequest;
+    use crate::contract::adapter::ClusterGrantRequest;
 
     fn request(host: &str, port: Option<u16>, methods: &[&str]) -> HttpGrantRequest {
         HttpGrantRequest {
@@ -147,10 +160,7 @@ mod tests {
     fn texts(http: Vec<HttpGrantRequest>, yaml: &str) -> Vec<String> {
         let description = Description {
             http,
-            secrets: vec![SecretGrantRequest {
-                name: "token".into(),
-                reason: "bearer token".into(),
-            }],
+            secrets: vec![secret("token", "bearer token", &[SecretUse::Placeholder])],
             ..Description::default()
         };
         let grants: Grants = serde_saphyr::from_str(yaml).unwrap();
@@ -160,26 +170,73 @@ mod tests {
             .collect()
     }
 
+    fn secret(name: &str, reason: &str, uses: &[SecretUse]) -> SecretGrantRequest {
+        SecretGrantRequest {
+            name: name.into(),
+            reason: reason.into(),
+            uses: uses.to_vec(),
+            hosts: Vec::new(),
+            optional: false,
+        }
+    }
+
     #[test]
-    fn a_secret_is_proposed_for_the_use_that_the_provider_names() {
-        let entry = |reason: &str| {
+    fn a_secret_is_proposed_for_its_uses_and_hosts() {
+        let entry = |uses: &[SecretUse], hosts: &[&str], grants: &Grants| {
+            let mut secret = secret("key", "signs", uses);
+            secret.hosts = hosts.iter().map(ToString::to_string).collect();
             let description = Description {
-                http: vec![request("api.example.com", None, &["POST"])],
-                secrets: vec![SecretGrantRequest {
-                    name: "key".into(),
-                    reason: reason.into(),
-                }],
+                secrets: vec![secret],
+                http: vec![request("api.example.com", None, &[])],
                 ..Description::default()
             };
-            missing_grants(&description, &Grants::default()).pop().unwrap().entry
+            missing_grants(&description, grants)
+                .pop()
+                .filter(|missing| missing.list == "grants.secrets")
+                .map(|missing| missing.entry)
         };
+        let none = Grants::default();
         let begin = "- {name: key, file: /etc/cloudwit/secrets/key,";
-        assert_eq!(entry("signs (uses: [hmac])"), format!("{begin} uses: [hmac]}}"));
-        let both = format!("{begin} hosts: [api.example.com], uses: [placeholder, reveal]}}");
-        assert_eq!(entry("sent and read (uses: [placeholder, reveal])"), both);
-        let usual = format!("{begin} hosts: [api.example.com], uses: [placeholder]}}");
-        assert_eq!(entry("for a use that is none (uses: [eat])"), usual);
-        assert_eq!(entry("sent"), usual);
+        let both = [SecretUse::Placeholder, SecretUse::Reveal];
+        assert_eq!(
+            entry(&[SecretUse::Hmac], &["a.example"], &none),
+            Some(format!("{begin} uses: [hmac]}}"))
+        );
+        assert_eq!(
+            entry(&both, &["a.example"], &none),
+            Some(format!("{begin} hosts: [a.example], uses: [placeholder, reveal]}}"))
+        );
+        let of_all = format!("{begin} hosts: [api.example.com], uses: [placeholder]}}");
+        assert_eq!(entry(&[SecretUse::Placeholder], &[], &none), Some(of_all));
+
+        let grants = "secrets: [{name: key, file: /k, hosts: [a.example], uses: [placeholder]}]";
+        let grants: Grants = serde_saphyr::from_str(grants).unwrap();
+        assert_eq!(entry(&[SecretUse::Placeholder], &[], &grants), None);
+        assert_eq!(
+            entry(&both, &["a.example"], &grants).unwrap(),
+            "- {name: key, file: /k, hosts: [a.example], uses: [placeholder, reveal]}"
+        );
+    }
+
+    #[test]
+    fn cluster_views_are_missing_until_granted() {
+        let wish = |view, optional| ClusterGrantRequest {
+            view,
+            reason: "shared routers".into(),
+            optional,
+        };
+        let description = Description {
+            cluster: vec![
+                wish(ClusterGrantView::Nodes, false),
+                wish(ClusterGrantView::Services, true),
+            ],
+            ..Description::default()
+        };
+        let missing = |grants: &str| missing_grants(&description, &serde_saphyr::from_str(grants).unwrap());
+        let all = missing("{}");
+        assert_eq!(all[0].to_string(), "to grants.cluster: nodes: true (shared routers)");
+        assert_eq!([all[0].optional, all[1].optional], [false, true]);
+        assert_eq!(missing("cluster: {nodes: true, services: true}"), []);
     }
 
     #[test]
@@ -204,7 +261,7 @@ mod tests {
 
     #[test]
     fn only_the_methods_that_are_missing_are_asked_for() {
-        let grants = "{http: [{host: api.example.com, methods: [GET]}], secrets: [{name: token}]}";
+        let grants = "{http: [{host: api.example.com, methods: [GET]}], secrets: [{name: token, uses: [placeholder]}]}";
         let missing = texts(vec![request("api.example.com", None, &["GET", "DELETE"])], grants);
         assert_eq!(
             missing,
@@ -214,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_wider_grant_suffices_and_a_narrower_one_does_not() {
-        let secret = "secrets: [{name: token}]";
+        let secret = "secrets: [{name: token, uses: [placeholder]}]";
         for (granted, wanted, fits) in [
             ("'*.example.com'", "api.example.com", true),
             ("'*.example.com'", "*.eu.example.com", true),

@@ -88,7 +88,11 @@ impl SwappableProvider {
         let name = settings.name.clone();
         let provider = host.load(&component, settings, outside.clone()).await?;
         for missing in provider.missing_grants() {
-            tracing::warn!(provider = name, "missing grants; add {missing}");
+            if missing.optional {
+                tracing::info!(provider = name, "optional grants not given; to use them, add {missing}");
+            } else {
+                tracing::warn!(provider = name, "missing grants; add {missing}");
+            }
         }
         host.metrics().runs(&name);
         Ok(Self {
@@ -194,8 +198,12 @@ impl SwappableProvider {
             .check()
             .await
             .map_err(|fault| faulty(SwapResult::Check, &fault))?;
-        if !problems.is_empty() {
-            let text = format!("{who} does not accept its configuration: {}", list(&problems));
+        let (errors, warnings): (Vec<Problem>, Vec<Problem>) = problems.into_iter().partition(Problem::is_error);
+        for warning in warnings {
+            tracing::warn!(provider = self.name, %warning, "questionable configuration");
+        }
+        if !errors.is_empty() {
+            let text = format!("{who} does not accept its configuration: {}", list(&errors));
             return Err(Refused::new(SwapResult::Check, text));
         }
         candidate.probe().await.map_err(|error| Refused {
@@ -286,7 +294,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     let lacking: Vec<MissingGrant> = candidate.missing_grants();
     let lacking: Vec<String> = lacking
         .iter()
-        .filter(|lack| !accepted.contains(lack))
+        .filter(|lack| !lack.optional && !accepted.contains(lack))
         .map(ToString::to_string)
         .collect();
     if lacking.is_empty() {
@@ -297,10 +305,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
 }
 
 fn list(problems: &[Problem]) -> String {
-    let texts: Vec<String> = problems
-        .iter()
-        .map(|Problem { at, message }| format!("{at}: {message}"))
-        .collect();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
     texts.join("; ")
 }
 

@@ -131,7 +131,12 @@ impl ProviderStatus {
             abilities: provider.abilities(),
             provider_id_prefixes: description.provider_id_prefixes.clone(),
             granted: provider.env().grants.http.iter().map(granted).collect(),
-            lacking: provider.missing_grants().iter().map(ToString::to_string).collect(),
+            lacking: provider
+                .missing_grants()
+                .iter()
+                .filter(|missing| !missing.optional)
+                .map(ToString::to_string)
+                .collect(),
             since,
             last_swap: None,
             last_fault: provider.last_fault(),

@@ -67,11 +67,13 @@ struct Inspection {
 
 #[derive(Debug, Serialize)]
 struct Wish {
-    /// `grants.http` or `grants.secrets`.
+    /// `grants.http`, `grants.secrets` or `grants.cluster`.
     list: &'static str,
     /// The list's entry, one line of YAML.
     entry: String,
     reason: String,
+    /// Whether the provider works without it.
+    optional: bool,
 }
 
 /// In bytes.
@@ -141,7 +143,9 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
     let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
     let provider = host.load(&args.file, settings, check::no_cluster()).await?;
     if let Some(file) = &args.cloud_config {
-        insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await?;
+        for warning in insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await? {
+            eprintln!("Warning: {warning}");
+        }
     }
     let inspection = Inspection::of(args.file.display().to_string(), &file, &provider);
     match args.output {
@@ -160,6 +164,7 @@ impl Inspection {
             list: lack.list,
             entry: lack.entry,
             reason: lack.reason,
+            optional: lack.optional,
         };
         Self {
             file: path,
@@ -223,14 +228,15 @@ impl Inspection {
             return format!("\nIt asks for no grants{hint}.\n");
         }
         let mut text = format!("\nMissing grants{hint}; add:\n\ngrants:\n");
-        for list in ["http", "secrets"] {
+        for list in ["http", "secrets", "cluster"] {
             let mut wishes = self.wishes.iter().filter(|wish| wish.list.ends_with(list)).peekable();
             if wishes.peek().is_some() {
                 let _ = writeln!(text, "  {list}:");
             }
             for wish in wishes {
-                if !wish.reason.is_empty() {
-                    let reason: Vec<&str> = wish.reason.split_whitespace().collect();
+                let optional = wish.optional.then_some("optional:");
+                let reason: Vec<&str> = optional.into_iter().chain(wish.reason.split_whitespace()).collect();
+                if !reason.is_empty() {
                     let _ = writeln!(text, "    # {}", reason.join(" "));
                 }
                 let _ = writeln!(text, "    {}", wish.entry);

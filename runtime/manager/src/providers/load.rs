@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use cloudwit_controllers::{Provider as ControlledProvider, Providers};
-use cloudwit_host::{Host, Outside, Provider, SwappableProvider};
+use cloudwit_host::{Host, Outside, Problem, Provider, SwappableProvider};
 use cloudwit_model::Subject;
+use tracing::warn;
 
 use crate::config::file::Routing;
 use crate::providers::swap::{Reload, Source, SwapWatch};
@@ -22,7 +23,9 @@ pub async fn start(
     let events = outside.events.clone();
     let (component, settings) = (source.component.clone(), source.settings.clone());
     let provider = SwappableProvider::load(host.clone(), component, settings, outside).await?;
-    insist_on_sound_config(&provider.current(), &source.config_origin).await?;
+    for warning in insist_on_sound_config(&provider.current(), &source.config_origin).await? {
+        warn!(provider = provider.name(), %warning, "questionable configuration");
+    }
     let provider = Arc::new(provider);
     let watch = SwapWatch {
         provider: provider.clone(),
@@ -35,16 +38,15 @@ pub async fn start(
     Ok(provider)
 }
 
-/// Refuses a configuration that the provider does not accept, with all that it finds wrong. `origin` is where the configuration stands.
-pub async fn insist_on_sound_config(provider: &Provider, origin: &str) -> anyhow::Result<()> {
+/// Refuses a configuration that the provider does not accept, with all that it finds wrong; else gives its warnings. `origin` is where the
+/// configuration stands.
+pub async fn insist_on_sound_config(provider: &Provider, origin: &str) -> anyhow::Result<Vec<Problem>> {
     let problems = provider.check().await?;
-    if problems.is_empty() {
-        return Ok(());
+    let (errors, warnings): (Vec<Problem>, Vec<Problem>) = problems.into_iter().partition(Problem::is_error);
+    if errors.is_empty() {
+        return Ok(warnings);
     }
-    let list: String = problems
-        .iter()
-        .map(|problem| format!("\n  - {}: {}", problem.at, problem.message))
-        .collect();
+    let list: String = errors.iter().map(|problem| format!("\n  - {problem}")).collect();
     bail!("the provider does not accept its configuration, {origin}:{list}")
 }
 

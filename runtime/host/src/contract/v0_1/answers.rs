@@ -13,6 +13,7 @@ use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::generated::cloudwit::provider::{common, services};
 use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
+use crate::grants::SecretUse;
 
 pub(super) fn address(
     screen: Screen<'_>,
@@ -338,6 +339,32 @@ fn http_request(screen: Screen<'_>, request: info::HttpWish) -> Checked<adapter:
     })
 }
 
+fn secret_request(screen: Screen<'_>, request: info::SecretWish) -> Checked<adapter::SecretGrantRequest> {
+    let what = format_args!("the name of a secret of info.describe");
+    let name = screen.value(what, request.name, limits::WORD)?;
+    let uses = format_args!("the uses of secret {name:?} of info.describe");
+    if request.uses.is_empty() {
+        return Err(InvalidResponse(format!("{uses} are none")));
+    }
+    answer::at_most(uses, &request.uses, limits::SECRET_USES)?;
+    let hosts = format_args!("the hosts of secret {name:?} of info.describe");
+    answer::at_most(hosts, &request.hosts, limits::GRANT_REQUESTS)?;
+    let host = |host| screen.name(hosts, host, limits::SECRET_HOST);
+    let as_granted = |one| match one {
+        info::SecretUse::Placeholder => SecretUse::Placeholder,
+        info::SecretUse::Hmac => SecretUse::Hmac,
+        info::SecretUse::Sign => SecretUse::Sign,
+        info::SecretUse::Reveal => SecretUse::Reveal,
+    };
+    Ok(adapter::SecretGrantRequest {
+        hosts: request.hosts.into_iter().map(host).collect::<Checked<_>>()?,
+        uses: request.uses.into_iter().map(as_granted).collect(),
+        reason: screen.message(&request.reason),
+        optional: request.optional,
+        name,
+    })
+}
+
 pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Checked<adapter::Description> {
     let prefixes = &found.provider_id_prefixes;
     answer::at_most(
@@ -356,12 +383,19 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
         limits::GRANT_REQUESTS,
     )?;
     let prefix = |prefix| screen.word(format_args!("a provider-id prefix of info.describe"), prefix);
-    let secret = |request: info::SecretWish| {
-        let what = format_args!("the name of a secret of info.describe");
-        Ok(adapter::SecretGrantRequest {
-            name: screen.value(what, request.name, limits::WORD)?,
-            reason: screen.message(&request.reason),
-        })
+    answer::at_most(
+        format_args!("the cluster views of info.describe"),
+        &found.cluster,
+        limits::CLUSTER_VIEWS,
+    )?;
+    let secret = |request| secret_request(screen, request);
+    let view = |request: info::ClusterWish| adapter::ClusterGrantRequest {
+        view: match request.view {
+            info::ClusterView::Nodes => adapter::ClusterGrantView::Nodes,
+            info::ClusterView::Services => adapter::ClusterGrantView::Services,
+        },
+        reason: screen.message(&request.reason),
+        optional: request.optional,
     };
     let http = found.http.into_iter().map(|request| http_request(screen, request));
     Ok(adapter::Description {
@@ -374,6 +408,10 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
             .collect::<Checked<_>>()?,
         http: http.collect::<Checked<_>>()?,
         secrets: found.secrets.into_iter().map(secret).collect::<Checked<_>>()?,
+        cluster: found.cluster.into_iter().map(view).collect(),
+        lookup_batch: found
+            .lookup_batch
+            .map_or(limits::LOOKUP_BATCH, |nodes| nodes.clamp(1, limits::LOOKUP_BATCH)),
     })
 }
 
@@ -384,17 +422,28 @@ pub(crate) async fn problems(
     mut problems: Vec<info::Problem>,
 ) -> Vec<adapter::Problem> {
     let further = problems.len().saturating_sub(limits::PROBLEMS);
+    let mut further_error = problems.iter().skip(limits::PROBLEMS);
+    let further_error = further_error.any(|problem| problem.severity == info::Severity::Error);
     problems.truncate(limits::PROBLEMS);
     let mut all = Vec::with_capacity(problems.len() + 1);
     for problem in problems {
         walk.next(limits::PROBLEM_AT + limits::MESSAGE).await;
         all.push(adapter::Problem {
+            severity: match problem.severity {
+                info::Severity::Error => adapter::Severity::Error,
+                info::Severity::Warning => adapter::Severity::Warning,
+            },
             at: screen.shown(&problem.at, limits::PROBLEM_AT),
             message: screen.message(&problem.message),
         });
     }
     if further > 0 {
         all.push(adapter::Problem {
+            severity: if further_error {
+                adapter::Severity::Error
+            } else {
+                adapter::Severity::Warning
+            },
             at: String::new(),
             message: format!("{further} further problems are not listed"),
         });

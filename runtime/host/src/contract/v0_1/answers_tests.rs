@@ -17,6 +17,7 @@ use crate::contract::v0_1::convert::{address_to_guest, route_to_guest, service};
 use crate::contract::v0_1::convert_tests::full_service;
 use crate::contract::v0_1::generated::cloudwit::provider::{common, services};
 use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_balancers, routes};
+use crate::grants::SecretUse;
 use crate::secrets::redact::Redactor;
 
 const SECRET: &str = "canary-7391-secret";
@@ -430,15 +431,39 @@ fn described() -> info::Description {
         secrets: vec![info::SecretWish {
             name: "token".into(),
             reason: "it".into(),
+            uses: vec![info::SecretUse::Placeholder, info::SecretUse::Sign],
+            hosts: vec!["api.example.com:8443".into()],
+            optional: true,
         }],
+        cluster: vec![info::ClusterWish {
+            view: info::ClusterView::Services,
+            reason: "all".into(),
+            optional: false,
+        }],
+        lookup_batch: None,
     }
 }
 
 #[test]
 fn a_description_ends_at_its_limits_and_contains_no_secret() {
     let redactor = redactor();
-    assert!(description(Screen(&redactor), described()).is_ok());
-    let odd: [fn(&mut info::Description); 16] = [
+    let good = description(Screen(&redactor), described()).unwrap();
+    assert_eq!(good.secrets[0].uses, [SecretUse::Placeholder, SecretUse::Sign]);
+    assert_eq!(good.secrets[0].hosts, ["api.example.com:8443"]);
+    assert_eq!(good.cluster[0].view, adapter::ClusterGrantView::Services);
+    assert_eq!((good.secrets[0].optional, good.cluster[0].optional), (true, false));
+    for (said, used) in [(None, 1000), (Some(0), 1), (Some(50), 50), (Some(u32::MAX), 1000)] {
+        let mut wish = described();
+        wish.lookup_batch = said;
+        assert_eq!(description(Screen(&redactor), wish).unwrap().lookup_batch, used);
+    }
+    let odd: [fn(&mut info::Description); 22] = [
+        |odd| odd.secrets[0].uses.clear(),
+        |odd| odd.secrets[0].uses = vec![info::SecretUse::Hmac; limits::SECRET_USES + 1],
+        |odd| odd.secrets[0].hosts = vec!["h".into(); limits::GRANT_REQUESTS + 1],
+        |odd| odd.secrets[0].hosts = vec!["h".repeat(limits::SECRET_HOST + 1)],
+        |odd| odd.secrets[0].hosts = vec![SECRET.into()],
+        |odd| odd.cluster = vec![odd.cluster[0].clone(); limits::CLUSTER_VIEWS + 1],
         |odd| odd.name.clear(),
         |odd| odd.version.clear(),
         |odd| odd.provider_id_prefixes = vec![String::new()],
@@ -465,21 +490,30 @@ fn a_description_ends_at_its_limits_and_contains_no_secret() {
     let mut reasons = described();
     reasons.http[0].reason = SECRET.into();
     reasons.secrets[0].reason = SECRET.into();
+    reasons.cluster[0].reason = SECRET.into();
     let shown = description(Screen(&redactor), reasons).unwrap();
-    assert_eq!(
-        (&*shown.http[0].reason, &*shown.secrets[0].reason),
-        ("[secret token]", "[secret token]")
-    );
+    let shown = [
+        &*shown.http[0].reason,
+        &*shown.secrets[0].reason,
+        &*shown.cluster[0].reason,
+    ];
+    assert_eq!(shown, ["[secret token]"; 3]);
 }
 
 #[test]
 fn config_problems_are_cut_counted_and_without_secrets() {
     let problem = || info::Problem {
+        severity: info::Severity::Warning,
         at: SECRET.into(),
         message: format!("{} {SECRET}", "x".repeat(limits::MESSAGE)),
     };
-    let all = vec![problem(); limits::PROBLEMS + 3];
+    let mut all = vec![problem(); limits::PROBLEMS + 3];
+    let warnings = run(problems(Screen(&redactor()), &mut Walk::default(), all.clone()));
+    assert!(!warnings.iter().any(adapter::Problem::is_error));
+    // An error among those that are only counted is one all the same.
+    all[limits::PROBLEMS + 1].severity = info::Severity::Error;
     let shown = run(problems(Screen(&redactor()), &mut Walk::default(), all));
+    assert!(shown[limits::PROBLEMS].is_error() && !shown[0].is_error());
     assert_eq!(shown.len(), limits::PROBLEMS + 1);
     assert_eq!(shown[0].at, "[secret token]");
     assert!(shown[0].message.len() <= limits::MESSAGE && !shown[0].message.contains("canary"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloudwit_host::{Host, Outside};
+use cloudwit_host::{Host, Outside, Problem};
 use cloudwit_model::{ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
 use prometheus_client::registry::Registry;
 
@@ -57,15 +57,17 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
                 continue;
             }
         };
-        for lack in provider.missing_grants() {
+        for lack in provider.missing_grants().iter().filter(|lack| !lack.optional) {
             eprintln!("Warning: provider {name} lacks a grant that it asks for; add {lack}");
         }
         match provider.check().await {
             Ok(problems) => {
-                let problems = problems
+                let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
+                    problems.into_iter().partition(Problem::is_error);
+                warnings
                     .iter()
-                    .map(|problem| format!("provider {name}: {}: {}", problem.at, problem.message));
-                mistakes.extend(problems);
+                    .for_each(|warning| eprintln!("Warning: provider {name}: {warning}"));
+                mistakes.extend(errors.iter().map(|error| format!("provider {name}: {error}")));
             }
             Err(fault) => mistakes.push(format!(
                 "provider {name}: its check of the configuration crashed: {fault}"
