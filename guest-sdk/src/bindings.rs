@@ -26,6 +26,7 @@ macro_rules! exported {
                 with: {
                     "cloudwit:provider/common@0.1.0": crate::bindings::imports::cloudwit::provider::common,
                     "cloudwit:provider/services@0.1.0": crate::bindings::imports::cloudwit::provider::services,
+                    "cloudwit:provider/call@0.1.0": crate::bindings::imports::cloudwit::provider::call,
                     "cloudwit:provider/config@0.1.0": crate::bindings::imports::cloudwit::provider::config,
                     "cloudwit:provider/keys@0.1.0": crate::bindings::imports::cloudwit::provider::keys,
                     "cloudwit:provider/state@0.1.0": crate::bindings::imports::cloudwit::provider::state,

@@ -1,5 +1,7 @@
 //! What a provider may use: [`Context`] is the door to everything outside the component.
 
+use std::time::Duration;
+
 use crate::host;
 use crate::http::Http;
 use crate::keys::Keys;
@@ -33,6 +35,21 @@ impl Context {
     /// The time by the host's clock, in seconds since 1970.
     pub fn now(&self) -> u64 {
         host::unix_seconds()
+    }
+
+    /// How long until the host cuts this call off. Requests wait no longer than nine tenths of it, whatever their own timeout.
+    pub fn time_left(&self) -> Duration {
+        Duration::from_millis(host::deadline_left())
+    }
+
+    /// Whether this is a dry run: nothing may be changed.
+    pub fn is_dry_run(&self) -> bool {
+        host::dry_run()
+    }
+
+    /// A text that no other call has, for idempotency keys.
+    pub fn call_id(&self) -> String {
+        host::call_id()
     }
 
     /// The cluster's name (`--cluster-name`) and Pod ranges (`--cluster-cidr`).

@@ -200,12 +200,12 @@ impl Description {
         self
     }
 
-    /// Adds a view of the cluster it would like to have.
-    pub fn view(mut self, view: ClusterView, reason: impl Into<String>) -> Self {
+    /// Adds a view of the cluster it would like to have, or (`optional`) can do without.
+    pub fn view(mut self, view: ClusterView, reason: impl Into<String>, optional: bool) -> Self {
         self.cluster.push(ClusterWish {
             view,
             reason: reason.into(),
-            optional: false,
+            optional,
         });
         self
     }

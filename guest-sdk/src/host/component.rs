@@ -3,7 +3,7 @@
 //! Nothing here decides anything: it only turns our words into those of the generated bindings and back. HTTP, the one longer
 //! part, is in `wasi_http.rs`.
 
-use crate::bindings::imports::cloudwit::provider::{cluster, config, events, keys, log, state};
+use crate::bindings::imports::cloudwit::provider::{call, cluster, config, events, keys, log, state};
 use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
 
 pub(crate) use super::wasi_http::send;
@@ -26,6 +26,18 @@ pub(crate) fn config_text() -> String {
 
 pub(crate) fn config_values() -> Vec<Pair> {
     config::values()
+}
+
+pub(crate) fn deadline_left() -> u64 {
+    call::deadline_left()
+}
+
+pub(crate) fn dry_run() -> bool {
+    call::dry_run()
+}
+
+pub(crate) fn call_id() -> String {
+    call::id()
 }
 
 pub(crate) fn cluster() -> ClusterInfo {

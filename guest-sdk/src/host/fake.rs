@@ -37,6 +37,18 @@ pub(crate) fn config_values() -> Vec<Pair> {
     world(|world| world.values.clone())
 }
 
+pub(crate) fn deadline_left() -> u64 {
+    world(|world| world.deadline.saturating_sub(world.now) * 1_000)
+}
+
+pub(crate) fn dry_run() -> bool {
+    world(|world| world.dry_run)
+}
+
+pub(crate) fn call_id() -> String {
+    "test-1".into()
+}
+
 pub(crate) fn cluster() -> ClusterInfo {
     world(|world| world.cluster.clone())
 }

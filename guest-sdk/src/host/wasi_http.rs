@@ -4,6 +4,7 @@
 //! the call as a whole; the timeouts set here only make a slow cloud visible as such.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{
@@ -23,7 +24,9 @@ const READ_CHUNK: u64 = 64 * 1024;
 pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportError> {
     let outgoing = head(request, body.len())?;
     let options = RequestOptions::new();
-    let timeout = u64::try_from(request.timeout.as_nanos()).unwrap_or(u64::MAX);
+    // A little is left of the call's time, so that it ends with a failure that says what was waited for.
+    let patience = Duration::from_millis(super::deadline_left() / 10 * 9).min(request.timeout);
+    let timeout = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
     // A host that does not support one of them is free to refuse it; its own limits hold then.
     let _ = options.set_connect_timeout(Some(timeout));
     let _ = options.set_first_byte_timeout(Some(timeout));

@@ -73,6 +73,10 @@ pub(crate) struct World {
     pub(crate) values: Vec<Pair>,
     pub(crate) cluster: ClusterInfo,
     pub(crate) now: u64,
+    pub(crate) call_seconds: u64,
+    /// When the call is cut off, in seconds since 1970.
+    pub(crate) deadline: u64,
+    pub(crate) dry_run: bool,
     pub(crate) nodes: Option<Vec<ClusterNode>>,
     pub(crate) services: Option<Vec<Service>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
@@ -101,6 +105,9 @@ impl World {
                 cidrs: Vec::new(),
             },
             now: 0,
+            call_seconds: CALL_SECONDS,
+            deadline: CALL_SECONDS,
+            dry_run: false,
             nodes: None,
             services: None,
             secrets: BTreeMap::new(),
@@ -115,6 +122,9 @@ impl World {
     }
 }
 
+/// What a call may take where the operator says nothing (`limits.wallTime`), in seconds.
+const CALL_SECONDS: u64 = 60;
+
 /// What a provider's state may hold where the operator says nothing (`grants.state.maxBytes`), in bytes.
 const STATE_LIMIT: u64 = 1_048_576;
 
@@ -125,6 +135,10 @@ thread_local! {
 /// Works with the world of this thread.
 pub(crate) fn world<T>(work: impl FnOnce(&mut World) -> T) -> T {
     WORLD.with_borrow_mut(work)
+}
+
+fn begin_call() {
+    world(|world| world.deadline = world.now + world.call_seconds);
 }
 
 /// The controller's stand-in for the current thread, until it is dropped; it then insists that every expected request was made.
@@ -200,6 +214,18 @@ impl FakeHost {
         self
     }
 
+    /// How long each call may take, instead of the controller's default of a minute. A call begins with [`Self::provider`] and [`Self::context`].
+    pub fn call_seconds(&self, seconds: u64) -> &Self {
+        world(|world| world.call_seconds = seconds);
+        self
+    }
+
+    /// The calls are those of a dry run.
+    pub fn dry_run(&self) -> &Self {
+        world(|world| world.dry_run = true);
+        self
+    }
+
     /// Another call holds the lock of this name. Who waits for it sees `meanwhile` happen, and then the lock is free.
     pub fn locked(&self, name: &str, meanwhile: impl FnOnce() + 'static) -> &Self {
         world(|world| world.locked_by_others.insert(name.into(), Box::new(meanwhile)));
@@ -208,6 +234,7 @@ impl FakeHost {
 
     /// What a provider gets, for tests of its parts.
     pub fn context(&self) -> Context {
+        begin_call();
         Context::new()
     }
 
@@ -216,6 +243,7 @@ impl FakeHost {
     /// # Panics
     /// When the configuration is wrong, with every problem.
     pub fn provider<P: Provider>(&self) -> P {
+        begin_call();
         match register::start::<P>() {
             Ok(provider) => provider,
             Err(failure) => panic!("the provider cannot be made: {failure:?}"),

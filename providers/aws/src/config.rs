@@ -3,7 +3,6 @@
 //! ```text
 //!   [Global]                         upstream's; every key is honoured or refused in one sentence (README.md has the table)
 //!   [ServiceOverride "1"]            upstream's: where a service is reached and how requests to it are signed
-//!   [Limits]                         ours: how long a call may take
 //!   [Credentials]                    ours: which of the sources of credentials is used (upstream guesses, see `credentials.rs`)
 //! ```
 //!
@@ -31,17 +30,6 @@ pub struct Config {
     pub service_overrides: BTreeMap<String, ServiceOverride>,
     /// `[Credentials]`.
     pub credentials: CredentialSettings,
-    /// `[Limits]`.
-    pub limits: Limits,
-}
-
-/// `[Limits]`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// `CallSeconds`: `limits.wallTime` of the provider's settings; 60 when left out, as there.
-    #[serde(rename = "callseconds")]
-    pub call_seconds: Option<u16>,
 }
 
 /// `[Global]` of upstream's `pkg/providers/v1/config/config.go`.
@@ -119,14 +107,6 @@ pub struct ServiceOverride {
     pub signing_name: String,
 }
 
-impl Limits {
-    /// Seconds after which one call changes no more routes: two thirds of its time. AWS takes two requests of some 100 ms for each, and what the last
-    /// one takes has to fit in too.
-    pub fn route_seconds(&self) -> u64 {
-        u64::from(self.call_seconds.unwrap_or(60)) * 2 / 3
-    }
-}
-
 /// An address family of Nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -164,16 +144,6 @@ impl Config {
         self.global.validate(problems);
         Endpoints::validate(self, problems);
         self.credentials.validate(!self.global.role_arn.is_empty(), problems);
-        if self
-            .limits
-            .call_seconds
-            .is_some_and(|seconds| !(3..=3600).contains(&seconds))
-        {
-            problems.add(
-                "limits.callseconds",
-                "is no time for a call; write the seconds of limits.wallTime in the provider's settings, 3 to 3600",
-            );
-        }
     }
 }
 

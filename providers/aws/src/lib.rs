@@ -89,7 +89,11 @@ impl Provider for Aws {
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
         let secrets = config.credentials.secrets(&Endpoints::new(config));
-        description.http(Endpoints::wishes(config)).secret(secrets)
+        description.http(Endpoints::wishes(config)).secret(secrets).view(
+            ClusterView::Nodes,
+            "routes: which instances are the cluster's",
+            true,
+        )
     }
 
     fn validate(config: &Config, problems: &mut Problems) {

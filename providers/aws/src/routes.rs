@@ -67,7 +67,7 @@ impl Routes for Aws {
             });
         }
         let mut table = self.route_table()?;
-        let mut brake = Brake::new(self.context, self.config.limits.route_seconds());
+        let mut brake = Brake::new(self.context);
         let deleted = delete
             .iter()
             .map(|route| brake.run(|| self.delete_route(&mut table, route)))
@@ -210,24 +210,23 @@ fn to<'a>(call: Call<'a>, destination: &str) -> Call<'a> {
 /// Once AWS says to slow down, or most of the call's time is over, nothing more is asked: the rest comes again with the next call.
 struct Brake {
     context: Context,
-    started: u64,
-    longest: u64,
+    /// So much of the call's time has to be left for a change.
+    reserve: Duration,
     stopped: Option<Failure>,
 }
 
 impl Brake {
-    /// For a call that changes routes for at most so many seconds.
-    fn new(context: Context, longest: u64) -> Self {
+    /// A third of the time is kept: AWS takes two requests of some 100 ms for each change, and what the last one takes has to fit in too.
+    fn new(context: Context) -> Self {
         Self {
             context,
-            started: context.now(),
-            longest,
+            reserve: context.time_left() / 3,
             stopped: None,
         }
     }
 
     fn run(&mut self, step: impl FnOnce() -> Result<(), AwsError>) -> Result<(), Failure> {
-        if self.stopped.is_none() && self.context.now().saturating_sub(self.started) >= self.longest {
+        if self.stopped.is_none() && self.context.time_left() <= self.reserve {
             let text = "there were more routes than could be changed in one call; the next one goes on";
             self.stopped = Some(Failure::rate_limited(Some(NEXT), text));
         }

@@ -18,10 +18,6 @@ use crate::signature::{Scope, Signable, authorization};
 /// Key of the clock's difference in the state: seconds to add to the host's clock.
 const OFFSET: &str = "clock-offset";
 
-/// How long to wait for an answer: a thousand instances may take AWS long on a bad day, and the host cuts a call off after a minute unless
-/// told otherwise.
-const PATIENCE: Duration = Duration::from_secs(50);
-
 /// Differences up to this are no reason to try again: the signature was not refused for them.
 const TOLERANCE: u64 = 60;
 
@@ -35,7 +31,8 @@ pub struct Sender {
 impl Sender {
     /// With the world outside.
     pub fn new(context: Context) -> Self {
-        let http = context.http().timeout(PATIENCE);
+        // A thousand instances may take AWS long on a bad day: as long as the call lasts.
+        let http = context.http().timeout(context.time_left());
         Self { context, http }
     }
 

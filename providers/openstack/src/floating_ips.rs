@@ -210,10 +210,10 @@ impl BalancerTask<'_> {
                 Ok(address) => return Ok(address),
                 // This subnet has no address left, or may not be used: there may be another one.
                 Err(
-                    failure @ (Failure {
+                    failure @ Failure {
                         kind: FailureKind::Conflict | FailureKind::Invalid,
                         ..
-                    }),
+                    },
                 ) => last = failure,
                 Err(failure) => return Err(failure),
             }

@@ -88,7 +88,14 @@ impl Provider for OpenStack {
                 let wish = SecretWish::new(name, &[SecretUse::Placeholder], reason);
                 description = description.secret(wish.only_to(&keystone));
             }
-            description = description.http(keystone);
+            description = description
+                .http(keystone)
+                .view(
+                    ClusterView::Nodes,
+                    "routes, and load balancers with a node-selector",
+                    true,
+                )
+                .view(ClusterView::Services, "shared load balancers", true);
         }
         description
     }

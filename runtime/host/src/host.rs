@@ -50,6 +50,8 @@ pub struct HostOptions {
     pub max_memory_bytes: usize,
     /// Memory of all calls of all providers together, in bytes; none for two of the largest calls that each provider's limits allow.
     pub guest_memory_bytes: Option<u64>,
+    /// Whether the process changes nothing; for providers to know. Calls that would change the cloud are not made by those who know that.
+    pub dry_run: bool,
 }
 
 impl Default for HostOptions {
@@ -61,6 +63,7 @@ impl Default for HostOptions {
             max_component_bytes: 16 << 20,
             max_memory_bytes: 256 << 20,
             guest_memory_bytes: None,
+            dry_run: false,
         }
     }
 }
@@ -135,6 +138,7 @@ struct EnvParts {
     egress_metrics: EgressMetrics,
     digest_key: Arc<DigestKey>,
     max_memory_bytes: usize,
+    dry_run: bool,
 }
 
 impl std::fmt::Debug for Host {
@@ -169,6 +173,7 @@ impl Host {
                 egress_metrics,
                 digest_key: Arc::new(digest_key),
                 max_memory_bytes: options.max_memory_bytes,
+                dry_run: options.dry_run,
             },
             options,
         })
@@ -299,6 +304,7 @@ impl EnvParts {
                 let room = grants.state.max_bytes;
                 let state = before.map_or_else(|| StateStore::new(room), |before| before.state.successor(room));
                 Ok(Env {
+                    dry_run: self.dry_run,
                     settings_digest: self.digest_key.digest(&settings, &secrets.keyring),
                     config_text: settings.config_text,
                     values: settings.values,

@@ -268,6 +268,7 @@ async fn load(
 ) -> anyhow::Result<Vec<Arc<SwappableProvider>>> {
     let mut options = host::on_this_system(args.provider.cache_dir.clone());
     options.guest_memory_bytes = settings.guest_memory_bytes;
+    options.dry_run = args.controllers.dry_run;
     memory::warn_if_container_is_small(&settings.providers, settings.guest_memory_bytes);
     // Not even a call that is in the middle of something says anything to the cloud after the lead is lost.
     let clients = HttpClients::only_while(move || !leadership.is_over());

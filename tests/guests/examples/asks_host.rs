@@ -19,6 +19,12 @@ fn ask(nodes: &[NodeRef], context: Context) -> Lookup {
     let hmac = keys.open("key").and_then(|key| key.hmac(Hash::Sha256, b"data"));
     let answers = [
         format!("cluster {:?}", context.cluster().name),
+        format!(
+            "time left {}",
+            (1..=60).contains(&context.time_left().as_secs()) && context.time_left() <= Duration::from_secs(60)
+        ),
+        format!("dry run {}", context.is_dry_run()),
+        format!("call {}.", context.call_id()),
         format!("count {count}"),
         format!("swapped {}", swapped.is_ok()),
         format!("lock {} {}", lock.is_some(), second.is_some()),

@@ -122,10 +122,13 @@ async fn state_outlives_calls_and_locks_do_not() {
         ..settings()
     };
     let provider = hosting.load("asks_host", settings).await;
+    let mut ids = std::collections::BTreeSet::new();
     for count in 1..=3 {
         let answer = provider.lookup(&trigger(2)).await.unwrap_err().to_string();
         for part in [
             "cluster \"test-cluster\"",
+            "time left true",
+            "dry run false",
             &format!("count {count};"),
             "swapped false",
             "lock true false",
@@ -139,6 +142,8 @@ async fn state_outlives_calls_and_locks_do_not() {
         ] {
             assert!(answer.contains(part), "{part} is missing in: {answer}");
         }
+        let id = answer.split("call ").nth(1).unwrap().split('.').next().unwrap();
+        assert!(ids.insert(id.to_owned()), "{id} comes again");
     }
 }
 

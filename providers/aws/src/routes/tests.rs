@@ -345,9 +345,9 @@ fn when_aws_says_slow_down_nothing_more_is_asked() {
 }
 
 /// What becomes of three routes when the first one takes so many seconds.
-fn after_seconds(config: &str, seconds: u64) -> Vec<Result<(), Failure>> {
+fn after_seconds(call: u64, seconds: u64) -> Vec<Result<(), Failure>> {
     let host = Rc::new(host());
-    host.config(format!("{CONFIG}{config}"));
+    host.call_seconds(call);
     let clock = Rc::downgrade(&host);
     let aws = host.provider::<Aws>();
     let id = instance_ids()[0];
@@ -368,7 +368,7 @@ fn after_seconds(config: &str, seconds: u64) -> Vec<Result<(), Failure>> {
 
 #[test]
 fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
-    let created = after_seconds("", 45);
+    let created = after_seconds(60, 45);
     assert_eq!(created[0], Ok(()));
     assert!(
         matches!(
@@ -389,18 +389,15 @@ fn a_batch_that_takes_too_long_is_left_over_for_the_next_call() {
 
 #[test]
 fn batch_ends_at_two_thirds_of_the_calls_time() {
-    for (config, seconds, continues) in [
-        ("", 39, true),
-        ("[Limits]\nCallSeconds = 30\n", 19, true),
-        ("[Limits]\nCallSeconds = 30\n", 20, false),
-        ("[Limits]\nCallSeconds = 600\n", 399, true),
-        ("[Limits]\nCallSeconds = 600\n", 400, false),
+    for (call, seconds, continues) in [
+        (60, 39, true),
+        (60, 40, false),
+        (30, 19, true),
+        (30, 20, false),
+        (600, 399, true),
+        (600, 400, false),
     ] {
-        assert_eq!(
-            after_seconds(config, seconds)[1].is_ok(),
-            continues,
-            "{config} {seconds}"
-        );
+        assert_eq!(after_seconds(call, seconds)[1].is_ok(), continues, "{call} {seconds}");
     }
 }
 

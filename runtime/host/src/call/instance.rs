@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use cloudwit_model::{ClusterView, EventSink, NodeRef, Service, Subject, Target};
+use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -14,6 +15,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::{GuestLog, Stream};
 use crate::call::guest_memory::MemoryShare;
+use crate::call::id::CallId;
 use crate::call::limiter::{HEADER_BYTES, Limiter};
 use crate::egress::{Egress, EgressHooks};
 use crate::grants::Grants;
@@ -52,6 +54,8 @@ pub(crate) struct Env {
     pub outside: Outside,
     /// Stands for everything above that the operator set, secrets included; see `swap::digest`.
     pub settings_digest: [u8; 32],
+    /// Whether the process changes nothing.
+    pub dry_run: bool,
 }
 
 /// The objects a call is about: the only ones it may send Events for.
@@ -103,6 +107,9 @@ impl Subjects {
 /// What one call has for itself.
 pub(crate) struct CallState {
     pub env: Arc<Env>,
+    pub id: CallId,
+    /// When the call is cut off.
+    pub deadline: Instant,
     pub log: GuestLog,
     pub subjects: Subjects,
     /// Events that may still be sent.
@@ -153,6 +160,8 @@ pub(crate) fn store(
     http.set_field_size_limit(HEADER_BYTES);
     let state = CallState {
         env: Arc::clone(env),
+        id: CallId::new(),
+        deadline: Instant::now() + limits.wall_time,
         log: log.clone(),
         subjects,
         events_left: limits.events,

@@ -10,6 +10,7 @@ pub(crate) mod fault;
 pub(crate) mod guest_log;
 pub(crate) mod guest_memory;
 mod headers;
+pub(crate) mod id;
 pub(crate) mod instance;
 pub(crate) mod limiter;
 pub(crate) mod walk;
@@ -158,6 +159,7 @@ impl Caller {
         );
         let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
         let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
+        span.record("id", tracing::field::display(store.data().id));
         self.shared.metrics.instance_begins();
         let call = Call {
             caller: self,
@@ -182,6 +184,7 @@ impl Caller {
             version = described.map(|described| described.version.as_str()),
             digest = described.map(|described| described.digest.as_str()),
             operation = operation.as_str(),
+            id = tracing::field::Empty,
             result = tracing::field::Empty,
         )
     }

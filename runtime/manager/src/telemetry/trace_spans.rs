@@ -25,7 +25,7 @@ pub const EXPORTED: [Exported; 3] = [
     Exported {
         name: "provider_call",
         kind: SpanKind::Internal,
-        attributes: &["provider", "version", "digest", "operation", "result"],
+        attributes: &["provider", "version", "digest", "operation", "id", "result"],
     },
     Exported {
         name: "http_request",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloudwit_model::{EventKind, ObjectEvent};
+use tokio::time::Instant;
 use tracing::Level;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -19,6 +20,21 @@ use crate::state::{self, Keep, OwnedGuard, StateError};
 
 impl wit::common::Host for CallState {}
 impl wit::services::Host for CallState {}
+
+impl wit::call::Host for CallState {
+    fn deadline_left(&mut self) -> Result<u64> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Ok(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn dry_run(&mut self) -> Result<bool> {
+        Ok(self.env.dry_run)
+    }
+
+    fn id(&mut self) -> Result<String> {
+        Ok(self.id.to_string())
+    }
+}
 
 impl wit::config::Host for CallState {
     fn text(&mut self) -> Result<String> {
