@@ -54,8 +54,10 @@ pub(crate) fn services() -> Result<Vec<Service>, String> {
 
 /// An Event on the Node of this name, or on the Service of this call.
 pub(crate) fn emit(node: Option<&str>, kind: EventKind, reason: &str, message: &str) {
-    let subject = node.map_or(events::Subject::Service, |name| events::Subject::Node(name.into()));
-    events::emit(&subject, kind, reason, message);
+    match node {
+        Some(name) => events::emit_node(name, kind, reason, message),
+        None => events::emit_service(kind, reason, message),
+    }
 }
 
 /// The host's clock.

@@ -176,7 +176,13 @@ mod tests {
         (
             "events",
             "interface events {",
-            "emit",
+            "emit-service",
+            &[Bytes(EVENT_REASON), Bytes(EVENT_MESSAGE)],
+        ),
+        (
+            "events",
+            "interface events {",
+            "emit-node",
             &[Bytes(EVENT_REASON), Bytes(EVENT_MESSAGE)],
         ),
         ("log", "interface log {", "log", &[Bytes(LOG_LINE), Entries(LOG_FIELDS)]),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloudwit_model::{EventKind, ObjectEvent};
+use cloudwit_model::{EventKind, ObjectEvent, Subject};
 use tokio::time::Instant;
 use tracing::Level;
 use wasmtime::Result;
@@ -239,58 +239,58 @@ impl wit::log::Host for CallState {
     }
 }
 
-impl wit::events::Host for CallState {
-    fn emit(
-        &mut self,
-        subject: wit::events::Subject,
-        kind: wit::events::Kind,
-        reason: String,
-        message: String,
-    ) -> Result<()> {
+impl CallState {
+    /// Sends an Event, or logs why not. `whose` is what it is about; there is no subject where this call is not about that.
+    fn emit(&mut self, whose: &str, subject: Option<Subject>, kind: wit::events::Kind, reason: String, message: &str) {
         let redactor = self.log.redactor();
         let screen = Screen(&redactor);
-        let (whose, subject) = match subject {
-            wit::events::Subject::Service => ("the Service".to_owned(), self.subjects.of_service()),
-            wit::events::Subject::Node(name) => {
-                let subject = self.subjects.of_node(&name);
-                (format!("Node {}", answer::quoted(&name)), subject)
-            }
-        };
         // A reason is a name, but none that anything depends on: nothing of a secret may be in it.
         let is_word = |reason: &str| {
             (1..=limits::EVENT_REASON).contains(&reason.len())
                 && reason.bytes().all(|b| b.is_ascii_alphanumeric())
                 && screen.shown(reason, limits::EVENT_REASON) == reason
         };
-        let why_not = if subject.is_none() {
-            Some("which this call is not about")
-        } else if !is_word(&reason) {
-            Some("whose reason is no short CamelCase word")
-        } else if self.events_left == 0 {
-            Some("which is over limits.events")
-        } else {
-            None
-        };
-        match (subject, why_not) {
-            (Some(subject), None) => {
+        let why_not = match subject {
+            None => "which this call is not about",
+            Some(_) if !is_word(&reason) => "whose reason is no short CamelCase word",
+            Some(_) if self.events_left == 0 => "which is over limits.events",
+            Some(subject) => {
                 self.events_left -= 1;
                 let kind = match kind {
                     wit::events::Kind::Normal => EventKind::Normal,
                     wit::events::Kind::Warning => EventKind::Warning,
                 };
-                let message = screen.shown(&message, limits::EVENT_MESSAGE);
+                let message = screen.shown(message, limits::EVENT_MESSAGE);
                 self.env.outside.events.emit(ObjectEvent {
                     subject,
                     kind,
                     reason,
                     message,
                 });
+                return;
             }
-            (_, why_not) => {
-                let text = format!("an Event about {whose}, {}, was dropped", why_not.unwrap_or_default());
-                self.log.log(Level::WARN, &text, &[("reason".into(), reason)]);
-            }
-        }
+        };
+        let text = format!("an Event about {whose}, {why_not}, was dropped");
+        self.log.log(Level::WARN, &text, &[("reason".into(), reason)]);
+    }
+}
+
+impl wit::events::Host for CallState {
+    fn emit_service(&mut self, kind: wit::events::Kind, reason: String, message: String) -> Result<()> {
+        let subject = self.subjects.of_service();
+        self.emit("the Service", subject, kind, reason, &message);
+        Ok(())
+    }
+
+    fn emit_node(&mut self, node: String, kind: wit::events::Kind, reason: String, message: String) -> Result<()> {
+        let subject = self.subjects.of_node(&node);
+        self.emit(
+            &format!("Node {}", answer::quoted(&node)),
+            subject,
+            kind,
+            reason,
+            &message,
+        );
         Ok(())
     }
 }
