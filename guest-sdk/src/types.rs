@@ -49,6 +49,7 @@ impl NodeRef {
             provider_id: None,
             system_uuid: None,
             addresses: Vec::new(),
+            extra: Vec::new(),
         }
     }
 
@@ -69,6 +70,7 @@ impl Instance {
             region: None,
             addresses: Vec::new(),
             labels: Vec::new(),
+            extra: Vec::new(),
         }
     }
 }
@@ -91,6 +93,7 @@ impl Service {
             ip_families: Vec::new(),
             external_ips: Vec::new(),
             ingress: Vec::new(),
+            extra: Vec::new(),
         }
     }
 
@@ -179,6 +182,7 @@ impl Description {
             secrets: Vec::new(),
             cluster: Vec::new(),
             lookup_batch: None,
+            extra: Vec::new(),
         }
     }
 

@@ -78,6 +78,7 @@ pub fn lookup(texts: &[(String, String, String)]) -> Option<usize> {
             region: None,
             labels: vec![label],
             addresses: vec![address],
+            extra: Vec::new(),
         }))
     };
     let redactor = Redactor::new([]);

@@ -17,6 +17,10 @@ pub const LABEL_VALUE: usize = 253;
 pub const LABELS: usize = 128;
 /// Key of a label or annotation: a DNS name, a slash and a name of 63 bytes.
 pub const KEY: usize = 317;
+/// Entries of `extra`, where later patches of a version put what is new; their keys have [`KEY`] bytes.
+pub const EXTRA: usize = 64;
+/// Value of such an entry.
+pub const EXTRA_VALUE: usize = 4 << 10;
 /// All texts about one machine together.
 pub const INSTANCE: usize = 64 << 10;
 /// Token of a pending answer.
@@ -96,6 +100,30 @@ mod tests {
             "record instance {",
             "labels",
             &[Entries(LABELS), Bytes(KEY), Bytes(LABEL_VALUE)],
+        ),
+        (
+            "common",
+            "record node-ref {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        (
+            "common",
+            "record instance {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        (
+            "services",
+            "record service {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        (
+            "info",
+            "record description {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
         ),
         ("common", "variant failure-kind {", "pending", &[Bytes(TOKEN)]),
         ("common", "record failure {", "code", &[Bytes(WORD)]),

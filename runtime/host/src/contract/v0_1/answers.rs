@@ -83,13 +83,25 @@ fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, common::Failure>) -> Res
     Err(screen.invalid(&invalid))
 }
 
+/// Checks what later patches of the version would read, and this host does not.
+fn extra(screen: Screen<'_>, whose: fmt::Arguments<'_>, pairs: Vec<common::Pair>) -> Checked<()> {
+    answer::at_most(format_args!("the extra facts of {whose}"), &pairs, limits::EXTRA)?;
+    for common::Pair { key, value } in pairs {
+        let key = screen.name(format_args!("the key of an extra fact of {whose}"), key, limits::KEY)?;
+        let what = format_args!("the extra fact {key:?} of {whose}");
+        screen.value(what, value, limits::EXTRA_VALUE)?;
+    }
+    Ok(())
+}
+
 /// Bytes of all texts about the machine.
 pub(super) fn instance_bytes(instance: &common::Instance) -> usize {
     let optional = [&instance.instance_type, &instance.zone, &instance.region];
     let optional = optional.into_iter().flatten().map(String::len);
     let addresses = instance.addresses.iter().map(|address| address.value.len());
-    let labels = instance.labels.iter().map(|pair| pair.key.len() + pair.value.len());
-    instance.provider_id.len() + optional.chain(addresses).chain(labels).sum::<usize>()
+    let pairs = instance.labels.iter().chain(&instance.extra);
+    let pairs = pairs.map(|pair| pair.key.len() + pair.value.len());
+    instance.provider_id.len() + optional.chain(addresses).chain(pairs).sum::<usize>()
 }
 
 pub(super) fn instance(screen: Screen<'_>, node: &str, instance: common::Instance) -> Checked<model::Instance> {
@@ -107,6 +119,7 @@ pub(super) fn instance(screen: Screen<'_>, node: &str, instance: common::Instanc
             "the machine of {whose} has {bytes} bytes of text, at most {most} are allowed"
         )));
     }
+    extra(screen, whose, instance.extra)?;
     let label = |pair: common::Pair| {
         let key = screen.name(format_args!("the key of a label of {whose}"), pair.key, limits::KEY)?;
         let what = format_args!("the label {key:?} of {whose}");
@@ -388,6 +401,7 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
         &found.cluster,
         limits::CLUSTER_VIEWS,
     )?;
+    extra(screen, format_args!("info.describe"), found.extra)?;
     let secret = |request| secret_request(screen, request);
     let view = |request: info::ClusterWish| adapter::ClusterGrantRequest {
         view: match request.view {

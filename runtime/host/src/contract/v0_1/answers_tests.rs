@@ -49,6 +49,7 @@ fn machine() -> common::Instance {
         region: None,
         addresses: Vec::new(),
         labels: Vec::new(),
+        extra: Vec::new(),
     }
 }
 
@@ -63,6 +64,23 @@ fn ip(value: &str) -> common::Address {
     common::Address {
         kind: common::AddressKind::InternalIp,
         value: value.into(),
+    }
+}
+
+#[test]
+fn extra_facts_of_a_machine_are_bounded_and_ignored() {
+    let with = |extra: Vec<common::Pair>| common::Instance { extra, ..machine() };
+    let full = vec![pair("k", &"v".repeat(100)); limits::EXTRA];
+    assert_eq!(answered(with(full.clone())), answered(machine()));
+    let odd = [
+        [full, vec![pair("k", "v")]].concat(),
+        vec![pair("", "v")],
+        vec![pair(&"k".repeat(limits::KEY + 1), "v")],
+        vec![pair("k", &"v".repeat(limits::EXTRA_VALUE + 1))],
+        vec![pair("k", SECRET)],
+    ];
+    for extra in odd {
+        assert!(problem(with(extra)).contains("extra fact"));
     }
 }
 
@@ -441,6 +459,7 @@ fn described() -> info::Description {
             optional: false,
         }],
         lookup_batch: None,
+        extra: vec![pair("new", "fact")],
     }
 }
 
@@ -457,7 +476,10 @@ fn a_description_ends_at_its_limits_and_contains_no_secret() {
         wish.lookup_batch = said;
         assert_eq!(description(Screen(&redactor), wish).unwrap().lookup_batch, used);
     }
-    let odd: [fn(&mut info::Description); 22] = [
+    let odd: [fn(&mut info::Description); 25] = [
+        |odd| odd.extra = vec![pair("k", "v"); limits::EXTRA + 1],
+        |odd| odd.extra = vec![pair("", "v")],
+        |odd| odd.extra = vec![pair("k", SECRET)],
         |odd| odd.secrets[0].uses.clear(),
         |odd| odd.secrets[0].uses = vec![info::SecretUse::Hmac; limits::SECRET_USES + 1],
         |odd| odd.secrets[0].hosts = vec!["h".into(); limits::GRANT_REQUESTS + 1],
@@ -557,6 +579,7 @@ fn any_instance() -> impl Strategy<Value = common::Instance> {
             zone,
             addresses,
             labels,
+            extra: Vec::new(),
         })
 }
 

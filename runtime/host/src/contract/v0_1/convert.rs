@@ -37,6 +37,7 @@ pub(crate) fn node_ref(node: &model::NodeRef) -> common::NodeRef {
         provider_id: answer::optional(node.provider_id.clone()),
         system_uuid: answer::optional(node.system_uuid.clone()),
         addresses: node.addresses.iter().map(address_to_guest).collect(),
+        extra: Vec::new(),
     }
 }
 
@@ -117,6 +118,7 @@ pub(crate) fn service(service: &model::Service) -> services::Service {
             .collect(),
         external_ips: service.external_ips.clone(),
         ingress: service.ingress.iter().map(ingress_to_guest).collect(),
+        extra: Vec::new(),
     }
 }
 
