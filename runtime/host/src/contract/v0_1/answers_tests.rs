@@ -9,6 +9,7 @@ use cloudwit_model::{Address, AddressKind, Endpoint, Evidence, Failure, IpMode, 
 use proptest::prelude::*;
 
 use super::answers::*;
+use super::description::*;
 use crate::call::answer::{Checked, Screen};
 use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;

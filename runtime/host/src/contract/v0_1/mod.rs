@@ -4,6 +4,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod convert;
+pub(crate) mod description;
 pub(crate) mod imports;
 
 #[cfg(test)]
@@ -196,7 +197,7 @@ impl Adapter for V0_1 {
             let redactor = store.data().log.redactor();
             let guest = self.info(store).await?;
             let described = guest.call_describe(store).await?;
-            Ok(Ok(answers::description(Screen(&redactor), described)?))
+            Ok(Ok(description::description(Screen(&redactor), described)?))
         })
     }
 
@@ -205,9 +206,12 @@ impl Adapter for V0_1 {
             let redactor = store.data().log.redactor();
             let guest = self.info(store).await?;
             let found = guest.call_check(store).await?;
-            Ok(Ok(
-                answers::problems(Screen(&redactor), &mut Walk::default(), found).await
-            ))
+            Ok(Ok(description::problems(
+                Screen(&redactor),
+                &mut Walk::default(),
+                found,
+            )
+            .await))
         })
     }
 

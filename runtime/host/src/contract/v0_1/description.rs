@@ -1,0 +1,139 @@
+//! Converts what a provider says about itself and its configuration: answers of `info`.
+
+use crate::call::answer::{self, Checked, InvalidResponse, Screen};
+use crate::call::answer_limits as limits;
+use crate::call::walk::Walk;
+use crate::contract::adapter;
+use crate::contract::v0_1::answers::extra;
+use crate::contract::v0_1::generated::exports::cloudwit::provider::info;
+use crate::grants::SecretUse;
+
+fn http_request(screen: Screen<'_>, request: info::HttpWish) -> Checked<adapter::HttpGrantRequest> {
+    let what = |part: &str| format!("the {part} of an HTTP destination of info.describe");
+    answer::at_most(
+        format_args!("{}", what("list of methods")),
+        &request.methods,
+        limits::METHODS,
+    )?;
+    let method = |method| screen.value(format_args!("{}", what("method")), method, limits::METHOD);
+    Ok(adapter::HttpGrantRequest {
+        scheme: screen.value(format_args!("{}", what("scheme")), request.scheme, limits::METHOD)?,
+        host: screen.value(format_args!("{}", what("host")), request.host, limits::HOST_NAME)?,
+        port: request.port,
+        methods: request.methods.into_iter().map(method).collect::<Checked<_>>()?,
+        reason: screen.message(&request.reason),
+    })
+}
+
+fn secret_request(screen: Screen<'_>, request: info::SecretWish) -> Checked<adapter::SecretGrantRequest> {
+    let what = format_args!("the name of a secret of info.describe");
+    let name = screen.value(what, request.name, limits::WORD)?;
+    let uses = format_args!("the uses of secret {name:?} of info.describe");
+    if request.uses.is_empty() {
+        return Err(InvalidResponse(format!("{uses} are none")));
+    }
+    answer::at_most(uses, &request.uses, limits::SECRET_USES)?;
+    let hosts = format_args!("the hosts of secret {name:?} of info.describe");
+    answer::at_most(hosts, &request.hosts, limits::GRANT_REQUESTS)?;
+    let host = |host| screen.name(hosts, host, limits::SECRET_HOST);
+    let as_granted = |one| match one {
+        info::SecretUse::Placeholder => SecretUse::Placeholder,
+        info::SecretUse::Hmac => SecretUse::Hmac,
+        info::SecretUse::Sign => SecretUse::Sign,
+        info::SecretUse::Reveal => SecretUse::Reveal,
+    };
+    Ok(adapter::SecretGrantRequest {
+        hosts: request.hosts.into_iter().map(host).collect::<Checked<_>>()?,
+        uses: request.uses.into_iter().map(as_granted).collect(),
+        reason: screen.message(&request.reason),
+        optional: request.optional,
+        name,
+    })
+}
+
+pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Checked<adapter::Description> {
+    let prefixes = &found.provider_id_prefixes;
+    answer::at_most(
+        format_args!("the prefixes of info.describe"),
+        prefixes,
+        limits::PREFIXES,
+    )?;
+    answer::at_most(
+        format_args!("the destinations of info.describe"),
+        &found.http,
+        limits::GRANT_REQUESTS,
+    )?;
+    answer::at_most(
+        format_args!("the secrets of info.describe"),
+        &found.secrets,
+        limits::GRANT_REQUESTS,
+    )?;
+    let prefix = |prefix| screen.word(format_args!("a provider-id prefix of info.describe"), prefix);
+    answer::at_most(
+        format_args!("the cluster views of info.describe"),
+        &found.cluster,
+        limits::CLUSTER_VIEWS,
+    )?;
+    extra(screen, format_args!("info.describe"), found.extra)?;
+    let secret = |request| secret_request(screen, request);
+    let view = |request: info::ClusterWish| adapter::ClusterGrantRequest {
+        view: match request.view {
+            info::ClusterView::Nodes => adapter::ClusterGrantView::Nodes,
+            info::ClusterView::Services => adapter::ClusterGrantView::Services,
+        },
+        reason: screen.message(&request.reason),
+        optional: request.optional,
+    };
+    let http = found.http.into_iter().map(|request| http_request(screen, request));
+    Ok(adapter::Description {
+        name: screen.word(format_args!("the name of info.describe"), found.name)?,
+        version: screen.word(format_args!("the version of info.describe"), found.version)?,
+        provider_id_prefixes: found
+            .provider_id_prefixes
+            .into_iter()
+            .map(prefix)
+            .collect::<Checked<_>>()?,
+        http: http.collect::<Checked<_>>()?,
+        secrets: found.secrets.into_iter().map(secret).collect::<Checked<_>>()?,
+        cluster: found.cluster.into_iter().map(view).collect(),
+        lookup_batch: found
+            .lookup_batch
+            .map_or(limits::LOOKUP_BATCH, |nodes| nodes.clamp(1, limits::LOOKUP_BATCH)),
+    })
+}
+
+/// The problems, as far as people read them; further ones are counted.
+pub(crate) async fn problems(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    mut problems: Vec<info::Problem>,
+) -> Vec<adapter::Problem> {
+    let further = problems.len().saturating_sub(limits::PROBLEMS);
+    let mut further_error = problems.iter().skip(limits::PROBLEMS);
+    let further_error = further_error.any(|problem| problem.severity == info::Severity::Error);
+    problems.truncate(limits::PROBLEMS);
+    let mut all = Vec::with_capacity(problems.len() + 1);
+    for problem in problems {
+        walk.next(limits::PROBLEM_AT + limits::MESSAGE).await;
+        all.push(adapter::Problem {
+            severity: match problem.severity {
+                info::Severity::Error => adapter::Severity::Error,
+                info::Severity::Warning => adapter::Severity::Warning,
+            },
+            at: screen.shown(&problem.at, limits::PROBLEM_AT),
+            message: screen.message(&problem.message),
+        });
+    }
+    if further > 0 {
+        all.push(adapter::Problem {
+            severity: if further_error {
+                adapter::Severity::Error
+            } else {
+                adapter::Severity::Warning
+            },
+            at: String::new(),
+            message: format!("{further} further problems are not listed"),
+        });
+    }
+    all
+}
