@@ -292,16 +292,11 @@ impl Identity {
             .http
             .post("/auth/tokens")
             .body("application/json", self.body.as_str());
-        let response = crate::api::success(request.send_any()?).map_err(|failure| {
-            let failure = match failure {
-                // An application credential or a trust that somebody has deleted: it is we who are not found, and nothing that was asked for.
-                Failure {
-                    kind: FailureKind::NotFound,
-                    message: text,
-                    ..
-                } => Failure::denied(text),
-                other => other,
-            };
+        let response = crate::api::success(request.send_any()?).map_err(|mut failure| {
+            // An application credential or a trust that somebody has deleted: it is we who are not found, and nothing that was asked for.
+            if failure.is_not_found() {
+                failure.kind = FailureKind::Denied;
+            }
             failure.context("authenticating")
         })?;
         let unreadable = |what: &str| Failure::unavailable(format!("Keystone's answer cannot be read: {what}"));
