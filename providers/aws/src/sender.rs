@@ -3,8 +3,6 @@
 //! AWS refuses signatures that are more than five minutes off. The host's clock is used until an answer's `Date` shows another time; the
 //! difference is then kept in the state, for all calls.
 
-use std::time::Duration;
-
 use cloudwit_guest_sdk::form::{CONTENT_TYPE, Form};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
