@@ -69,7 +69,7 @@ fn refused_listener_is_not_deleted_and_made_again_and_again() {
         .listeners = vec![(80, 31000)];
     cloud.state.borrow_mut().refuses = Some(("CreateLoadBalancerListeners", "DuplicateListener"));
     let failures = eleven(&cloud);
-    assert!(failures[0].kind == FailureKind::Conflict, "{failures:?}");
+    assert!(failures[0].kind == FailureKind::AlreadyExists, "{failures:?}");
     assert!(
         failures[1..].iter().all(|failure| failure.kind == FailureKind::Other),
         "{failures:?}"

@@ -123,7 +123,7 @@ async fn a_quota_is_told_and_what_was_begun_goes_with_the_service() {
         stand.fail(action, refusal(400, code));
         let refused = stand.ensure(&service).await;
         assert!(
-            matches!(&refused, Err(Failure::Other(text)) if text.message.contains(code)),
+            matches!(&refused, Err(Failure::Exhausted(text)) if text.message.contains(code)),
             "{refused:?}"
         );
         stand.gate.open();
