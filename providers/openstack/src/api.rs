@@ -261,13 +261,18 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if throttled {
         response.status = 429;
     }
+    // Keystone and Octavia have no codes of their own: the name of the envelope says nothing.
+    let code = match kind.as_str() {
+        "" | "error" | "Client" | "Server" => response.status.to_string(),
+        _ => kind.clone(),
+    };
     response.success().map_err(|mut failure| {
         if kind.ends_with("OverQuota") {
             failure.kind = FailureKind::Exhausted;
         } else if failure.kind == FailureKind::Conflict && is_busy(&failure.message) {
             failure.kind = FailureKind::FailedPrecondition;
         }
-        failure.with_code(&kind)
+        failure.with_code(&code)
     })
 }
 

@@ -163,6 +163,7 @@ fn refused_credentials_are_denied_with_keystones_words_and_without_secrets() {
         Failure::denied(
             "authenticating: POST http://keystone.test/v3/auth/tokens: 401 Unauthorized: The request you have made requires authentication."
         )
+        .with_code("401")
     );
 }
 
