@@ -43,7 +43,10 @@ fn faults_become_failures_of_the_right_case() {
         500,
         recorded(include_str!("../../recorded/login_refused.xml")),
     ));
-    assert_eq!(refused, Failure::denied("InvalidLogin: Login failure"));
+    assert_eq!(
+        refused,
+        Failure::denied("InvalidLogin: Login failure").with_code("InvalidLogin")
+    );
     let gone = failure(FakeAnswer::xml(
         500,
         recorded(include_str!("../../recorded/session_over_view.xml")),
