@@ -22,12 +22,13 @@ use crate::assign::Providers;
 use crate::cloud::lookups::NodeLookups;
 use crate::cloud::seen_machines::SeenMachines;
 use crate::context::Context;
-use crate::kube::cache::{Cache, Watched};
+use crate::kube::cache::Cache;
 use crate::kube::clients::Clients;
 use crate::kube::events::{EventWriter, Events};
 use crate::kube::node::Node;
 use crate::kube::service::service_type;
 use crate::kube::service::view::lenient_service_view;
+use crate::kube::watched::Watched;
 use crate::kube::writer::Apply;
 use crate::leadership::Leadership;
 use crate::leadership::dry_run::guarded;
@@ -35,7 +36,8 @@ use crate::leadership::fenced_cloud::LeadingCloud;
 use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::report::explain::Explain;
-use crate::report::standing::Standing;
+use crate::report::health::Health;
+use crate::report::snapshot::Reports;
 use crate::scope::Scope;
 
 /// Why the controllers ended.
@@ -45,7 +47,7 @@ pub enum ControllersError {
     #[error("{}", .0.join("; "))]
     Options(Vec<String>),
     /// A loop that never ends did.
-    #[error("{0} ended by itself; this is a defect")]
+    #[error("{0} exited unexpectedly (bug)")]
     Ended(&'static str),
     /// A loop panicked.
     #[error("{name} panicked: {message}")]
@@ -73,8 +75,7 @@ pub struct Cluster {
     services: Arc<Cache<Service>>,
     metrics: Arc<Metrics>,
     events: Events,
-    explain: Explain,
-    standing: Standing,
+    reports: Reports,
     event_writer: EventWriter,
     leading: Leadership,
     led_apart: BTreeMap<Controller, Leadership>,
@@ -91,8 +92,7 @@ impl Cluster {
             Events::new(clients.events.clone(), metrics.clone(), nodes.clone(), services.clone());
         Self {
             clients,
-            explain: Explain::new(nodes.clone(), services.clone()),
-            standing: Standing::default(),
+            reports: Reports::new(registry),
             nodes,
             services,
             metrics,
@@ -131,22 +131,23 @@ impl Cluster {
     }
 
     /// Answers whether the loops are alive.
-    pub fn health(&self) -> crate::report::health::Health {
-        crate::report::health::Health {
+    pub fn health(&self) -> Health {
+        Health {
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             metrics: self.metrics.clone(),
+            reports: self.reports.clone(),
         }
     }
 
     /// Answers what an object waits for.
     pub fn explain(&self) -> Explain {
-        self.explain.clone()
+        Explain::new(self.nodes.clone(), self.services.clone(), self.reports.clone())
     }
 
-    /// Answers how the controllers stand.
-    pub fn standing(&self) -> Standing {
-        self.standing.clone()
+    /// What the controllers report about themselves.
+    pub fn reports(&self) -> Reports {
+        self.reports.clone()
     }
 
     /// Fills the caches, waits for leadership, and runs the enabled controllers until `shutdown`.
@@ -177,7 +178,7 @@ impl Cluster {
         for controller in Controller::ALL {
             if !options.controllers.contains(&controller) {
                 let reason = "switched off by --controllers, or another manager's in a leader migration";
-                self.standing.off(controller, reason.to_owned());
+                self.reports.off(controller, reason.to_owned());
             }
         }
         let machines = Arc::<SeenMachines>::default();
@@ -220,7 +221,7 @@ impl Cluster {
         let able: Vec<&Shared> = sets.iter().filter(able).collect();
         if let Some(reason) = not_started_because(controller, sets, &able) {
             warn!(controller = controller.name(), "not started: {reason}");
-            self.standing.off(controller, reason);
+            self.reports.off(controller, reason);
             return false;
         }
         able.into_iter()
@@ -250,8 +251,7 @@ impl Cluster {
             services: self.services.clone(),
             apply,
             events: self.events.clone(),
-            explain: self.explain.clone(),
-            standing: self.standing.clone(),
+            reports: self.reports.clone(),
             metrics: self.metrics.clone(),
             options: options.clone(),
             shutdown: shared.shutdown.clone(),
@@ -261,10 +261,10 @@ impl Cluster {
             tokio::time::sleep(after).await;
             info!(controller = controller.name(), "starting");
             match controller {
-                Controller::CloudNode => crate::node::prepare(context).await,
-                Controller::CloudNodeLifecycle => crate::lifecycle::prepare(context).await,
-                Controller::ServiceLb => crate::service::prepare(context).await,
-                Controller::NodeRoute => crate::route::prepare(context).await,
+                Controller::CloudNode => crate::node::run(context).await,
+                Controller::CloudNodeLifecycle => crate::lifecycle::run(context).await,
+                Controller::ServiceLb => crate::service::run(context).await,
+                Controller::NodeRoute => crate::route::run(context).await,
             }
         });
     }

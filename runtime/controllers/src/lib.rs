@@ -46,4 +46,4 @@ pub use options::{
 };
 pub use report::explain::{Explain, Explanation};
 pub use report::health::Health;
-pub use report::standing::Standing;
+pub use report::snapshot::Reports;

@@ -310,7 +310,7 @@ proptest! {
         let _ = (worth_a_look(Some(&old), &new, &classes), service_view(&new), lenient_service_view(&new));
         let mut record = Record::new(std::sync::Arc::new(old), &classes);
         let _ = next_step(&record, Some(&new), &DatedSet::default());
-        record.see(std::sync::Arc::new(new));
+        record.observe(std::sync::Arc::new(new));
         let _ = (next_step(&record, None, &DatedSet::default()), next_step(&record, Some(&record.service().clone()), &DatedSet::default()));
     }
 

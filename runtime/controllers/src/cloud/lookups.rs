@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
         if now - self.began >= LONGEST_SEARCH || !lock(&self.lookups.faults).may_split(now) {
             return false;
         }
-        debug!(nodes = asked.refs.len(), %fault, "a look-up faulted, asking about fewer Nodes at a time");
+        debug!(nodes = asked.refs.len(), %fault, "look-up faulted; retrying with fewer Nodes per call");
         let size = asked.refs.len().div_ceil(PARTS);
         for (at, refs) in asked.at.chunks(size).zip(asked.refs.chunks(size)) {
             self.ask(Asked {

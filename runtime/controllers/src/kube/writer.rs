@@ -17,8 +17,8 @@ use serde_json::Value;
 use thiserror::Error;
 use tracing::{debug, info};
 
-use crate::kube::cache::Watched;
 use crate::kube::rights::with_advice;
+use crate::kube::watched::Watched;
 use crate::leadership::dry_run::Said;
 use crate::leadership::{Leadership, NotLeading};
 use crate::metrics::Metrics;
@@ -255,7 +255,7 @@ impl Apply {
         body: impl FnOnce() -> Value,
     ) -> Result<bool, WriteError> {
         if !self.leading.is_leading() {
-            debug!(kind = K::KIND, name = %target, purpose, "dropped a write: another replica leads");
+            debug!(kind = K::KIND, name = %target, purpose, "write dropped: not leading");
             self.metrics.wrote(resource, verb, WriteError::NotLeading.label());
             return Err(WriteError::NotLeading);
         }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::options::{LifecycleOptions, Share};
-pub use crate::report::standing::Brake;
+pub use crate::report::snapshot::Brake;
 
 /// After a delete that failed, the Node is left alone for this long.
 pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(60);

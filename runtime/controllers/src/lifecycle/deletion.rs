@@ -16,9 +16,9 @@ use crate::kube::writer::{Target, Unchanged, WriteError};
 use crate::lifecycle::brake::{Admission, Brake, Guard, Proof};
 use crate::lifecycle::brake_by_name::GuardByName;
 use crate::lifecycle::plan::{may_still_go, may_still_go_by_name};
-use crate::metrics::passes::Pass;
 use crate::options::Controller;
 use crate::queue::span;
+use crate::report::reconcile_clock::ReconcileRun;
 
 /// A Node that is gone for certain.
 pub struct Gone {
@@ -62,7 +62,7 @@ pub struct Deleter<'a> {
     /// Who said that they are gone.
     pub provider: &'a ProviderIdentity,
     /// The pass in which they are deleted.
-    pub step: Option<&'a Pass>,
+    pub pass: Option<&'a ReconcileRun>,
 }
 
 enum Deletion {
@@ -103,7 +103,7 @@ impl Deleter<'_> {
         let name = gone.node.metadata.name.as_deref().unwrap_or_default();
         let span = span::part_on_object(Controller::CloudNodeLifecycle, name);
         let deleted = self.delete(gone).instrument(span.clone()).await;
-        self.step.iter().for_each(|pass| pass.goes_on());
+        self.pass.iter().for_each(|pass| pass.heartbeat());
         span::ended(&span, deleted);
     }
 
@@ -113,16 +113,14 @@ impl Deleter<'_> {
         self.context.metrics.brake_engaged.inc_by(engaged);
         let Some(brake) = admission.brake else {
             if before {
-                info!("the deletion brake is released");
+                info!("deletion brake released");
             }
             return;
         };
         if !before {
             warn!(
                 brake.absent,
-                brake.deleted,
-                brake.allowed,
-                "the deletion brake is engaged: too many Nodes seem to be gone, none is deleted"
+                brake.deleted, brake.allowed, "deletion brake engaged; Node deletion paused"
             );
         }
         let newly_held: HashSet<&str> = admission.newly_held.iter().map(String::as_str).collect();
@@ -133,7 +131,7 @@ impl Deleter<'_> {
     fn tell_held(&self, gone: &Gone, brake: Brake) {
         let window = self.context.options.lifecycle.window.as_secs();
         let message = format!(
-            "Not deleted although its machine seems to be gone ({}): {} Nodes seem to be gone and {} were deleted within {window} s, \
+            "Node deletion paused ({}): {} Nodes missing and {} deleted within {window} s, \
              but only {} may go. Check the cloud and its credentials; if the machines are really gone, delete the Nodes by hand",
             gone.evidence(),
             brake.absent,
@@ -171,10 +169,7 @@ impl Deleter<'_> {
             // It is looked at again in the next pass.
             Err(WriteError::Conflict(_)) => {}
             Ok(Deletion::Changed) => {
-                info!(
-                    node = name,
-                    "not deleted: it changed since its machine was found to be gone"
-                );
+                info!(node = name, "Node not deleted: changed since its machine was not found");
                 self.start_over(&uid);
             }
             Err(WriteError::NotFound) => {

@@ -44,7 +44,7 @@ pub fn lifecycle(
         return None;
     }
     if readiness(node) == Readiness::Ready {
-        return Some("is Ready; its machine is not asked about.".into());
+        return Some("is Ready; its machine is not looked up.".into());
     }
     let mut text = match seen {
         Some(seen) => gone(node, seen, known),
@@ -186,7 +186,7 @@ mod tests {
         let say = |node: &Node| lifecycle(node, &provider(), None, &known);
         assert_eq!(
             say(&node("a", "True", &[])).unwrap(),
-            "is Ready; its machine is not asked about."
+            "is Ready; its machine is not looked up."
         );
         assert_eq!(say(&node("a", "False", &[UNINITIALIZED])), None);
         let mut dying = node("a", "False", &[]);

@@ -12,7 +12,7 @@ use crate::kube::node::Node;
 use crate::kube::node::view::provider_id;
 use crate::lifecycle::brake::{Brake, Seen};
 use crate::options::LifecycleOptions;
-use crate::report::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
+use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::report::waiting::Waiting;
 
 /// What the last pass has learned, for those who ask.
@@ -42,7 +42,7 @@ impl Known {
     /// How far it is, in numbers.
     pub fn progress(&self, now: Instant) -> Progress {
         let trouble = |(next, why): &(Instant, String)| Trouble {
-            what: format!("The cloud could not be asked about Nodes that are not Ready: {why}"),
+            what: format!("Failed to look up Nodes that are not Ready: {why}"),
             next: next.saturating_duration_since(now),
         };
         Progress {

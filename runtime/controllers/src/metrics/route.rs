@@ -63,12 +63,12 @@ impl RouteMetrics {
         let metrics = Self::default();
         registry.register(
             "route_controller_route_sync",
-            "Looks at the routes by outcome and trigger",
+            "Reconciles of routes by outcome and trigger",
             metrics.passes.clone(),
         );
         registry.register(
             "cloudwit_routes_ignored",
-            "Routes of the last list that were left out, since their destination is no CIDR",
+            "Routes of the last list that were ignored: their destination is no CIDR",
             metrics.ignored.clone(),
         );
         metrics

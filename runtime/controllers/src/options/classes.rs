@@ -17,7 +17,7 @@ impl Classes {
     }
 
     /// Whether the Service's class gives it to another controller.
-    pub fn give_away(&self, service: &Service) -> bool {
+    pub fn is_foreign_class(&self, service: &Service) -> bool {
         let spec = service.spec.as_ref();
         let class = spec.and_then(|spec| spec.load_balancer_class.as_ref());
         class.is_some_and(|class| !self.0.contains(class))

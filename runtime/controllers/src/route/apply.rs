@@ -82,10 +82,11 @@ impl NodeRoute {
 
     fn tell_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
         let (hint, range, name) = (&route.name_hint, &route.destination, &route.node.name);
-        warn!(node = name, range, %error, "a route could not be created");
+        warn!(node = name, range, %error, "failed to create route");
         if let Some(node) = self.context.nodes.get(name) {
             let message = format!("Could not create route {hint} {range} for node {name} after {took:.3?}: {error}");
-            self.events
+            self.notices
+                .events
                 .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
         }
     }
@@ -93,11 +94,12 @@ impl NodeRoute {
     /// On the Node that the route leads to, though it may be gone, else on the one that waits for its place. Upstream only logs it.
     fn tell_failed_deletion(&self, route: &Route, change: &RouteChange, error: &CloudError) {
         let Route { id, destination, .. } = route;
-        warn!(destination, id, %error, "a route could not be deleted");
+        warn!(destination, id, %error, "failed to delete route");
         let waits_for_it = change.create.as_ref().map(|route| &route.node.name);
         if let Some(name) = route.node.as_ref().or(waits_for_it) {
             let message = format!("Could not delete route {id} {destination} for node {name}: {error}");
-            self.events
+            self.notices
+                .events
                 .node_named(name, EventKind::Warning, "FailedToDeleteRoute", message);
         }
     }

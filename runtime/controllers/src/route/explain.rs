@@ -45,7 +45,7 @@ fn state(node: &Node, known: &NodeRoutes) -> String {
         );
     }
     if !known.compared {
-        return format!("waits until the routes of the cloud have been looked at for the first time (for {ranges}).");
+        return format!("waits until the routes of the cloud have been listed for the first time (for {ranges}).");
     }
     if known.failed.is_empty() && known.refused.is_empty() {
         return format!("has all its routes ({ranges}).");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::report::standing::{Object, Progress, Trouble, Unfinished};
+use crate::report::snapshot::{Object, Progress, Trouble, Unfinished};
 use crate::route::plan::RoutePlan;
 use crate::route::retries::RouteRetries;
 

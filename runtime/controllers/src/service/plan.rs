@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Service;
 use crate::kube::service::{has_cleanup_finalizer, service_type};
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
-use crate::service::state::{Operation, Record};
+use crate::service::state::{Change, Record, State};
 use crate::service::targets::DatedSet;
 
 /// The next thing to do for one Service.
@@ -39,7 +39,7 @@ pub enum Step {
 
 /// Whether we look after this Service: type `LoadBalancer` and no class that names another controller.
 pub fn wants_balancer(service: &Service, classes: &Classes) -> bool {
-    service_type(service) == "LoadBalancer" && !classes.give_away(service)
+    service_type(service) == "LoadBalancer" && !classes.is_foreign_class(service)
 }
 
 /// Whether the Service is being deleted.
@@ -53,7 +53,7 @@ pub fn dying(service: &Service) -> bool {
 /// finalizer is shared (weak spot S1).
 pub fn needs_cleanup(service: &Service, classes: &Classes) -> bool {
     has_cleanup_finalizer(service)
-        && !classes.give_away(service)
+        && !classes.is_foreign_class(service)
         && (dying(service) || service_type(service) != "LoadBalancer")
 }
 
@@ -86,7 +86,7 @@ pub fn next_step(record: &Record, current: Option<&Service>, targets: &DatedSet)
     if wants_balancer(service, record.classes()) && !dying(service) {
         return step_of_wanted(record, service, targets);
     }
-    if record.classes().give_away(service) || record.is_foreign() {
+    if record.classes().is_foreign_class(service) || record.is_foreign() {
         return delete_if_touched(record);
     }
     step_of_unwanted(record, service)
@@ -104,17 +104,22 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &DatedSet) -> Ste
     if !has_cleanup_finalizer(service) {
         return Step::AddFinalizer;
     }
-    let Some(ensured) = record.ensured() else {
-        return Step::Ensure;
+    let (seen, is_behind) = match record.state() {
+        State::Unknown | State::Ensuring(_) | State::Deleting { .. } | State::Deleted => return Step::Ensure,
+        State::Ensured {
+            change: Some(Change::Ensure(_)),
+            ..
+        } => return Step::Ensure,
+        State::Ensured { last, change } => (&last.service, change.is_some() || last.targets.is_behind(targets)),
+        State::Elsewhere(service) => (service, false),
     };
-    let unfinished = record.unfinished();
-    if unfinished == Some(Operation::Ensure) || needs_update(&ensured.service, service, record.classes()).is_some() {
+    if needs_update(seen, service, record.classes()).is_some() {
         Step::Ensure
     } else if record.unwritten().differs_from(service) {
         Step::PatchStatus
-    } else if unfinished.is_some() || (!ensured.elsewhere && ensured.targets.is_behind(targets)) {
+    } else if is_behind {
         Step::UpdateTargets
-    } else if record.is_look_due() && record.is_settled() {
+    } else if record.drift.is_check_due() && record.is_settled() {
         Step::CheckDrift
     } else {
         Step::Nothing

@@ -4,6 +4,7 @@ use cloudwit_model::Failure;
 use tokio::time::sleep;
 
 use super::stage::{Stage, balancer, service};
+use crate::service::state::State;
 use crate::service::*;
 
 const PERIOD: Duration = Duration::from_secs(300);
@@ -36,9 +37,10 @@ async fn a_change_of_nodes_is_told_for_what_exists() {
     stage.until("it was read", |stage| stage.count("get") == 1).await;
     stage.set_nodes(3);
     let has_all = |stage: &Stage| {
-        stage.controller.record(&"default/a".into(), |record| {
-            record.ensured().is_some_and(|done| done.targets.nodes.len() == 3)
-        })
+        stage.controller.records.change(
+            "default/a",
+            |record| matches!(record.state(), State::Ensured { last, .. } if last.targets.nodes.len() == 3),
+        )
     };
     stage
         .until("its nodes are told", |stage| has_all(stage) == Some(true))
