@@ -1,4 +1,4 @@
-//! Whose is it? Assigns each Node and each Service to one of the configured providers. Pure.
+//! Assigns each Node and each Service to one of the configured providers. Pure.
 //!
 //! ```text
 //!   Node     its provider id's prefix, else its label, else the default

@@ -1,4 +1,4 @@
-//! Puts the crate together: caches, writer, Events, and the loops that are enabled and that the provider can serve.
+//! Starts one set of controllers per provider, with the caches, the writer and the Events they share.
 //!
 //! [`Cluster::new`] needs no network; the view and the Event sink it hands out work from then on (empty and queueing
 //! until [`Cluster::run`]). `run` fills the caches at once, starts each loop as soon as this process leads, and lasts until shutdown; a
@@ -60,7 +60,7 @@ pub enum ControllersError {
 }
 
 /// What all controllers of a provider have in common.
-struct Shared {
+struct ProviderSet {
     scope: Scope,
     lookups: Arc<NodeLookups>,
     machines: Arc<SeenMachines>,
@@ -78,7 +78,7 @@ pub struct Cluster {
     reports: Reports,
     event_writer: EventWriter,
     leading: Leadership,
-    led_apart: BTreeMap<Controller, Leadership>,
+    leadership_overrides: BTreeMap<Controller, Leadership>,
 }
 
 impl Cluster {
@@ -99,7 +99,7 @@ impl Cluster {
             events,
             event_writer,
             leading: Leadership::always(),
-            led_apart: BTreeMap::new(),
+            leadership_overrides: BTreeMap::new(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Cluster {
     /// The same for one controller that is led apart from the others, as in a migration from another manager.
     #[must_use]
     pub fn controller_led_by(mut self, controller: Controller, leading: Leadership) -> Self {
-        self.led_apart.insert(controller, leading);
+        self.leadership_overrides.insert(controller, leading);
         self
     }
 
@@ -182,7 +182,7 @@ impl Cluster {
             }
         }
         let machines = Arc::<SeenMachines>::default();
-        let shared = |scope: Scope| Shared {
+        let shared = |scope: Scope| ProviderSet {
             // What one controller has learned of Nodes, the other knows.
             lookups: NodeLookups::new(scope.clone(), self.metrics.clone()),
             scope,
@@ -190,7 +190,7 @@ impl Cluster {
             options: options.clone(),
             shutdown: shutdown.clone(),
         };
-        let sets: Vec<Shared> = Scope::all(&Arc::new(providers.into()))
+        let sets: Vec<ProviderSet> = Scope::all(&Arc::new(providers.into()))
             .into_iter()
             .map(shared)
             .collect();
@@ -216,9 +216,9 @@ impl Cluster {
     }
 
     /// Has a controller of each provider start so long after its leadership begins, unless the options or all providers leave nothing for it to do.
-    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, sets: &[Shared]) -> bool {
-        let able = |set: &&Shared| is_supported(controller, set.scope.provider().cloud.as_ref());
-        let able: Vec<&Shared> = sets.iter().filter(able).collect();
+    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, sets: &[ProviderSet]) -> bool {
+        let able = |set: &&ProviderSet| is_supported(controller, set.scope.provider().cloud.as_ref());
+        let able: Vec<&ProviderSet> = sets.iter().filter(able).collect();
         if let Some(reason) = not_started_because(controller, sets, &able) {
             warn!(controller = controller.name(), "not started: {reason}");
             self.reports.off(controller, reason);
@@ -229,10 +229,14 @@ impl Cluster {
         true
     }
 
-    fn start_for(&self, tasks: &mut Tasks, controller: Controller, after: Duration, shared: &Shared) {
-        let Shared { scope, options, .. } = shared;
+    fn start_for(&self, tasks: &mut Tasks, controller: Controller, after: Duration, set: &ProviderSet) {
+        let ProviderSet { scope, options, .. } = set;
         let cloud = &scope.provider().cloud;
-        let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
+        let leading = self
+            .leadership_overrides
+            .get(&controller)
+            .unwrap_or(&self.leading)
+            .clone();
         let apply = Apply::new(
             self.clients.of(controller).clone(),
             self.metrics.clone(),
@@ -245,8 +249,8 @@ impl Cluster {
                 Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())),
                 apply.dry_run(),
             ),
-            lookups: shared.lookups.clone(),
-            machines: shared.machines.clone(),
+            lookups: set.lookups.clone(),
+            machines: set.machines.clone(),
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             apply,
@@ -254,7 +258,7 @@ impl Cluster {
             reports: self.reports.clone(),
             metrics: self.metrics.clone(),
             options: options.clone(),
-            shutdown: shared.shutdown.clone(),
+            shutdown: set.shutdown.clone(),
         };
         tasks.start(controller.name(), async move {
             leading.begun().await;
@@ -281,7 +285,7 @@ fn is_supported(controller: Controller, cloud: &dyn Cloud) -> bool {
 }
 
 /// Why there is nothing for this controller to do; none when there is.
-fn not_started_because(controller: Controller, all: &[Shared], able: &[&Shared]) -> Option<String> {
+fn not_started_because(controller: Controller, all: &[ProviderSet], able: &[&ProviderSet]) -> Option<String> {
     match (controller, able) {
         (_, []) => {
             let names: Vec<String> = all.iter().map(|set| set.scope.identity().name).collect();

@@ -1,4 +1,4 @@
-//! One provider among all: whose Nodes and Services a set of controllers looks after.
+//! Scope of one set of controllers: the Nodes and Services of its provider.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Asking the cloud about many Nodes in one call, and finding the one on which the call fails.
+//! Batched look-ups of Nodes, and a search for the one Node on which a call faults.
 //!
 //! ```text
 //!   Nodes --> those that faulted before: each in a call of its own, at growing pauses

@@ -1,4 +1,4 @@
-//! The caches of Nodes and Services: one watch per kind feeds everybody.
+//! Caches of Nodes and Services: one watch per kind, shared by all controllers.
 //!
 //! Of a Node only what the controllers read is decoded ([`Node`](crate::kube::node::Node)), and Services are trimmed on arrival, so that thousands
 //! stay small. The list comes as a stream where the API server can (one object in memory at a time), else in pages;
@@ -170,7 +170,7 @@ impl<K: Watched> Cache<K> {
             entry.floor = version;
             std::mem::replace(&mut entry.object, object.clone())
         };
-        self.tell(&key, Change::Updated { old: &old, new: object });
+        self.notify(&key, Change::Updated { old: &old, new: object });
     }
 
     /// Watches for ever and keeps the cache current. `scope` says which objects of the kind.
@@ -284,8 +284,8 @@ impl<K: Watched> Cache<K> {
             }
         };
         match &old {
-            Some(old) => self.tell(&key, Change::Updated { old, new: &object }),
-            None => self.tell(&key, Change::Added(&object)),
+            Some(old) => self.notify(&key, Change::Updated { old, new: &object }),
+            None => self.notify(&key, Change::Added(&object)),
         }
         key
     }
@@ -301,11 +301,11 @@ impl<K: Watched> Cache<K> {
             }
         };
         if let Some(old) = old {
-            self.tell(key, Change::Deleted(&old.object));
+            self.notify(key, Change::Deleted(&old.object));
         }
     }
 
-    fn tell(&self, key: &Key, change: Change<'_, K>) {
+    fn notify(&self, key: &Key, change: Change<'_, K>) {
         for listener in read(&self.listeners).iter() {
             let change = match &change {
                 Change::Added(new) => Change::Added(new),

@@ -1,4 +1,4 @@
-//! The pauses between watches that end at once and without an error.
+//! Backoff between watches that end at once and without an error.
 //!
 //! ```text
 //!   kube's watcher --request--> paced client --(is it a watch? then wait)--> the client below

@@ -1,5 +1,6 @@
-//! Nodes that never got a provider id and whose machine is gone: a check by name, rarely, and what follows. When such a Node may go is
-//! decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name). Part of `lifecycle`.
+//! Periodic look-up by name of Nodes that never got a provider id. Part of `lifecycle`.
+//!
+//! When such a Node may be deleted is decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name).
 
 use std::collections::HashSet;
 use std::pin::pin;

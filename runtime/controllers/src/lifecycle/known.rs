@@ -1,5 +1,4 @@
-//! What the pass over the Nodes that are not Ready has learned, as `lifecycle` leaves it for those who ask: `explain`, the status
-//! page and the metrics.
+//! Results of the last run over Nodes that are not Ready, for the controller's report.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use crate::kube::node::view::provider_id;
 use crate::lifecycle::brake::{Brake, Seen};
 use crate::options::LifecycleOptions;
 use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
-use crate::report::waiting::Waiting;
+use crate::report::waiting::FailedAttempts;
 
 /// What the last pass has learned, for those who ask.
 #[derive(Default)]
@@ -35,7 +34,7 @@ pub struct Known {
     /// The last look-up's failure, until one succeeds, and when the next one is.
     pub failed: Option<(Instant, String)>,
     /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
-    pub unanswered: Waiting,
+    pub unanswered: FailedAttempts,
 }
 
 impl Known {

@@ -31,7 +31,12 @@ enum Fate {
 
 impl Lifecycle {
     /// Asks about the Nodes unless it is too early, and removes those that are gone; false when the cloud did not answer.
-    pub(super) async fn look_after(&mut self, asked: &[Arc<Node>], total: usize, provider: &ProviderIdentity) -> bool {
+    pub(super) async fn look_up_and_remove(
+        &mut self,
+        asked: &[Arc<Node>],
+        total: usize,
+        provider: &ProviderIdentity,
+    ) -> bool {
         if Instant::now() < self.next_lookup {
             return true;
         }
@@ -116,8 +121,8 @@ impl Lifecycle {
     /// before has said: all of that is forgotten.
     pub(crate) fn was_swapped(&mut self, provider: &ProviderIdentity) -> bool {
         let digest = self.context.cloud.identity().digest;
-        self.guard.answers_from(&digest);
-        self.by_name.answers_from(&digest);
+        self.guard.set_digest(&digest);
+        self.by_name.set_digest(&digest);
         digest != provider.digest
     }
 

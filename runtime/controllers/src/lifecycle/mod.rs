@@ -1,4 +1,4 @@
-//! Nodes that are not Ready: is their machine still there?
+//! Node lifecycle controller: taints stopped Nodes, deletes those whose machine is missing.
 //!
 //! ```text
 //!   every monitor period: Ready again  -->  our taints off
@@ -137,8 +137,8 @@ impl Lifecycle {
     /// One run over all Nodes.
     async fn reconcile(&mut self) {
         let provider = &self.context.scope.identity();
-        self.guard.answers_from(&provider.digest);
-        self.by_name.answers_from(&provider.digest);
+        self.guard.set_digest(&provider.digest);
+        self.by_name.set_digest(&provider.digest);
         let nodes = self.own_nodes();
         let (mut recovered, mut asked) = (Vec::new(), Vec::new());
         for node in &nodes {
@@ -166,7 +166,7 @@ impl Lifecycle {
             let span = span::on_many(Controller::CloudNodeLifecycle, asked.len() + recovered.len());
             let work = async {
                 self.mark(recovered).await;
-                self.look_after(&asked, total, provider).await
+                self.look_up_and_remove(&asked, total, provider).await
             };
             let answered = work.instrument(span.clone()).await;
             span::ended(&span, answered);

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::kube::cache::Cache;
 use crate::kube::node::Node;
 use crate::lifecycle::brake::Seen;
-use crate::lifecycle::explain::{self, Watchfulness};
+use crate::lifecycle::explain::{self, ExplainFacts};
 use crate::lifecycle::known::Known;
 use crate::lifecycle::plan::is_own;
 use crate::options::{Controller, Options};
@@ -72,12 +72,12 @@ impl Report for LifecycleReport {
         let outage = outage.map(|(next, why)| (next.saturating_duration_since(now), why.clone()));
         let own = known.unanswered.about(node.metadata.name.as_deref()?, now);
         let own = own.map(|own| (options.monitor_period, own.reason.to_string()));
-        let watchfulness = Watchfulness {
+        let facts = ExplainFacts {
             failed: outage.or(own),
             brake: known.brake,
             confirm_after: options.confirm_after,
             then: options.node_deletion,
         };
-        explain::lifecycle(node, &provider, seen.as_ref(), &watchfulness)
+        explain::lifecycle(node, &provider, seen.as_ref(), &facts)
     }
 }

@@ -337,7 +337,7 @@ async fn swap_during_lookup_confirms_no_absence() {
         let (context, _registry) = context(cloud.clone(), Options::default());
         let mut lifecycle = Lifecycle::new(&context);
         let (nodes, provider) = ([Arc::new(old("a"))], cloud.identity());
-        lifecycle.guard.answers_from(&provider.digest);
+        lifecycle.guard.set_digest(&provider.digest);
         assert!(lifecycle.look_up(&nodes, &provider).await.unwrap().is_empty());
         sleep(Duration::from_secs(200)).await;
         *lock(&cloud.swapped_for) = swapped.then(|| "another".into());

@@ -1,6 +1,7 @@
-//! What can be measured. Upstream's names and buckets (`spec/node-controller.md` 11,
-//! `spec/node-lifecycle-controller.md` 8, `spec/flags-and-process.md` 12), and ours under `cloudwit_`. The registry
-//! appends `_total` to counters. Labels come only from closed sets.
+//! Metrics of all controllers.
+//!
+//! Upstream's names and buckets (`spec/node-controller.md` 11, `spec/node-lifecycle-controller.md` 8, `spec/flags-and-process.md` 12), and ours
+//! under `cloudwit_`. The registry appends `_total` to counters. Labels come only from closed sets.
 
 pub mod queue;
 pub mod route;

@@ -1,4 +1,6 @@
-//! Counters and histograms of upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12); the gauges are in `report::queues`.
+//! Counters and histograms of upstream's `workqueue_*{name}` (`spec/flags-and-process.md` 12).
+//!
+//! The gauges are in `report::queues`.
 
 use std::time::Duration;
 

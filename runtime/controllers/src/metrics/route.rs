@@ -1,4 +1,4 @@
-//! The metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
+//! Metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -1,5 +1,6 @@
-//! The metrics of the service controller, under upstream's names and with its buckets (`controllers/service/metrics.go`,
-//! `spec/service-controller.md`, section 10). The registry appends `_total` to counters.
+//! Metrics of the service controller, under upstream's names and with its buckets.
+//!
+//! `controllers/service/metrics.go`, `spec/service-controller.md`, section 10. The registry appends `_total` to counters.
 
 use std::time::Instant;
 

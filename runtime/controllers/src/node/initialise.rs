@@ -1,4 +1,4 @@
-//! First contact: Nodes that wait are looked up together, and each is written as soon as there is an answer about it.
+//! Initialisation of new Nodes: looked up in batches, each written as soon as it is answered.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl CloudNode {
         for (taken, _) in &nodes {
             taken.span().follows_from(&shared);
         }
-        let nodes = self.turn_strays_away(nodes).await;
+        let nodes = self.reject_strays(nodes).await;
         if nodes.is_empty() {
             return span::ended(&shared, true);
         }
@@ -142,7 +142,7 @@ impl CloudNode {
     }
 
     /// Those that no provider can be asked about are told why.
-    async fn turn_strays_away(&self, nodes: Vec<Job>) -> Vec<Job> {
+    async fn reject_strays(&self, nodes: Vec<Job>) -> Vec<Job> {
         let (mut left, mut strays) = (Vec::new(), Vec::new());
         let stray = self.context.scope.stray();
         for (taken, node) in nodes {
@@ -154,7 +154,7 @@ impl CloudNode {
         each(self.at_once, strays, |(taken, node, failure)| {
             let span = taken.span();
             let why = NotYet::because(failure.to_string(), failure.retry());
-            self.not_yet(taken, node, why).instrument(span)
+            self.retry_later(taken, node, why).instrument(span)
         })
         .await;
         left
@@ -179,7 +179,7 @@ impl CloudNode {
                 let why = NotYet::because(error.to_string(), error.retry());
                 each(self.at_once, nodes, |(taken, node)| {
                     let span = taken.span();
-                    self.not_yet(taken, node, why.clone()).instrument(span)
+                    self.retry_later(taken, node, why.clone()).instrument(span)
                 })
                 .await;
             }
@@ -191,11 +191,11 @@ impl CloudNode {
             Ok(Presence::Running(instance) | Presence::Stopped(instance)) => instance,
             Ok(Presence::Absent(evidence)) => {
                 let why = NotYet::because(absent_in_words(&node, evidence), Retry::Backoff);
-                return self.not_yet(taken, node, why).await;
+                return self.retry_later(taken, node, why).await;
             }
             Err(failure) => {
                 let why = NotYet::because(failure.to_string(), failure.retry());
-                return self.not_yet(taken, node, why).await;
+                return self.retry_later(taken, node, why).await;
             }
         };
         if let (None, Some(uid)) = (provider_id(&node), &node.metadata.uid) {
@@ -213,7 +213,7 @@ impl CloudNode {
                     at_once: matches!(error, InitError::Identity(_)),
                     ..NotYet::because(error.to_string(), error.retry())
                 };
-                return self.not_yet(taken, node, why).await;
+                return self.retry_later(taken, node, why).await;
             }
         }
         lock(&self.waiting).done(taken.key());
@@ -227,13 +227,13 @@ impl CloudNode {
             self.context.metrics.initial_sync_delay.observe(seconds);
         }
         for label in dropped {
-            self.tell_dropped(node, label);
+            self.report_dropped(node, label);
         }
         info!(node = node.metadata.name, "initialised");
         self.recorder.node_routine(node, "Synced", "Node synced successfully");
     }
 
-    fn tell_dropped(&self, node: &Node, label: &Dropped) {
+    fn report_dropped(&self, node: &Node, label: &Dropped) {
         let Dropped { key, value, reason } = label;
         match reason {
             DropReason::Invalid(why) => {
@@ -252,15 +252,15 @@ impl CloudNode {
     }
 
     /// Notes that an attempt failed, and answers whether it is time to say so.
-    fn is_to_be_told(&self, taken: &Taken, why: &NotYet) -> bool {
+    fn is_event_due(&self, taken: &Taken, why: &NotYet) -> bool {
         let (mut waiting, now) = (lock(&self.waiting), Instant::now());
         let due = waiting.failed(taken.key(), &why.reason, now);
-        due || (why.at_once && waiting.tell_now(taken.key(), now))
+        due || (why.at_once && waiting.is_first_report(taken.key(), now))
     }
 
     /// The Node keeps its taint and is tried again. From time to time an Event and an annotation say why.
-    async fn not_yet(&self, taken: Taken, node: Arc<Node>, why: NotYet) {
-        let tell = self.is_to_be_told(&taken, &why);
+    async fn retry_later(&self, taken: Taken, node: Arc<Node>, why: NotYet) {
+        let tell = self.is_event_due(&taken, &why);
         let NotYet { reason, retry, .. } = why;
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
         if tell {

@@ -1,4 +1,4 @@
-//! First contact with a Node, and its addresses from then on.
+//! Node controller: initialises new Nodes and refreshes addresses from then on.
 //!
 //! ```text
 //!   Node with the uninitialized taint --> queue --> all that wait together --> one `Cloud::lookup`
@@ -39,7 +39,7 @@ use crate::node::report::NodeReport;
 use crate::node::write::write_labels;
 use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
-use crate::report::waiting::Waiting;
+use crate::report::waiting::FailedAttempts;
 use crate::sync::lock;
 
 /// Runs the controller: what the watch brings from the call on is queued.
@@ -52,7 +52,7 @@ struct CloudNode {
     context: Context,
     queue: Queue,
     recorder: Recorder,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<FailedAttempts>>,
     /// Nodes that are written at a time in one batch, and over all batches.
     at_once: usize,
     writes: Semaphore,
@@ -62,7 +62,7 @@ struct CloudNode {
 impl CloudNode {
     fn new(context: Context) -> Self {
         let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
-        let waiting = Arc::<Mutex<Waiting>>::default();
+        let waiting = Arc::<Mutex<FailedAttempts>>::default();
         let (adds, forgets, machines) = (queue.clone(), waiting.clone(), context.machines.clone());
         let scope = context.scope.clone();
         context.nodes.listen_from_start(move |key, change| match change {

@@ -1,4 +1,4 @@
-//! The addresses of initialised Nodes, page by page, once in each period.
+//! Periodic refresh of the addresses of initialised Nodes, page by page.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

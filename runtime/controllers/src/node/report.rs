@@ -11,7 +11,7 @@ use crate::node::explain::initialisation;
 use crate::options::Controller;
 use crate::queue::Queue;
 use crate::report::snapshot::{Object, Progress, Report, Snapshot, Unfinished};
-use crate::report::waiting::Waiting;
+use crate::report::waiting::FailedAttempts;
 use crate::scope::Scope;
 use crate::sync::lock;
 
@@ -20,7 +20,7 @@ pub(crate) struct NodeReport {
     pub(crate) scope: Scope,
     pub(crate) nodes: Arc<Cache<Node>>,
     pub(crate) queue: Queue,
-    pub(crate) waiting: Arc<Mutex<Waiting>>,
+    pub(crate) waiting: Arc<Mutex<FailedAttempts>>,
 }
 
 impl NodeReport {

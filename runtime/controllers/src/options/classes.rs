@@ -1,5 +1,6 @@
-//! Which values of `spec.loadBalancerClass` are ours. None unless an operator gives them to one of her providers: a class names
-//! another controller otherwise, as upstream has it.
+//! Values of `spec.loadBalancerClass` that this process serves.
+//!
+//! None unless an operator gives them to a provider: a class names another controller otherwise, as upstream has it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

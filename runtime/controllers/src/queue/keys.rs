@@ -1,4 +1,4 @@
-//! The keys of one queue: where each stands, and where it goes next. No task and no lock; the clock is passed in.
+//! State of the keys of one queue. No task and no lock; the clock is passed in.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

@@ -38,7 +38,7 @@ pub enum Outcome {
     Retry(Retry),
 }
 
-struct Shared {
+struct QueueShared {
     keys: Mutex<Keys>,
     changed: Notify,
     metrics: QueueMetrics,
@@ -47,13 +47,13 @@ struct Shared {
 /// A keyed queue; clones share it.
 #[derive(Clone)]
 pub struct Queue {
-    shared: Arc<Shared>,
+    shared: Arc<QueueShared>,
 }
 
 impl Queue {
     /// An empty queue. `metrics` carries the queue's name (see [`Metrics::queue`](crate::metrics::Metrics::queue)).
     pub fn new(backoff: Backoff, metrics: QueueMetrics) -> Self {
-        let shared = Shared {
+        let shared = QueueShared {
             keys: Mutex::new(Keys::new(backoff, metrics.clone())),
             changed: Notify::new(),
             metrics,
@@ -170,7 +170,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl QueueShared {
     fn schedule(&self, key: Key, at: Instant) {
         lock(&self.keys).schedule(key, at, Instant::now());
         self.changed.notify_waiters();
@@ -188,7 +188,7 @@ impl Shared {
 #[must_use]
 pub struct Taken {
     key: Key,
-    shared: Arc<Shared>,
+    shared: Arc<QueueShared>,
     span: Span,
     finished: bool,
 }

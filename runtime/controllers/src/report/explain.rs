@@ -1,5 +1,4 @@
-//! What `cloudwit explain` says about one Node or Service: what it waits for, since when, why the last try failed, when the
-//! next one is.
+//! `cloudwit explain`: what one Node or Service waits for, since when, and why.
 //!
 //! The sentences come from the controllers' [`Report`](crate::report::snapshot::Report)s.
 

@@ -1,4 +1,4 @@
-//! Whether the controllers are alive: what `/healthz` and `/readyz` ask. Reads what the loops keep anyway; nothing is asked of the cloud.
+//! Health of the controllers for `/healthz` and `/readyz`, from state in memory.
 //!
 //! A loop that ends or panics ends the process, so what is left to see is a loop that hangs: work on one key, or one step of a pass, that
 //! lasts far longer than every call in it may.

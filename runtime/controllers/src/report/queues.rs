@@ -1,4 +1,4 @@
-//! The gauges of upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12), and one of ours.
+//! Gauges of upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12), and one of ours.
 //!
 //! Upstream computes these in a ticker; here they are computed when they are read, from the snapshots of the controllers.
 

@@ -1,4 +1,4 @@
-//! Runs of a loop that has no queue, and when each last took a step: a loop that hangs can be told from one that has much to do.
+//! Heartbeats of a loop without a queue: tells a hanging loop from a busy one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,6 @@
-//! What controllers report about themselves, and the one registry of them: metrics, health, the status page and `explain` read it.
+//! What controllers report about themselves, and the registry of these reports.
+//!
+//! Metrics, health, the status page and `explain` read it.
 //!
 //! ```text
 //!   controllers --impl Report--> Reports --read--> QueueGauges, Health, Explain, status page

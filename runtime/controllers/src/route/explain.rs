@@ -1,4 +1,4 @@
-//! Sentences about the routes of a Node, for [`report::explain`](crate::report::explain). Pure. All of them continue `Node NAME `.
+//! Explanations of a Node's routes. Pure; all of them continue `Node NAME `.
 
 use crate::kube::node::Node;
 

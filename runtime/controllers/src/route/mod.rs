@@ -54,7 +54,7 @@ const SPACING: Duration = Duration::from_secs(5);
 pub const QUIET_PERIOD: Duration = Duration::from_secs(300);
 
 /// Lists in a row that failed before Nodes are told.
-const FAILURES_TO_TELL: u32 = 3;
+const FAILURES_BEFORE_EVENT: u32 = 3;
 
 /// Why the controller cannot run with these options; none when it can. Upstream ends the process for a missing `--cluster-cidr`,
 /// although routes are on by default (weak spot R8).
@@ -217,7 +217,7 @@ impl NodeRoute {
                     let owns = scope.owns_node();
                     self.context.nodes.matching(|node| !scope.are_several() || owns(node))
                 };
-                if self.list_failures >= FAILURES_TO_TELL {
+                if self.list_failures >= FAILURES_BEFORE_EVENT {
                     self.notices.unlisted(&own, &why);
                 }
                 lock(&self.troubles).list_failed(why, self.next_list);

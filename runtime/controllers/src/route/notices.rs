@@ -1,4 +1,4 @@
-//! What is logged and told in Events about routes, each thing once until it changes.
+//! Log lines and Events about routes, each once until it changes.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Route changes that failed and wait for their next try, each with its own pace.
+//! Failed route changes, each with its own backoff.
 //!
 //! Pure but for the clock that is handed in. A full pass leaves them alone until their time has come, and the loop tries them alone
 //! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.

@@ -1,12 +1,12 @@
-//! Load balancers that somebody deletes or changes behind our back: a look at each from time to time.
+//! Schedule of periodic drift checks, for load balancers that were deleted or changed outside.
 //!
 //! ```text
-//!   clock --> DriftSchedule: whose turn? --> record "look due" --> queue "service" --> service_lb_plan: CheckDrift, if nothing else
-//!             budget, jitter, pause                                                    --> get --> as it was: nothing
+//!   clock --> DriftSchedule: which is due? --> DriftState::request_check --> queue "service" --> plan: CheckDrift, if nothing else
+//!             budget, jitter, pause                                                    --> get --> unchanged: nothing
 //!                                                                                             --> else: ensure, as for a new one
 //! ```
 //!
-//! Upstream never looks (weak spot S3). A look costs one `get` and goes through the Service's key, so that it overlaps with no other call.
+//! Upstream never checks (weak spot S3). A check costs one `get` and goes through the Service's key, so that it overlaps with no other call.
 //! What `get` shows is all that is compared here: that the load balancer exists, and its ingress points. Ports, members and the like are
 //! only known to the provider, so every sixth check that finds nothing goes on with an `ensure`, which costs reads where
 //! all is right (oracle/oci-cloud-controller-manager#196, kubernetes/cloud-provider-openstack#2962).

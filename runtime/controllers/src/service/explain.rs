@@ -1,4 +1,4 @@
-//! Sentences about a Service, for [`report::explain`](crate::report::explain). Pure. All of them continue `Service NAMESPACE/NAME `.
+//! Explanations of Services. Pure; all of them continue `Service NAMESPACE/NAME `.
 
 use k8s_openapi::api::core::v1::Service;
 
@@ -8,7 +8,7 @@ use crate::queue::{KeyPlace, KeyState};
 use crate::report::explain::next_try;
 use crate::report::explain::{span, times};
 use crate::service::plan::{dying, needs_cleanup, wants_balancer};
-use crate::service::state::{Ensured, Record, State};
+use crate::service::state::{BalancerState, Ensured, Record};
 
 /// What the service controller has to say; nothing about a Service that is gone and left nothing behind.
 pub fn balancer(
@@ -76,22 +76,25 @@ fn addresses(service: &Service) -> Option<String> {
 fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> String {
     let failing = record.is_failing();
     match record.state() {
-        State::Elsewhere(_) => "is managed by another controller, according to the provider.".into(),
-        State::Ensured { last, .. } if record.drift.is_check_due() && !failing => {
+        BalancerState::Elsewhere(_) => "is managed by another controller, according to the provider.".into(),
+        BalancerState::Ensured { last, .. } if record.drift.is_check_due() && !failing => {
             format!(
                 "{}. A drift check is due. {}",
                 finished(service, last),
                 next_try(queued)
             )
         }
-        State::Ensured { last, .. } if record.waits_for().is_none() && !failing && queued.is_none() => {
+        BalancerState::Ensured { last, .. } if record.waits_for().is_none() && !failing && queued.is_none() => {
             let unchecked = record.drift.failure().map_or_else(String::new, |reason| {
                 format!(" The last drift check failed: {reason}. The next one comes after the period.")
             });
             format!("{}.{unchecked}", finished(service, last))
         }
-        State::Ensured { .. } => work(record, "has a load balancer, which is being brought up to date", queued),
-        State::Unknown | State::Ensuring(_) | State::Deleting { .. } | State::Deleted => {
+        BalancerState::Ensured { .. } => work(record, "has a load balancer, which is being brought up to date", queued),
+        BalancerState::Unknown
+        | BalancerState::Ensuring(_)
+        | BalancerState::Deleting { .. }
+        | BalancerState::Deleted => {
             let known =
                 addresses(service).map(|at| format!("has its load balancer at {at}, says its status; {UNCONFIRMED}"));
             work(record, known.as_deref().unwrap_or("has no load balancer yet"), queued)

@@ -1,9 +1,9 @@
-//! Services of type `LoadBalancer`: which of them to look at, and when.
+//! Service controller: load balancers of Services of type `LoadBalancer`.
 //!
 //! ```text
-//!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
-//!   Node events --(there are Services, service_node_debounce)--> queue "node", one key --> node pass: whose set of targets differs? --^
-//!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
+//!   Service events --(needs_sync)--> queue "service" --> workers --> plan::next_step --> steps: cloud, then API server
+//!   Node events --(targets::debounce)--> queue "node", one key --> node pass: which target lists differ? --^
+//!   drift: a clock, one Service at a time -----------------------------------------------------------------^
 //! ```
 //!
 //! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
@@ -41,7 +41,7 @@ use crate::options::Controller;
 use crate::queue::span;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
 use crate::service::drift::{DriftPause, DriftSchedule, Turn, watch_drift};
-use crate::service::plan::{Step, worth_a_look};
+use crate::service::plan::{Step, needs_sync};
 use crate::service::records::Records;
 use crate::service::report::ServiceReport;
 use crate::service::steps::carry_out;
@@ -179,8 +179,8 @@ impl ServiceLb {
             Change::Deleted(old) => Change::Deleted(old),
         };
         let matters = match change {
-            Change::Added(new) => worth_a_look(None, new, classes),
-            Change::Updated { old, new } => worth_a_look(Some(old), new, classes),
+            Change::Added(new) => needs_sync(None, new, classes),
+            Change::Updated { old, new } => needs_sync(Some(old), new, classes),
             Change::Deleted(_) => self.records.contains(key),
         };
         if let Some(service) = change.current() {

@@ -1,4 +1,4 @@
-//! What to do next for the load balancer of one Service.
+//! Next step for the load balancer of one Service.
 //!
 //! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of the
 //! last pass ([`DatedSet`]) comes one [`Step`]. `service` carries the step out, notes the result in the record and asks again, until the
@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Service;
 use crate::kube::service::{has_cleanup_finalizer, service_type};
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
-use crate::service::state::{Change, Record, State};
+use crate::service::state::{BalancerState, Record, StartedChange};
 use crate::service::targets::DatedSet;
 
 /// The next thing to do for one Service.
@@ -60,7 +60,7 @@ pub fn needs_cleanup(service: &Service, classes: &Classes) -> bool {
 /// Whether a change of a Service is worth a look. `old` is none for a Service that was not seen before.
 ///
 /// Everything else (status, labels, our own writes) must not wake anything, so that it cannot cut a pause short.
-pub fn worth_a_look(old: Option<&Service>, new: &Service, classes: &Classes) -> bool {
+pub fn needs_sync(old: Option<&Service>, new: &Service, classes: &Classes) -> bool {
     let Some(old) = old else {
         return wants_balancer(new, classes) || needs_cleanup(new, classes);
     };
@@ -105,13 +105,16 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &DatedSet) -> Ste
         return Step::AddFinalizer;
     }
     let (seen, is_behind) = match record.state() {
-        State::Unknown | State::Ensuring(_) | State::Deleting { .. } | State::Deleted => return Step::Ensure,
-        State::Ensured {
-            change: Some(Change::Ensure(_)),
+        BalancerState::Unknown
+        | BalancerState::Ensuring(_)
+        | BalancerState::Deleting { .. }
+        | BalancerState::Deleted => return Step::Ensure,
+        BalancerState::Ensured {
+            change: Some(StartedChange::Ensure(_)),
             ..
         } => return Step::Ensure,
-        State::Ensured { last, change } => (&last.service, change.is_some() || last.targets.is_behind(targets)),
-        State::Elsewhere(service) => (service, false),
+        BalancerState::Ensured { last, change } => (&last.service, change.is_some() || last.targets.is_behind(targets)),
+        BalancerState::Elsewhere(service) => (service, false),
     };
     if needs_update(seen, service, record.classes()).is_some() {
         Step::Ensure

@@ -1,4 +1,4 @@
-//! What is remembered of all Services of one provider: a [`Record`] each.
+//! Records of all Services of one provider.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::queue::Queue;
 use crate::report::snapshot::{Object, Unfinished};
 use crate::service::explain;
 use crate::service::plan::{Step, next_step, wants_balancer};
-use crate::service::state::{Record, State};
+use crate::service::state::{BalancerState, Record};
 use crate::service::targets::{DatedSet, TargetSet};
 use crate::sync::lock;
 
@@ -111,7 +111,7 @@ impl Records {
         lock(&self.records)
             .iter()
             .filter(
-                |(_, record)| matches!(record.state(), State::Ensured { last, .. } if last.targets.nodes != targets),
+                |(_, record)| matches!(record.state(), BalancerState::Ensured { last, .. } if last.targets.nodes != targets),
             )
             .map(|(key, _)| key.clone())
             .collect()

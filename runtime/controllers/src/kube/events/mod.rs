@@ -1,4 +1,4 @@
-//! The sentences users read in `kubectl describe`.
+//! Kubernetes Events of controllers and providers: recorders, queue and writer.
 //!
 //! [`Recorder`]s and providers hand Events over and never wait: up to 1000 are queued, further ones are dropped and
 //! counted. Those of the routine have a budget ([`kube::events::budget`](crate::kube::events::budget)). One task,

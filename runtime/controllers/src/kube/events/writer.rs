@@ -63,7 +63,7 @@ impl EventWriter {
             if !self.leading.is_leading() {
                 self.metrics.wrote("events", "create", "not_leading");
             } else if dry_run {
-                self.tell(&event);
+                self.log_dry_run(&event);
                 self.metrics.wrote("events", "create", "dry_run");
             } else {
                 self.write(&event).await;
@@ -72,7 +72,7 @@ impl EventWriter {
     }
 
     /// Says in a dry run what would be written, and says it once.
-    fn tell(&mut self, event: &NewEvent) {
+    fn log_dry_run(&mut self, event: &NewEvent) {
         let now = Instant::now();
         if let Folded::New { message, memory } = self.folding.fold(event, now) {
             let object = event.object.name.as_deref().unwrap_or_default();
@@ -156,7 +156,7 @@ impl EventWriter {
             let request = events_in(namespace).create(&PostParams::default(), body);
             self.send(request).await
         };
-        self.patiently("create", write).await.ok().map(|()| name)
+        self.with_retries("create", write).await.ok().map(|()| name)
     }
 
     async fn count_up(&self, event: &NewEvent, name: &str, count: i32, message: &str) -> Result<(), WriteError> {
@@ -169,7 +169,7 @@ impl EventWriter {
             let request = events_in(namespace_of(&event.object)).patch(name, &PatchParams::default(), &body);
             self.send(request).await
         };
-        self.patiently("patch", write).await
+        self.with_retries("patch", write).await
     }
 
     /// Sends a request and throws the answer away unread: it only repeats the Event.
@@ -185,7 +185,7 @@ impl EventWriter {
 
     /// Tries again while the API server does not answer; a refusal is final, except that a missing Event is the
     /// caller's business.
-    async fn patiently<F>(&self, verb: &'static str, write: impl Fn() -> F) -> Result<(), WriteError>
+    async fn with_retries<F>(&self, verb: &'static str, write: impl Fn() -> F) -> Result<(), WriteError>
     where
         F: Future<Output = Result<(), kube::Error>>,
     {

@@ -123,7 +123,7 @@ fn only_what_concerns_the_load_balancer_is_worth_a_look() {
         ),
     ] {
         assert_eq!(
-            worth_a_look(old.as_ref().map(|old| &old.0), &new.0, &Classes::default()),
+            needs_sync(old.as_ref().map(|old| &old.0), &new.0, &Classes::default()),
             expected,
             "{why}"
         );

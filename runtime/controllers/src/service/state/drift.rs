@@ -1,4 +1,4 @@
-//! What periodic drift checks have found about one load balancer.
+//! Results of periodic drift checks of one load balancer.
 
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 

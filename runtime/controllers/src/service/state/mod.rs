@@ -1,4 +1,4 @@
-//! The states of one Service's load balancer as far as this process knows, and what is remembered beside them.
+//! States of one Service's load balancer as far as this process knows.
 
 mod drift;
 mod record;
@@ -46,7 +46,7 @@ pub struct Ensured {
 /// A change of an ensured load balancer that was begun and has not succeeded. It may be half done, so it is repeated also where the Service
 /// and the nodes are as before again.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum StartedChange {
     /// By `ensure`, which gives the nodes too.
     Ensure(Option<Pending>),
     /// By `update-targets`.
@@ -55,7 +55,7 @@ pub enum Change {
 
 /// The load balancer as far as this process knows.
 #[derive(Debug, Clone)]
-pub enum State {
+pub enum BalancerState {
     /// This process has not called the cloud for it. There may be one of an earlier process.
     Unknown,
     /// An `ensure` was begun and has not succeeded, or has to be repeated.
@@ -65,7 +65,7 @@ pub enum State {
         /// What it was brought to.
         last: Ensured,
         /// What was begun since.
-        change: Option<Change>,
+        change: Option<StartedChange>,
     },
     /// The provider said that another controller looks after this Service, and is called again when it changes.
     Elsewhere(Arc<Service>),
@@ -80,13 +80,13 @@ pub enum State {
     Deleted,
 }
 
-impl State {
+impl BalancerState {
     /// The continuation of the call in progress.
     fn pending(&self) -> Option<&Pending> {
         match self {
             Self::Ensuring(pending)
             | Self::Ensured {
-                change: Some(Change::Ensure(pending) | Change::UpdateTargets(pending)),
+                change: Some(StartedChange::Ensure(pending) | StartedChange::UpdateTargets(pending)),
                 ..
             }
             | Self::Deleting { pending, .. } => pending.as_ref(),
@@ -98,7 +98,7 @@ impl State {
         match self {
             Self::Ensuring(pending)
             | Self::Ensured {
-                change: Some(Change::Ensure(pending) | Change::UpdateTargets(pending)),
+                change: Some(StartedChange::Ensure(pending) | StartedChange::UpdateTargets(pending)),
                 ..
             }
             | Self::Deleting { pending, .. } => Some(pending),
@@ -115,11 +115,11 @@ impl State {
         match self {
             Self::Ensuring(_)
             | Self::Ensured {
-                change: Some(Change::Ensure(_)),
+                change: Some(StartedChange::Ensure(_)),
                 ..
             } => Some(Operation::Ensure),
             Self::Ensured {
-                change: Some(Change::UpdateTargets(_)),
+                change: Some(StartedChange::UpdateTargets(_)),
                 ..
             } => Some(Operation::UpdateTargets),
             Self::Deleting { .. } => Some(Operation::Delete),

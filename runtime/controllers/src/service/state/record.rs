@@ -1,4 +1,4 @@
-//! What this process remembers of one Service.
+//! Memory of one Service: its load balancer's state, and what is still to be written.
 //!
 //! Steps note here what they did; `service::plan` reads it to find the next step. One record for one Service (by uid), dropped
 //! when the Service is gone. Nothing in it has to survive a restart.
@@ -12,7 +12,7 @@ use crate::kube::service::ingress;
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
 use crate::service::plan::wants_balancer;
-use crate::service::state::{Change, DriftState, Ensured, Operation, Pending, State, Unwritten};
+use crate::service::state::{BalancerState, DriftState, Ensured, Operation, Pending, StartedChange, Unwritten};
 use crate::service::targets::DatedSet;
 
 /// The memory of one Service.
@@ -21,7 +21,7 @@ pub struct Record {
     service: Arc<Service>,
     classes: Classes,
     foreign: bool,
-    state: State,
+    state: BalancerState,
     unwritten: Unwritten,
     /// The last failure in words, until a call succeeds.
     failure: Option<String>,
@@ -39,7 +39,7 @@ impl Record {
             service,
             classes: classes.clone(),
             foreign,
-            state: State::Unknown,
+            state: BalancerState::Unknown,
             unwritten: Unwritten::default(),
             failure: None,
             refusal: None,
@@ -78,7 +78,7 @@ impl Record {
     }
 
     /// The load balancer as far as this process knows.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &BalancerState {
         &self.state
     }
 
@@ -90,27 +90,27 @@ impl Record {
     /// Whether this process made a call that may have created something, and no later delete has succeeded.
     pub fn is_touched(&self) -> bool {
         match self.state {
-            State::Unknown | State::Deleted => false,
-            State::Ensuring(_) | State::Ensured { .. } | State::Elsewhere(_) => true,
-            State::Deleting { touched, .. } => touched,
+            BalancerState::Unknown | BalancerState::Deleted => false,
+            BalancerState::Ensuring(_) | BalancerState::Ensured { .. } | BalancerState::Elsewhere(_) => true,
+            BalancerState::Deleting { touched, .. } => touched,
         }
     }
 
     /// Whether the load balancer was deleted and not ensured since.
     pub fn is_deleted(&self) -> bool {
-        matches!(self.state, State::Deleted)
+        matches!(self.state, BalancerState::Deleted)
     }
 
     /// Whether there is a load balancer as far as this process and the Service's status know. False means unknown.
     pub fn has_balancer(&self) -> bool {
-        matches!(self.state, State::Ensured { .. })
+        matches!(self.state, BalancerState::Ensured { .. })
             || self.state.pending().is_some()
             || !ingress(&self.service).is_empty()
     }
 
     /// Whether the load balancer is finished, so that a drift check makes sense.
     pub fn is_settled(&self) -> bool {
-        matches!(self.state, State::Ensured { .. }) && self.state.pending().is_none()
+        matches!(self.state, BalancerState::Ensured { .. }) && self.state.pending().is_none()
     }
 
     /// What an unfinished call waits for, in the provider's words.
@@ -155,21 +155,21 @@ impl Record {
         });
         let token = pending.as_ref().map(|pending| pending.token.clone());
         let touched = self.is_touched();
-        let state = std::mem::replace(&mut self.state, State::Unknown);
+        let state = std::mem::replace(&mut self.state, BalancerState::Unknown);
         self.state = match (operation, state) {
-            (Operation::Delete, _) => State::Deleting { pending, touched },
-            (Operation::UpdateTargets, State::Ensured { last, change }) => State::Ensured {
+            (Operation::Delete, _) => BalancerState::Deleting { pending, touched },
+            (Operation::UpdateTargets, BalancerState::Ensured { last, change }) => BalancerState::Ensured {
                 last,
                 change: match change {
-                    Some(Change::Ensure(_)) => Some(Change::Ensure(None)),
-                    _ => Some(Change::UpdateTargets(pending)),
+                    Some(StartedChange::Ensure(_)) => Some(StartedChange::Ensure(None)),
+                    _ => Some(StartedChange::UpdateTargets(pending)),
                 },
             },
-            (Operation::Ensure, State::Ensured { last, .. }) => State::Ensured {
+            (Operation::Ensure, BalancerState::Ensured { last, .. }) => BalancerState::Ensured {
                 last,
-                change: Some(Change::Ensure(pending)),
+                change: Some(StartedChange::Ensure(pending)),
             },
-            (Operation::Ensure | Operation::UpdateTargets, _) => State::Ensuring(pending),
+            (Operation::Ensure | Operation::UpdateTargets, _) => BalancerState::Ensuring(pending),
         };
         token
     }
@@ -215,7 +215,7 @@ impl Record {
         let (service, targets) = self.finish(targets);
         self.unwritten.ingress = Some(ingress);
         self.unwritten.add_annotations(changes);
-        self.state = State::Ensured {
+        self.state = BalancerState::Ensured {
             last: Ensured { service, targets },
             change: None,
         };
@@ -224,27 +224,27 @@ impl Record {
     /// The provider leaves this Service to another controller.
     pub fn note_elsewhere(&mut self, targets: DatedSet) {
         let (service, _) = self.finish(targets);
-        self.state = State::Elsewhere(service);
+        self.state = BalancerState::Elsewhere(service);
     }
 
     /// The nodes were updated.
     pub fn note_updated(&mut self, targets: DatedSet, changes: Vec<AnnotationChange>) {
         let (_, targets) = self.finish(targets);
         self.unwritten.add_annotations(changes);
-        if let State::Ensured { last, change } = &mut self.state {
+        if let BalancerState::Ensured { last, change } = &mut self.state {
             last.targets = targets;
-            change.take_if(|change| matches!(change, Change::UpdateTargets(_)));
+            change.take_if(|change| matches!(change, StartedChange::UpdateTargets(_)));
         }
     }
 
     /// The load balancer has to be ensured again: it is gone, or may have changed.
     pub fn forget_ensured(&mut self) {
-        self.state = State::Ensuring(None);
+        self.state = BalancerState::Ensuring(None);
     }
 
     /// The load balancer is gone; the status has to follow.
     pub fn note_deleted(&mut self, changes: Vec<AnnotationChange>) {
-        self.state = State::Deleted;
+        self.state = BalancerState::Deleted;
         self.failure = None;
         self.unwritten = Unwritten {
             ingress: Some(Vec::new()),
@@ -256,7 +256,7 @@ impl Record {
     /// The load balancer is gone from the cloud of its last provider and is to be made in another's: it has to be ensured anew.
     pub fn note_moved(&mut self, changes: Vec<AnnotationChange>) {
         self.note_deleted(changes);
-        self.state = State::Unknown;
+        self.state = BalancerState::Unknown;
     }
 
     /// In whose cloud the load balancer will be. Answers all that has to be written.

@@ -1,4 +1,4 @@
-//! How a dry run goes on after an `ensure` that was only told: it asks the cloud what there is.
+//! Continues a dry run after an `ensure` that was only logged: reads what the cloud has.
 //!
 //! A load balancer that exists is taken for ensured, so that everything after it is gone through too: its status, changes of nodes,
 //! looks for drift. One that does not exist stays as it is until the Service changes.
@@ -15,7 +15,12 @@ use crate::service::targets::cache::Targets;
 /// Notes what the cloud has for a Service whose load balancer would be ensured with these nodes.
 pub(super) async fn pretend_ensured(this: &Reconcile<'_>, given: &Targets) -> Option<Outcome> {
     let key = this.key;
-    let news = |what| this.context.apply.said().is_news(&format!("in the cloud {key}"), what);
+    let news = |what| {
+        this.context
+            .apply
+            .dry_run_log()
+            .is_news(&format!("in the cloud {key}"), what)
+    };
     let view = lenient_service_view(this.service);
     match this.context.cloud.get_balancer(&view).await {
         Ok(Some(balancer)) => {

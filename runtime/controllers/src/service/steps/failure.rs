@@ -1,4 +1,4 @@
-//! Calls to the cloud that are pending or have failed: noted, logged, told in an Event.
+//! Pending and failed calls: noted in the record, logged, and shown in an Event.
 
 use cloudwit_model::{CloudError, Failure, Retry, short_list};
 use tracing::{info, warn};

@@ -1,5 +1,7 @@
-//! In whose cloud a load balancer is, where several providers run: noted on the Service before the first call that can create anything,
-//! so that neither a restart nor a change of class, type or annotation leaves something behind.
+//! Owner of a load balancer where several providers run, noted on the Service.
+//!
+//! It is noted before the first call that can create anything, so that neither a restart nor a change of class, type or annotation leaves
+//! something behind.
 //!
 //! ```text
 //!   ensure --> noted == wanted            go on

@@ -1,4 +1,4 @@
-//! When load balancers hear of a change of Nodes. Pure but for the clock it is told.
+//! Debounce of Node changes before target lists are compared. Pure but for the clock passed in.
 //!
 //! ```text
 //!   change ----20 ms----> pass | window, 750 ms | pass with all that came meanwhile | window ...

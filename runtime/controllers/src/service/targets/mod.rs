@@ -1,4 +1,4 @@
-//! Which nodes receive traffic, and when a change of nodes matters.
+//! Target list of load balancers, and which Node changes matter to it.
 //!
 //! Pure. `service::targets::debounce` asks [`NodeFacts`] whether a Node event is worth a look at all, `service` builds one [`TargetSet`] for all Services
 //! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud. `service::targets::cache`
