@@ -45,7 +45,7 @@ impl Known {
             next: next.saturating_duration_since(now),
         };
         Progress {
-            later: self.seen.len() + self.unanswered.keys().len(),
+            later: self.seen.len() + self.unanswered.len(),
             oldest: self.seen.values().map(|seen| seen.since).max(),
             last_done: self.answered.map(|at| now - at),
             trouble: self.failed.as_ref().map(trouble),

@@ -179,7 +179,7 @@ async fn a_refusal_that_a_person_has_to_mend_is_told_on_each_node_it_concerns_an
     let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert!(
-        first[0].1.ends_with("so the Node stays: denied: the key is wrong"),
+        first[0].1.ends_with("so the Node is kept: denied: the key is wrong"),
         "{first:?}"
     );
     assert_eq!(

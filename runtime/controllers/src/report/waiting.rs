@@ -97,6 +97,16 @@ impl FailedAttempts {
         })
     }
 
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// All that wait.
     pub fn keys(&self) -> Vec<Key> {
         self.nodes.keys().cloned().collect()
