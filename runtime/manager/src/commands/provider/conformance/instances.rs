@@ -26,7 +26,7 @@ const BROKEN: [(u16, &[(&str, &str)], &str, &[&str]); 9] = [
     (200, &[("content-type", "application/json")], "{\"a\": [", &[]),
 ];
 
-/// Tries them. The Nodes with the provider ids that the cloud gives them.
+/// Tries them, and gives the Nodes as they are once they are initialised.
 pub async fn run(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
     let known = known(trial, report).await;
     order(trial, report).await;
@@ -40,7 +40,7 @@ pub async fn run(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
     known
 }
 
-/// The Nodes with the provider ids that the cloud gives them.
+/// The Nodes as they are once they are initialised: with the provider ids and the addresses that the cloud gives them.
 async fn known(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
     let mut promise = Promise::of(PART, "each --node is found, by name and then by the id that was answered");
     let mut known = Vec::new();
@@ -49,6 +49,7 @@ async fn known(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
         match answer {
             Ok(Presence::Running(machine) | Presence::Stopped(machine)) => known.push(NodeRef {
                 provider_id: Some(machine.provider_id),
+                addresses: machine.addresses,
                 ..node.clone()
             }),
             other => promise.holds(false, || format!("{}: {other:?}", node.name)),

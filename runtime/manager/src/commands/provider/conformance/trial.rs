@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_host::{Outside, Provider};
-use cloudwit_model::{CloudError, Failure, NodeRef, Service, Target};
+use cloudwit_model::{CloudError, ClusterNode, Failure, NodeRef, Service, Target};
 
 use crate::commands::provider::conformance::faults::Faults;
 use crate::commands::provider::{objects, source};
@@ -33,7 +33,7 @@ impl Trial {
     /// Loads it. Fails when the configuration is not accepted, since then nothing else can be tried.
     pub async fn begin(source: Source, nodes: Vec<NodeRef>, service: Service) -> anyhow::Result<Self> {
         let faults = Arc::new(Faults::default());
-        let provider = load(&source, &faults, &service).await?;
+        let provider = load(&source, &faults, &nodes, &service).await?;
         source::insist_on_soundness(&provider, &source).await?;
         Ok(Self {
             provider,
@@ -46,14 +46,14 @@ impl Trial {
 
     /// The same provider loaded anew: it remembers nothing.
     pub async fn anew(&self) -> anyhow::Result<Provider> {
-        load(&self.source, &self.faults, &self.service).await
+        load(&self.source, &self.faults, &self.nodes, &self.service).await
     }
 
     /// The provider with another configuration.
     pub async fn configured(&self, config_text: &str) -> anyhow::Result<Provider> {
         let mut source = self.source.clone();
         source.settings.config_text = config_text.to_owned();
-        load(&source, &self.faults, &self.service).await
+        load(&source, &self.faults, &self.nodes, &self.service).await
     }
 
     /// The Nodes as targets.
@@ -63,8 +63,18 @@ impl Trial {
     }
 }
 
-async fn load(source: &Source, faults: &Arc<Faults>, service: &Service) -> anyhow::Result<Provider> {
+async fn load(
+    source: &Source,
+    faults: &Arc<Faults>,
+    nodes: &[NodeRef],
+    service: &Service,
+) -> anyhow::Result<Provider> {
+    let cluster_node = |node: &NodeRef| ClusterNode {
+        node: node.clone(),
+        ..ClusterNode::default()
+    };
     let cluster = Arc::new(objects::Cluster {
+        nodes: nodes.iter().map(cluster_node).collect(),
         services: vec![service.clone()],
         ..objects::Cluster::default()
     });
