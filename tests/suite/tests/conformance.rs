@@ -28,9 +28,10 @@ struct Author {
 
 impl Author {
     async fn of(provider: &'static str) -> Self {
-        let (component, program) = tokio::task::spawn_blocking(move || (guests::provider(provider), programs::cloudwit()))
-            .await
-            .unwrap();
+        let (component, program) =
+            tokio::task::spawn_blocking(move || (guests::provider(provider), programs::cloudwit()))
+                .await
+                .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         let deployment = Deployment::of(provider, &run, program.parent().unwrap(), &component).unwrap();
@@ -119,7 +120,10 @@ async fn a_machine_that_is_not_there_breaks_a_promise_and_is_named() {
     let files = author.deployment.sim_files(&cloud.url()).unwrap();
     let output = author.run("conformance", &files, &["--node=one", "--node=three"]).await;
     let text = said(&output, 1);
-    assert!(text.contains("BROKEN each --node is found") && text.contains("three: "), "{text}");
+    assert!(
+        text.contains("BROKEN each --node is found") && text.contains("three: "),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +137,9 @@ async fn aws_keeps_the_promises_of_the_contract() {
         .map(|machine| format!("--node={}={}", machine.private_dns, machine.provider_id()))
         .collect();
     let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
-    author.conforms(&files, &[&nodes[..], &["--cluster-name=conformance"]].concat()).await;
+    author
+        .conforms(&files, &[&nodes[..], &["--cluster-name=conformance"]].concat())
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +151,9 @@ async fn openstack_keeps_the_promises_of_the_contract() {
     for name in ["one", "two"] {
         project.server(&network, name).await.unwrap();
     }
-    let files = openstack_files(&project, &network, &router, &author.deployment).await.unwrap();
+    let files = openstack_files(&project, &network, &router, &author.deployment)
+        .await
+        .unwrap();
     author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 
@@ -184,7 +192,10 @@ async fn a_call_is_recorded_without_secrets_and_replayed_without_a_cloud() {
     let report: Value = serde_json::from_str(&said(&author.run("call", &files, &arguments).await, 0)).unwrap();
     let calls = report["calls"].as_array().unwrap();
     assert!(calls[0]["error"]["failure"] == "pending" && calls.len() > 1, "{report}");
-    assert!(calls.last().unwrap()["answer"]["ingress"][0]["ip"].is_string(), "{report}");
+    assert!(
+        calls.last().unwrap()["answer"]["ingress"][0]["ip"].is_string(),
+        "{report}"
+    );
     assert!(report["memoryBytes"].as_u64().unwrap() > 0, "{report}");
     drop(cloud);
 
@@ -196,11 +207,17 @@ async fn a_call_is_recorded_without_secrets_and_replayed_without_a_cloud() {
     // As if the provider that was recorded had made the load balancer under another name.
     let other = author.write("other.json", &text.replace("30080", "30081"));
     let different = said(&replay(&author, &other).await, 0);
-    assert!(different.contains("the same"), "the Service and the request changed alike: {different}");
+    assert!(
+        different.contains("the same"),
+        "the Service and the request changed alike: {different}"
+    );
     let other = author.write("other.json", &text.replacen(r#""status": 201"#, r#""status": 409"#, 1));
     let different = said(&replay(&author, &other).await, 1);
     assert!(different.contains("1 load-balancers.ensure: different"), "{different}");
-    assert!(different.contains("the answer was") && different.contains("conflict"), "{different}");
+    assert!(
+        different.contains("the answer was") && different.contains("conflict"),
+        "{different}"
+    );
 }
 
 async fn replay(author: &Author, recording: &Path) -> Output {

@@ -35,8 +35,8 @@ use crate::net::destination::Scheme;
 use crate::net::dns::SystemResolver;
 use crate::net::http_error::{self, Failed};
 use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
-use crate::net::wire::{Tap, Wire};
 use crate::net::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
+use crate::net::wire::{Tap, Wire};
 
 /// Idle connections are kept this long, and at most this many to one host.
 /// HTTP/2 flow-control window of one response, in bytes: what a server may send of a body that is not read.

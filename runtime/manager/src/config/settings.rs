@@ -313,7 +313,7 @@ mod tests {
         let dir = folder();
         let file = dir.path().join("settings.yaml");
         std::fs::write(&file, "grant: {}\n").unwrap();
-        let flag = format!("{flag}={}", file.display());
+        let flag = format!("--provider-settings={}", file.display());
         let error = of(dir.path(), &["--cloud-provider=sim", &flag])
             .unwrap_err()
             .to_string();
@@ -329,7 +329,7 @@ mod tests {
             "grants:\n  http:\n    - {scheme: https, host: api.example.com, methods: [GET]}\nvalues:\n  region: north\n",
         )
         .unwrap();
-        let flag = format!("{flag}={}", file.display());
+        let flag = format!("--provider-settings={}", file.display());
         let settings = of(
             dir.path(),
             &["--cloud-provider=sim", &flag, "--cluster-cidr=10.1.2.3/16, fd00::/48"],

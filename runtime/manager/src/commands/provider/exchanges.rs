@@ -49,7 +49,13 @@ pub struct Answered {
 }
 
 /// Headers that say how a text went over the wire and not what it was.
-const OF_THE_WIRE: [&str; 5] = ["content-length", "transfer-encoding", "connection", "keep-alive", "date"];
+const OF_THE_WIRE: [&str; 5] = [
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "date",
+];
 
 /// The exchanges of a call.
 #[derive(Default)]
@@ -74,7 +80,10 @@ impl Exchanges {
 
     /// What is left of the recording: requests that were not made.
     pub fn left(&self) -> Vec<Exchange> {
-        self.recorded.as_ref().map(|left| left.lock().clone()).unwrap_or_default()
+        self.recorded
+            .as_ref()
+            .map(|left| left.lock().clone())
+            .unwrap_or_default()
     }
 
     /// Replaces the recording.

@@ -101,9 +101,7 @@ impl Question {
             mistakes.push(format!("{name} wants a Service; add --service=FILE with its manifest"));
         }
         if self.function == Function::ApplyRoutes && self.create.is_empty() && self.delete.is_empty() {
-            mistakes.push(format!(
-                "{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"
-            ));
+            mistakes.push(format!("{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"));
         }
         mistakes
     }

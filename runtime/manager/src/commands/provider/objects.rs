@@ -39,7 +39,10 @@ pub fn nodes(file: &Path) -> anyhow::Result<Vec<(NodeRef, ClusterNode)>> {
     for object in objects(file)? {
         let kind = object["kind"].as_str().unwrap_or_default();
         if kind != "Node" {
-            bail!("--nodes={}: an object is of kind {kind:?}; give Nodes only", file.display());
+            bail!(
+                "--nodes={}: an object is of kind {kind:?}; give Nodes only",
+                file.display()
+            );
         }
         let node = Node::deserialize(object).with_context(|| format!("--nodes={}", file.display()))?;
         nodes.push((node_ref(&node), cluster_node(&node)));
@@ -91,7 +94,10 @@ fn items(mut document: Value) -> Vec<Value> {
     let kind = kind.unwrap_or_default().to_owned();
     match document.get_mut("items").map(Value::take) {
         Some(Value::Array(mut items)) => {
-            for item in items.iter_mut().filter(|item| item.is_object() && item.get("kind").is_none()) {
+            for item in items
+                .iter_mut()
+                .filter(|item| item.is_object() && item.get("kind").is_none())
+            {
                 item["kind"] = kind.as_str().into();
             }
             items

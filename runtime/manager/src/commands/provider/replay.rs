@@ -80,7 +80,10 @@ fn compare(call: &RecordedCall, answer: &Value, made: &[Exchange], left: &[Excha
         match at.map(|at| recorded.remove(at)) {
             None => differences.push(format!("a request that was not recorded: {method} {url}")),
             Some(known) if known.body != *body => {
-                differences.push(format!("{method} {url} was sent with {} and is sent with {body}", known.body));
+                differences.push(format!(
+                    "{method} {url} was sent with {} and is sent with {body}",
+                    known.body
+                ));
             }
             Some(_) => {}
         }
@@ -109,7 +112,12 @@ mod tests {
         .unwrap();
         let (a, b) = (exchange("a", json!(1)), exchange("b", json!(2)));
         assert_eq!(compare(&call, &json!([1]), &[b.clone(), a.clone()], &[]), [""; 0]);
-        let other = compare(&call, &json!([]), &[exchange("a", json!(3)), exchange("c", json!(2))], &[b]);
+        let other = compare(
+            &call,
+            &json!([]),
+            &[exchange("a", json!(3)), exchange("c", json!(2))],
+            &[b],
+        );
         assert_eq!(
             other,
             [

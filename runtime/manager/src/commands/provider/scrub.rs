@@ -114,9 +114,7 @@ impl Scrub {
     /// Headers without them.
     pub fn hide_in(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
         let hidden = headers.iter();
-        hidden
-            .map(|(name, value)| (name.clone(), self.hide(value)))
-            .collect()
+        hidden.map(|(name, value)| (name.clone(), self.hide(value))).collect()
     }
 }
 
@@ -138,8 +136,14 @@ mod tests {
         let mut scrub = Scrub::default();
         scrub.learn(&[header("x-subject-token", "gAAAAABtoken1")], "{}");
         scrub.learn(&[header("set-cookie", "session=abcdefgh1; HttpOnly")], "");
-        scrub.learn(&[], r#"{"auth": [{"access_token": "ya29.token2", "expires_in": 3600}]}"#);
-        scrub.learn(&[], "<C><SecretAccessKey>wJalrXUtnFEMI</SecretAccessKey><Path>/long/path</Path></C>");
+        scrub.learn(
+            &[],
+            r#"{"auth": [{"access_token": "ya29.token2", "expires_in": 3600}]}"#,
+        );
+        scrub.learn(
+            &[],
+            "<C><SecretAccessKey>wJalrXUtnFEMI</SecretAccessKey><Path>/long/path</Path></C>",
+        );
         scrub.learn(&[], r#""a-session-of-vcenter""#);
         let text = "gAAAAABtoken1 abcdefgh1 HttpOnly ya29.token2 3600 wJalrXUtnFEMI /long/path a-session-of-vcenter";
         let hidden = scrub.hide(text);
@@ -152,11 +156,17 @@ mod tests {
     #[test]
     fn the_scheme_of_an_authorization_stays_and_placeholders_are_no_secrets() {
         let mut scrub = Scrub::default();
-        let headers = [header("authorization", "Bearer {secret token}"), header("x-auth-token", "{secret token}")];
+        let headers = [
+            header("authorization", "Bearer {secret token}"),
+            header("x-auth-token", "{secret token}"),
+        ];
         scrub.learn(&headers, "");
         assert_eq!(scrub.hide_in(&headers), headers);
         let signed = [header("authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261122")];
         scrub.learn(&signed, "");
-        assert_eq!(scrub.hide_in(&signed), [header("authorization", "AWS4-HMAC-SHA256 {hidden 1}")]);
+        assert_eq!(
+            scrub.hide_in(&signed),
+            [header("authorization", "AWS4-HMAC-SHA256 {hidden 1}")]
+        );
     }
 }

@@ -34,7 +34,12 @@ pub struct SourceArgs {
     pub cloud_config: Option<PathBuf>,
 
     /// Grants, limits and values, as --provider-settings takes them.
-    #[arg(id = "provider_settings", long = "settings", alias = "provider-settings", value_name = "FILE")]
+    #[arg(
+        id = "provider_settings",
+        long = "settings",
+        alias = "provider-settings",
+        value_name = "FILE"
+    )]
     pub settings: Option<PathBuf>,
 
     /// The name that the cluster has in the cloud.
@@ -67,7 +72,9 @@ impl SourceArgs {
             cluster_name: &self.cluster_name,
             cluster_cidrs: &[],
         };
-        let configured = file::read(config, common).map_err(|wrong| problems.extend(wrong)).ok()?;
+        let configured = file::read(config, common)
+            .map_err(|wrong| problems.extend(wrong))
+            .ok()?;
         let names: Vec<String> = configured
             .providers
             .iter()

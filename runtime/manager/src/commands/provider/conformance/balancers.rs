@@ -15,7 +15,13 @@ const TRIES: usize = 60;
 pub async fn run(trial: &Trial, report: &mut Report) {
     name(trial, report).await;
     absent(trial, "before it is made", report).await;
-    let made = ensure(trial, &trial.provider, "ensure makes a load balancer with an address", report).await;
+    let made = ensure(
+        trial,
+        &trial.provider,
+        "ensure makes a load balancer with an address",
+        report,
+    )
+    .await;
     found(trial, made.as_deref(), report).await;
     again(trial, made.as_deref(), report).await;
     update(trial, made.as_deref(), report).await;
@@ -67,7 +73,9 @@ async fn found(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
     for provider in [Some(&trial.provider), fresh.as_ref()].into_iter().flatten() {
         if let Some(found) = promise.answered(provider.get_balancer(&trial.service).await) {
             let ingress = found.map(|balancer| balancer.ingress);
-            promise.holds(ingress.as_deref() == made, || format!("made was {made:?}, found is {ingress:?}"));
+            promise.holds(ingress.as_deref() == made, || {
+                format!("made was {made:?}, found is {ingress:?}")
+            });
         }
     }
     report.add(promise);
@@ -85,7 +93,10 @@ async fn again(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
 }
 
 async fn update(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
-    let mut promise = Promise::of(PART, "update-targets takes all Nodes away and brings them back, and the address stays");
+    let mut promise = Promise::of(
+        PART,
+        "update-targets takes all Nodes away and brings them back, and the address stays",
+    );
     let all = trial.targets();
     for targets in [&[][..], &all] {
         let updated = until_done(|token| async move {
@@ -96,7 +107,9 @@ async fn update(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
     }
     if let Some(found) = promise.answered(trial.provider.get_balancer(&trial.service).await) {
         let ingress = found.map(|balancer| balancer.ingress);
-        promise.holds(ingress.as_deref() == made, || format!("made was {made:?}, found is {ingress:?}"));
+        promise.holds(ingress.as_deref() == made, || {
+            format!("made was {made:?}, found is {ingress:?}")
+        });
     }
     report.add(promise);
 }
@@ -117,7 +130,10 @@ async fn delete(trial: &Trial, text: &str, report: &mut Report) {
 
 /// A cloud that refuses one request of seven: what is half made is finished, and what is half deleted goes.
 async fn interrupted(trial: &Trial, report: &mut Report) {
-    let mut promise = Promise::of(PART, "it is made and deleted on a cloud that refuses one request of seven");
+    let mut promise = Promise::of(
+        PART,
+        "it is made and deleted on a cloud that refuses one request of seven",
+    );
     trial.faults.each(7);
     let mut made = Err(String::new());
     for _ in 0..TRIES {

@@ -24,7 +24,9 @@ pub async fn run(trial: &Trial, report: &mut Report) {
             promise.answered(provider.check().await);
         }
         let requests = trial.faults.requests();
-        promise.holds(requests == 0, || format!("{requests} requests were made; these functions make none"));
+        promise.holds(requests == 0, || {
+            format!("{requests} requests were made; these functions make none")
+        });
         report.add(promise);
     }
     let mut promise = Promise::of(PART, "probe reaches the cloud");

@@ -42,7 +42,10 @@ pub async fn run(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
 
 /// The Nodes as they are once they are initialised: with the provider ids and the addresses that the cloud gives them.
 async fn known(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
-    let mut promise = Promise::of(PART, "each --node is found, by name and then by the id that was answered");
+    let mut promise = Promise::of(
+        PART,
+        "each --node is found, by name and then by the id that was answered",
+    );
     let mut known = Vec::new();
     let answers = promise.answered(trial.provider.lookup(&trial.nodes).await);
     for (node, answer) in trial.nodes.iter().zip(answers.unwrap_or_default()) {
@@ -66,7 +69,10 @@ async fn known(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
 }
 
 async fn order(trial: &Trial, report: &mut Report) {
-    let mut promise = Promise::of(PART, "answers have the order of the question, also with a Node that is asked for twice");
+    let mut promise = Promise::of(
+        PART,
+        "answers have the order of the question, also with a Node that is asked for twice",
+    );
     let stranger = NodeRef {
         name: "conformance-no-such-machine".into(),
         ..NodeRef::default()
@@ -95,7 +101,10 @@ fn same(one: &Result<Presence, Failure>, other: &Result<Presence, Failure>) -> b
 }
 
 async fn strangers(trial: &Trial, known: &[NodeRef], report: &mut Report) {
-    let mut promise = Promise::of(PART, "a name that the cloud does not know is absent by name, never by id");
+    let mut promise = Promise::of(
+        PART,
+        "a name that the cloud does not know is absent by name, never by id",
+    );
     let stranger = NodeRef {
         name: "conformance-no-such-machine".into(),
         ..NodeRef::default()
@@ -137,18 +146,14 @@ async fn many(trial: &Trial, report: &mut Report) {
     promise.answered(trial.provider.lookup(&nodes).await);
     let requests = trial.faults.requests();
     let most = MANY / NODES_A_REQUEST;
-    promise.holds(requests <= most, || format!("{requests} requests, at most {most} are kind to a cloud"));
+    promise.holds(requests <= most, || {
+        format!("{requests} requests, at most {most} are kind to a cloud")
+    });
     report.add(promise);
 }
 
 /// A fresh provider, so that no session is left from before; and one that has a session.
-async fn broken(
-    trial: &Trial,
-    known: &[NodeRef],
-    (status, body): (u16, &str),
-    expected: &[&str],
-    report: &mut Report,
-) {
+async fn broken(trial: &Trial, known: &[NodeRef], (status, body): (u16, &str), expected: &[&str], report: &mut Report) {
     let what = match body {
         "" => format!("{status} and nothing else"),
         _ => format!("{status} and {body}"),
@@ -162,7 +167,11 @@ async fn broken(
             Err(CloudError::Failure(failure)) => {
                 let fits = expected.is_empty() || expected.contains(&failure.label());
                 promise.holds(fits, || {
-                    format!("{state}: {failure}, which is {}; it has to be {}", failure.label(), expected.join(" or "))
+                    format!(
+                        "{state}: {failure}, which is {}; it has to be {}",
+                        failure.label(),
+                        expected.join(" or ")
+                    )
                 });
             }
             Err(error) => promise.holds(false, || format!("{state}: {error}")),

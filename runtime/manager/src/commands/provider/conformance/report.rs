@@ -131,10 +131,21 @@ mod tests {
         let mut promise = Promise::of("instances", "evidence");
         promise.holds(false, || "a < b & \"c\"".into());
         report.add(promise);
-        assert!(report.text().contains("instances\n  ok     order\n  BROKEN evidence\n           a < b"));
-        assert!(report.text().ends_with("1 of 2 promises kept; at most 0 KiB of memory\n"));
+        assert!(
+            report
+                .text()
+                .contains("instances\n  ok     order\n  BROKEN evidence\n           a < b")
+        );
+        assert!(
+            report
+                .text()
+                .ends_with("1 of 2 promises kept; at most 0 KiB of memory\n")
+        );
         let junit = report.junit("sim");
         assert!(junit.contains(r#"tests="2" failures="1""#), "{junit}");
-        assert!(junit.contains(r#"<failure message="a &lt; b &amp; &quot;c&quot;"></failure>"#), "{junit}");
+        assert!(
+            junit.contains(r#"<failure message="a &lt; b &amp; &quot;c&quot;"></failure>"#),
+            "{junit}"
+        );
     }
 }

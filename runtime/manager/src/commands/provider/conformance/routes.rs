@@ -58,6 +58,8 @@ async fn listed(trial: &Trial, destination: &str, promise: &mut Promise) -> Opti
     let mut routes = routes.into_iter().filter(|route| route.destination == destination);
     let first = routes.next();
     let others = routes.count();
-    promise.holds(others == 0, || format!("{} routes to {destination} are listed", others + 1));
+    promise.holds(others == 0, || {
+        format!("{} routes to {destination} are listed", others + 1)
+    });
     first
 }

@@ -63,12 +63,7 @@ impl Trial {
     }
 }
 
-async fn load(
-    source: &Source,
-    faults: &Arc<Faults>,
-    nodes: &[NodeRef],
-    service: &Service,
-) -> anyhow::Result<Provider> {
+async fn load(source: &Source, faults: &Arc<Faults>, nodes: &[NodeRef], service: &Service) -> anyhow::Result<Provider> {
     let cluster_node = |node: &NodeRef| ClusterNode {
         node: node.clone(),
         ..ClusterNode::default()
