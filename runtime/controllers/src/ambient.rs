@@ -1,4 +1,4 @@
-//! Wall time and jitter, which a simulation replaces for its thread.
+//! Wall time and jitter; a simulation replaces both for its thread.
 //!
 //! Everything else that the controllers do depends on their inputs and on tokio's clock alone, so a run with a paused clock and a seed
 //! can be repeated step by step.

@@ -1,4 +1,4 @@
-//! Whose is it? Assigns each Node and each Service to one of the configured providers. Pure.
+//! Assigns each Node and each Service to one of the configured providers. Pure.
 //!
 //! ```text
 //!   Node     its provider id's prefix, else its label, else the default
@@ -200,8 +200,10 @@ impl Assignment<'_> {
         {
             return Some(only);
         }
-        let prefixes = |member: &Member| member.identity.provider_id_prefixes.clone();
-        let claims = |member: &&Member| prefixes(member).iter().any(|prefix| id.starts_with(prefix.as_str()));
+        let claims = |member: &&Member| {
+            let mut prefixes = member.identity.provider_id_prefixes.iter();
+            prefixes.any(|prefix| id.starts_with(prefix.as_str()))
+        };
         let mut claimants = self.members.iter().filter(claims);
         claimants.next().filter(|_| claimants.next().is_none())
     }

@@ -1,4 +1,4 @@
-//! Puts the crate together: caches, writer, Events, and the loops that are enabled and that the provider can serve.
+//! Starts one set of controllers per provider, with the caches, the writer and the Events they share.
 //!
 //! [`Cluster::new`] needs no network; the view and the Event sink it hands out work from then on (empty and queueing
 //! until [`Cluster::run`]). `run` fills the caches at once, starts each loop as soon as this process leads, and lasts until shutdown; a
@@ -22,12 +22,13 @@ use crate::assign::Providers;
 use crate::cloud::lookups::NodeLookups;
 use crate::cloud::seen_machines::SeenMachines;
 use crate::context::Context;
-use crate::kube::cache::{Cache, Watched};
+use crate::kube::cache::Cache;
 use crate::kube::clients::Clients;
 use crate::kube::events::{EventWriter, Events};
 use crate::kube::node::Node;
 use crate::kube::service::service_type;
 use crate::kube::service::view::lenient_service_view;
+use crate::kube::watched::Watched;
 use crate::kube::writer::Apply;
 use crate::leadership::Leadership;
 use crate::leadership::dry_run::guarded;
@@ -35,7 +36,8 @@ use crate::leadership::fenced_cloud::LeadingCloud;
 use crate::metrics::Metrics;
 use crate::options::{Controller, Options};
 use crate::report::explain::Explain;
-use crate::report::standing::Standing;
+use crate::report::health::Health;
+use crate::report::snapshot::Reports;
 use crate::scope::Scope;
 
 /// Why the controllers ended.
@@ -45,7 +47,7 @@ pub enum ControllersError {
     #[error("{}", .0.join("; "))]
     Options(Vec<String>),
     /// A loop that never ends did.
-    #[error("{0} ended by itself; this is a defect")]
+    #[error("{0} exited unexpectedly (bug)")]
     Ended(&'static str),
     /// A loop panicked.
     #[error("{name} panicked: {message}")]
@@ -58,7 +60,7 @@ pub enum ControllersError {
 }
 
 /// What all controllers of a provider have in common.
-struct Shared {
+struct ProviderSet {
     scope: Scope,
     lookups: Arc<NodeLookups>,
     machines: Arc<SeenMachines>,
@@ -73,11 +75,10 @@ pub struct Cluster {
     services: Arc<Cache<Service>>,
     metrics: Arc<Metrics>,
     events: Events,
-    explain: Explain,
-    standing: Standing,
+    reports: Reports,
     event_writer: EventWriter,
     leading: Leadership,
-    led_apart: BTreeMap<Controller, Leadership>,
+    leadership_overrides: BTreeMap<Controller, Leadership>,
 }
 
 impl Cluster {
@@ -91,15 +92,14 @@ impl Cluster {
             Events::new(clients.events.clone(), metrics.clone(), nodes.clone(), services.clone());
         Self {
             clients,
-            explain: Explain::new(nodes.clone(), services.clone()),
-            standing: Standing::default(),
+            reports: Reports::new(registry),
             nodes,
             services,
             metrics,
             events,
             event_writer,
             leading: Leadership::always(),
-            led_apart: BTreeMap::new(),
+            leadership_overrides: BTreeMap::new(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Cluster {
     /// The same for one controller that is led apart from the others, as in a migration from another manager.
     #[must_use]
     pub fn controller_led_by(mut self, controller: Controller, leading: Leadership) -> Self {
-        self.led_apart.insert(controller, leading);
+        self.leadership_overrides.insert(controller, leading);
         self
     }
 
@@ -131,22 +131,23 @@ impl Cluster {
     }
 
     /// Answers whether the loops are alive.
-    pub fn health(&self) -> crate::report::health::Health {
-        crate::report::health::Health {
+    pub fn health(&self) -> Health {
+        Health {
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             metrics: self.metrics.clone(),
+            reports: self.reports.clone(),
         }
     }
 
     /// Answers what an object waits for.
     pub fn explain(&self) -> Explain {
-        self.explain.clone()
+        Explain::new(self.nodes.clone(), self.services.clone(), self.reports.clone())
     }
 
-    /// Answers how the controllers stand.
-    pub fn standing(&self) -> Standing {
-        self.standing.clone()
+    /// What the controllers report about themselves.
+    pub fn reports(&self) -> Reports {
+        self.reports.clone()
     }
 
     /// Fills the caches, waits for leadership, and runs the enabled controllers until `shutdown`.
@@ -177,11 +178,11 @@ impl Cluster {
         for controller in Controller::ALL {
             if !options.controllers.contains(&controller) {
                 let reason = "switched off by --controllers, or another manager's in a leader migration";
-                self.standing.off(controller, reason.to_owned());
+                self.reports.off(controller, reason.to_owned());
             }
         }
         let machines = Arc::<SeenMachines>::default();
-        let shared = |scope: Scope| Shared {
+        let shared = |scope: Scope| ProviderSet {
             // What one controller has learned of Nodes, the other knows.
             lookups: NodeLookups::new(scope.clone(), self.metrics.clone()),
             scope,
@@ -189,7 +190,7 @@ impl Cluster {
             options: options.clone(),
             shutdown: shutdown.clone(),
         };
-        let sets: Vec<Shared> = Scope::all(&Arc::new(providers.into()))
+        let sets: Vec<ProviderSet> = Scope::all(&Arc::new(providers.into()))
             .into_iter()
             .map(shared)
             .collect();
@@ -215,12 +216,12 @@ impl Cluster {
     }
 
     /// Has a controller of each provider start so long after its leadership begins, unless the options or all providers leave nothing for it to do.
-    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, sets: &[Shared]) -> bool {
-        let able = |set: &&Shared| is_supported(controller, set.scope.provider().cloud.as_ref());
-        let able: Vec<&Shared> = sets.iter().filter(able).collect();
+    fn start(&self, tasks: &mut Tasks, controller: Controller, after: Duration, sets: &[ProviderSet]) -> bool {
+        let able = |set: &&ProviderSet| is_supported(controller, set.scope.provider().cloud.as_ref());
+        let able: Vec<&ProviderSet> = sets.iter().filter(able).collect();
         if let Some(reason) = not_started_because(controller, sets, &able) {
             warn!(controller = controller.name(), "not started: {reason}");
-            self.standing.off(controller, reason);
+            self.reports.off(controller, reason);
             return false;
         }
         able.into_iter()
@@ -228,10 +229,14 @@ impl Cluster {
         true
     }
 
-    fn start_for(&self, tasks: &mut Tasks, controller: Controller, after: Duration, shared: &Shared) {
-        let Shared { scope, options, .. } = shared;
+    fn start_for(&self, tasks: &mut Tasks, controller: Controller, after: Duration, set: &ProviderSet) {
+        let ProviderSet { scope, options, .. } = set;
         let cloud = &scope.provider().cloud;
-        let leading = self.led_apart.get(&controller).unwrap_or(&self.leading).clone();
+        let leading = self
+            .leadership_overrides
+            .get(&controller)
+            .unwrap_or(&self.leading)
+            .clone();
         let apply = Apply::new(
             self.clients.of(controller).clone(),
             self.metrics.clone(),
@@ -244,27 +249,26 @@ impl Cluster {
                 Arc::new(LeadingCloud::over(cloud.clone(), leading.clone())),
                 apply.dry_run(),
             ),
-            lookups: shared.lookups.clone(),
-            machines: shared.machines.clone(),
+            lookups: set.lookups.clone(),
+            machines: set.machines.clone(),
             nodes: self.nodes.clone(),
             services: self.services.clone(),
             apply,
             events: self.events.clone(),
-            explain: self.explain.clone(),
-            standing: self.standing.clone(),
+            reports: self.reports.clone(),
             metrics: self.metrics.clone(),
             options: options.clone(),
-            shutdown: shared.shutdown.clone(),
+            shutdown: set.shutdown.clone(),
         };
         tasks.start(controller.name(), async move {
             leading.begun().await;
             tokio::time::sleep(after).await;
             info!(controller = controller.name(), "starting");
             match controller {
-                Controller::CloudNode => crate::node::prepare(context).await,
-                Controller::CloudNodeLifecycle => crate::lifecycle::prepare(context).await,
-                Controller::ServiceLb => crate::service::prepare(context).await,
-                Controller::NodeRoute => crate::route::prepare(context).await,
+                Controller::CloudNode => crate::node::run(context).await,
+                Controller::CloudNodeLifecycle => crate::lifecycle::run(context).await,
+                Controller::ServiceLb => crate::service::run(context).await,
+                Controller::NodeRoute => crate::route::run(context).await,
             }
         });
     }
@@ -281,7 +285,7 @@ fn is_supported(controller: Controller, cloud: &dyn Cloud) -> bool {
 }
 
 /// Why there is nothing for this controller to do; none when there is.
-fn not_started_because(controller: Controller, all: &[Shared], able: &[&Shared]) -> Option<String> {
+fn not_started_because(controller: Controller, all: &[ProviderSet], able: &[&ProviderSet]) -> Option<String> {
     match (controller, able) {
         (_, []) => {
             let names: Vec<String> = all.iter().map(|set| set.scope.identity().name).collect();

@@ -14,8 +14,7 @@ use crate::kube::node::Node;
 use crate::kube::writer::Apply;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::report::explain::Explain;
-use crate::report::standing::Standing;
+use crate::report::snapshot::Reports;
 use crate::scope::Scope;
 
 /// What a loop has at hand; clones share it.
@@ -37,10 +36,8 @@ pub struct Context {
     pub apply: Apply,
     /// For `kubectl describe`.
     pub events: Events,
-    /// For `cloudwit explain`.
-    pub explain: Explain,
-    /// For the status page.
-    pub standing: Standing,
+    /// Where the loop's report goes.
+    pub reports: Reports,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Settings.

@@ -1,5 +1,6 @@
-//! Sentences about a Node or Service that can be read off the object alone, for when no process answers. Pure. All of them continue
-//! `Node NAME ` or `Service NAMESPACE/NAME `.
+//! Explanations of a Node or Service from the object alone, for when no process answers. Pure.
+//!
+//! All of them continue `Node NAME ` or `Service NAMESPACE/NAME `.
 //!
 //! What the controllers remember (tries, pauses, the provider's last words) is not in here; see [`report::explain`](crate::report::explain) for that.
 

@@ -1,15 +1,14 @@
 //! The Kubernetes side: watches, queues, the four controllers, the only writer.
 //!
 //! ```text
-//!   API server --watch--> watch (trimmed cache) --> queue --> cloud_node, cloud_node_lifecycle,
-//!                                                             service_lb, node_route
-//!                                                               |  ask `Cloud`, many Nodes in one call
-//!                                                               v
-//!                                                             *_plan (pure)  -->  guard  -->  apply  --> API server
+//!   API server --watch--> kube::cache --> queue --> node, lifecycle, service, route
+//!                                                     |  call `Cloud`, many Nodes in one call
+//!                                                     v
+//!                                                   plan (pure)  -->  lifecycle::brake  -->  kube::writer  --> API server
 //! ```
 //!
-//! Loops decide in pure `*_plan` files and write through [`apply`], the only writer. Nothing here knows wasm. Start
-//! with [`Cluster`]: it owns the caches and runs the enabled loops until it is told to stop.
+//! Controllers decide in pure `plan` files and write through [`kube::writer`], the only writer. Nothing here imports wasm. Start
+//! with [`Cluster`]: it owns the caches and runs the enabled controllers until shutdown.
 
 pub mod ambient;
 pub mod assign;
@@ -46,4 +45,4 @@ pub use options::{
 };
 pub use report::explain::{Explain, Explanation};
 pub use report::health::Health;
-pub use report::standing::Standing;
+pub use report::snapshot::Reports;

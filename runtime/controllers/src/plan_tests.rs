@@ -26,7 +26,7 @@ use crate::options::classes::Classes;
 use crate::queue::backoff::Backoff;
 use crate::route::plan::{batches, plan};
 use crate::service::needs_update::needs_update;
-use crate::service::plan::{next_step, worth_a_look};
+use crate::service::plan::{needs_sync, next_step};
 use crate::service::state::Record;
 use crate::service::targets::{DatedSet, TargetSet, targets};
 use crate::testing::node;
@@ -266,7 +266,7 @@ proptest! {
     #[test]
     fn a_guard_lets_a_node_go_after_enough_absences_alone(story in vec((0..4_u8, 1..100_u64), 0..40)) {
         let (mut guard, start) = (Guard::new(Rules::from(&LifecycleOptions::default())), Instant::now());
-        guard.answers_from("d");
+        guard.set_digest("d");
         let (mut at, mut absences): (u64, Vec<u64>) = (0, Vec::new());
         for (what, pause) in story {
             at += pause;
@@ -278,7 +278,7 @@ proptest! {
                     prop_assert_eq!(certain, absences.len() >= 2 && at - absences[0] >= 120, "{:?}", absences);
                 }
                 2 => { guard.alive("u"); absences.clear(); }
-                _ => { guard.answers_from(&at.to_string()); absences.clear(); }
+                _ => { guard.set_digest(&at.to_string()); absences.clear(); }
             }
         }
     }
@@ -306,11 +306,11 @@ proptest! {
     fn a_service_is_planned_without_a_panic(old in service(), new in service()) {
         let classes = Classes::default();
         prop_assert_eq!(needs_update(&new, &new, &classes), None);
-        prop_assert!(!worth_a_look(Some(&new), &new, &classes), "nothing has changed");
-        let _ = (worth_a_look(Some(&old), &new, &classes), service_view(&new), lenient_service_view(&new));
+        prop_assert!(!needs_sync(Some(&new), &new, &classes), "nothing has changed");
+        let _ = (needs_sync(Some(&old), &new, &classes), service_view(&new), lenient_service_view(&new));
         let mut record = Record::new(std::sync::Arc::new(old), &classes);
         let _ = next_step(&record, Some(&new), &DatedSet::default());
-        record.see(std::sync::Arc::new(new));
+        record.observe(std::sync::Arc::new(new));
         let _ = (next_step(&record, None, &DatedSet::default()), next_step(&record, Some(&record.service().clone()), &DatedSet::default()));
     }
 

@@ -1,10 +1,10 @@
-//! One provider among all: whose Nodes and Services a set of controllers looks after.
+//! Scope of one set of controllers: the Nodes and Services of its provider.
 
 use std::sync::Arc;
 
 use cloudwit_model::{Failure, NodeRef, Presence, ProviderIdentity, Service};
 
-use crate::assign::{Provider, Providers};
+use crate::assign::{Assignment, Provider, Providers};
 use crate::kube::node::Node;
 use crate::kube::node::view::{provider_id_text, provider_label};
 use crate::kube::service::view::lenient_service_view;
@@ -51,16 +51,22 @@ impl Scope {
         }
     }
 
-    /// Whether this provider's controllers are the ones to initialise the Node, or to say why that cannot be.
-    pub fn initialises(&self, node: &Node) -> bool {
+    /// Tells the Nodes that this provider's controllers are to initialise, or to say of why that cannot be, as of now.
+    pub fn initialises(&self) -> impl Fn(&Node) -> bool {
         let assignment = self.providers.assignment();
-        assignment.initialises(provider_id_text(node), provider_label(node)) == Some(&self.own.name)
+        let name = &self.own.name;
+        move |node: &Node| assignment.initialises(provider_id_text(node), provider_label(node)) == Some(name)
     }
 
-    /// Whether this provider's controllers are the ones to answer questions about the Node: those of its provider, else the default's.
-    pub fn explains(&self, node: &Node) -> bool {
-        let assignment = self.providers.assignment();
-        assignment.explains(provider_id_text(node), provider_label(node)) == Some(&self.own.name)
+    /// Tells the Nodes that this provider's controllers answer questions about, as of now: those of its provider, else the default's.
+    pub fn explains(&self) -> impl Fn(&Node) -> bool {
+        let assignment = self.are_several().then(|| self.providers.assignment());
+        let name = &self.own.name;
+        move |node: &Node| {
+            let explains =
+                |all: &Assignment<'_>| all.explains(provider_id_text(node), provider_label(node)) == Some(name);
+            assignment.as_ref().is_none_or(explains)
+        }
     }
 
     /// The failure of those Nodes that no provider can be asked about.
@@ -79,13 +85,14 @@ impl Scope {
         }
     }
 
-    /// Whether this provider's controllers look after the Service.
-    pub fn owns_service(&self, service: &k8s_openapi::api::core::v1::Service) -> bool {
-        if !self.are_several() {
-            return true;
+    /// Tells the Services that this provider's controllers look after, as of now.
+    pub fn owns_service(&self) -> impl Fn(&k8s_openapi::api::core::v1::Service) -> bool {
+        let assignment = self.are_several().then(|| self.providers.assignment());
+        let name = &self.own.name;
+        move |service: &k8s_openapi::api::core::v1::Service| {
+            let owns = |all: &Assignment<'_>| all.balances(&lenient_service_view(service)) == Some(name);
+            assignment.as_ref().is_none_or(owns)
         }
-        let view = lenient_service_view(service);
-        self.providers.assignment().balances(&view) == Some(&self.own.name)
     }
 
     /// The provider that shall look after the Service; none with a single one.

@@ -1,4 +1,4 @@
-//! Locks that go on after a panic elsewhere: what they protect is always left whole, so poisoning carries no news.
+//! Locks that ignore poisoning: what they protect is always left whole.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -185,8 +185,7 @@ pub fn context_on(client: Client, cloud: Arc<dyn Cloud>, options: Options) -> (C
         scope,
         machines: Arc::default(),
         cloud,
-        explain: crate::report::explain::Explain::new(nodes.clone(), Arc::default()),
-        standing: crate::report::standing::Standing::default(),
+        reports: crate::report::snapshot::Reports::default(),
         nodes,
         services: Arc::default(),
         apply: Apply::new(

@@ -1,4 +1,4 @@
-//! Counts steps of pure work in tests, so that a test can bound work without a clock. Nothing of it is left in the program.
+//! Step counter for tests that bound work without a clock; compiled out of the program.
 
 #[cfg(test)]
 thread_local! {

@@ -61,7 +61,7 @@ pub use load::compiler::{CompileFault, Compiler, CompilerLimits};
 pub use load::compiler_process::compile_for_parent;
 pub use load::component_file::ComponentFile;
 pub use load::requests::MissingGrant;
-pub use net::{client as http_client, destination, resolver};
+pub use net::{client as http_client, destination, resolver, wire};
 pub use provider::Provider;
 pub use secrets::keys;
 pub use swap::SwappableProvider;

@@ -102,6 +102,11 @@ impl Provider {
         self.0.caller.last_fault()
     }
 
+    /// The text without the secrets that it was given, those in its configuration included.
+    pub fn redacted(&self, text: &str) -> String {
+        self.env().secrets.redactor.redact(text.to_owned())
+    }
+
     /// Memory of its calls, and of those of the provider whose place it took or may take.
     pub fn guest_memory(&self) -> GuestMemoryUse {
         self.env().memory.in_use()

@@ -180,7 +180,7 @@ impl Start {
             leadership,
             boards: candidacy.boards(),
             providers: loaded,
-            standing: cluster.standing(),
+            reports: cluster.reports(),
             health: cluster.health(),
             explain: cluster.explain(),
             checks: checks.clone(),

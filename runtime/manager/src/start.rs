@@ -75,7 +75,8 @@ async fn run_command(command: explain::Command) -> anyhow::Result<ExitCode> {
         explain::Command::Explain(args) => explain::run(args).await,
         explain::Command::Install(args) => commands::install::command::run(*args).await,
         explain::Command::Config(command) => commands::config::run(&command),
-        explain::Command::Inspect(args) => commands::inspect::run(args).await,
+        explain::Command::Provider(command) => commands::provider::run(*command).await,
+        explain::Command::Inspect(args) => commands::provider::inspect::run(args).await,
     }
 }
 

@@ -26,8 +26,9 @@ const HOSTILE_NODES: usize = 20;
 /// The Node at which guests misbehave.
 const TRIGGER: &str = "trigger";
 
-/// How often a write is tried that the API server did not take, and the pause after each.
-const TRIES: usize = 60;
+/// How often a write is tried that the API server did not take, and the pause after each. Together longer than the API server is ever away, since a
+/// machine whose Node was given up would count as one that lost it.
+const TRIES: usize = 300;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What should be there.

@@ -318,7 +318,7 @@ async fn take(stage: &Stage, watch: &Watch, turn: &Turn) -> Result<Went> {
 async fn churn(cluster: Cluster) {
     loop {
         tokio::time::sleep(CHURN).await;
-        // What the API server does not take for a minute is tried again in the next round.
+        // What the API server does not take for minutes is tried again in the next round.
         let _ = cluster.join().await;
         let _ = cluster.lose_machine().await;
         let _ = cluster.expose().await;

@@ -107,15 +107,16 @@ impl Watch {
         };
         if !std::mem::replace(&mut state.reported, true) {
             let log = state.process.as_ref().map(|process| process.log_end());
-            let log = last_lines(&log.unwrap_or_default());
+            let log = log.unwrap_or_default();
             let expected = self.may_end.load(std::sync::atomic::Ordering::Relaxed);
+            // Its other threads may still have something to say after that.
             let lost = log.contains("leaderelection lost") || log.contains("the API server at");
             // Killed: the shell that held it says 137.
             if !(expected && (lost || status.code() == Some(137))) {
                 let number = replica.number;
                 self.findings.add(
                     Promise::Processes,
-                    &format!("replica {number} ended by itself ({status}): {log}"),
+                    &format!("replica {number} ended by itself ({status}): {}", last_lines(&log)),
                 );
             }
         }

@@ -88,9 +88,9 @@ async fn a_load_balancer_deleted_moved_or_changed_outside_is_made_right_and_the_
         match events.as_slice() {
             [(first, gone), (second, other)]
                 if first == "deleted"
-                    && gone.contains("gone from the cloud")
+                    && gone.contains("not found")
                     && second == "moved"
-                    && other.contains("another address") =>
+                    && other.contains("address differs") =>
             {
                 Ok(())
             }

@@ -48,7 +48,7 @@ async fn a_node_says_what_it_waits_for_and_when_it_is_tried_again() {
     scene.until_said("node unknown", &waits).await;
     let fine = [
         "Node known-0 is initialised. [cloud-node-controller]",
-        "Node known-0 is Ready; its machine is not asked about. [cloud-node-lifecycle-controller]",
+        "Node known-0 is Ready; its machine is not looked up. [cloud-node-lifecycle-controller]",
         "Node known-0 has no Pod range (spec.podCIDRs), so it needs no route. [node-route-controller]",
     ];
     scene.until_said("node known-0", &fine).await;
@@ -205,7 +205,7 @@ async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
     create(ServiceBuilder::new("web")).await;
     let waits = [
         "Service default/web waits for the cloud since",
-        "next look in",
+        "next call in",
         "[service-lb-controller]",
     ];
     scene.until_said("service default/web", &waits).await;

@@ -1,4 +1,4 @@
-//! Asking the cloud about many Nodes in one call, and finding the one on which the call fails.
+//! Batched look-ups of Nodes, and a search for the one Node on which a call faults.
 //!
 //! ```text
 //!   Nodes --> those that faulted before: each in a call of its own, at growing pauses
@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
         if now - self.began >= LONGEST_SEARCH || !lock(&self.lookups.faults).may_split(now) {
             return false;
         }
-        debug!(nodes = asked.refs.len(), %fault, "a look-up faulted, asking about fewer Nodes at a time");
+        debug!(nodes = asked.refs.len(), %fault, "look-up faulted; retrying with fewer Nodes per call");
         let size = asked.refs.len().div_ceil(PARTS);
         for (at, refs) in asked.at.chunks(size).zip(asked.refs.chunks(size)) {
             self.ask(Asked {

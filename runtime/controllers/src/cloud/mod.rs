@@ -1,4 +1,4 @@
-//! Questions to a provider that several controllers ask: batched look-ups, known machines, swaps.
+//! What several controllers need of a provider: batched look-ups, known machines, swaps.
 
 pub mod lookups;
 pub mod seen_machines;

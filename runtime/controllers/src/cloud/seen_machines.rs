@@ -1,5 +1,7 @@
-//! Which machines were seen behind Nodes that have no provider id yet: whether a name has belonged to more than one. Kept by both
-//! controllers of Nodes, read before a Node is deleted by its name ([`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name)).
+//! Machines seen behind Nodes that have no provider id yet.
+//!
+//! A name that has belonged to more than one deletes no Node. Kept by both controllers of Nodes, read before a Node is deleted by its name
+//! ([`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name)).
 
 use std::collections::HashMap;
 use std::sync::Mutex;

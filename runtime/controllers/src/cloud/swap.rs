@@ -1,4 +1,4 @@
-//! Noticing that a provider was swapped: new credentials or a new component may do at once what has failed so far.
+//! Retries after a swap of the provider: new credentials or a new component may succeed at once.
 //!
 //! The controllers know a provider by its identity alone, whose digest covers the component, its settings and its secrets.
 

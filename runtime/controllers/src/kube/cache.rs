@@ -1,6 +1,6 @@
-//! The caches of Nodes and Services: one watch per kind feeds everybody.
+//! Caches of Nodes and Services: one watch per kind, shared by all controllers.
 //!
-//! Of a Node only what the controllers read is decoded ([`Node`]), and Services are trimmed on arrival, so that thousands
+//! Of a Node only what the controllers read is decoded ([`Node`](crate::kube::node::Node)), and Services are trimmed on arrival, so that thousands
 //! stay small. The list comes as a stream where the API server can (one object in memory at a time), else in pages;
 //! errors back off and the watch goes on where it stopped; one that ends without an error is reopened at the pace of
 //! [`kube::watch_pace`](crate::kube::watch_pace). Listeners get old and new object together, which is why this
@@ -10,24 +10,21 @@
 //! write even where the watch lags, so stale updates never repeat work (kubernetes/kubernetes#75285).
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Service;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use crate::ambient::jitter;
-use crate::kube::node::Node;
 use crate::kube::rights::with_advice;
 use crate::kube::watch_pace::{WatchPace, paced};
+use crate::kube::watched::Watched;
 use crate::metrics::Metrics;
 use crate::sync::{lock, read, write};
 
@@ -36,66 +33,6 @@ const EXPIRED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Name of an object in its cache: `name`, or `namespace/name`.
 pub type Key = Arc<str>;
-
-/// A kind that can be kept in a [`Cache`].
-pub trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
-    /// The kind's name in logs and metrics.
-    const KIND: &'static str;
-    /// The resource in metrics.
-    const RESOURCE: &'static str;
-    /// Its status subresource in metrics.
-    const STATUS: &'static str;
-
-    /// Access to objects of this kind; `namespace` is None for kinds without one.
-    fn api(client: Client, namespace: Option<&str>) -> Api<Self>;
-
-    /// Throws away what no controller reads and decoding has not left out.
-    fn trim(&mut self);
-}
-
-impl Watched for Node {
-    const KIND: &'static str = "Node";
-    const RESOURCE: &'static str = "nodes";
-    const STATUS: &'static str = "nodes/status";
-
-    fn api(client: Client, _: Option<&str>) -> Api<Self> {
-        Api::all(client)
-    }
-
-    fn trim(&mut self) {
-        self.fit();
-    }
-}
-
-impl Watched for Service {
-    const KIND: &'static str = "Service";
-    const RESOURCE: &'static str = "services";
-    const STATUS: &'static str = "services/status";
-
-    fn api(client: Client, namespace: Option<&str>) -> Api<Self> {
-        Api::namespaced(client, namespace.unwrap_or("default"))
-    }
-
-    fn trim(&mut self) {
-        trim_metadata(&mut self.metadata);
-        if let Some(annotations) = &mut self.metadata.annotations {
-            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-        }
-        if let Some(status) = &mut self.status {
-            status.conditions = None;
-        }
-        if let Some(spec) = &mut self.spec {
-            spec.selector = None;
-        }
-    }
-}
-
-fn trim_metadata(metadata: &mut kube::api::ObjectMeta) {
-    metadata.managed_fields = None;
-    metadata.owner_references = None;
-    metadata.self_link = None;
-    metadata.generate_name = None;
-}
 
 /// What happened to an object.
 #[derive(Debug)]
@@ -125,7 +62,7 @@ impl<'a, K> Change<'a, K> {
 
 type Listener<K> = Box<dyn Fn(&Key, Change<'_, K>) + Send + Sync>;
 
-struct Entry<K> {
+struct Cached<K> {
     object: Arc<K>,
     /// The version of our own last write; older news from the watch is dropped until this version arrives. 0 for none.
     floor: u64,
@@ -133,7 +70,7 @@ struct Entry<K> {
 
 /// All objects of one kind, as last seen. Cheap to share; reading never waits for the network.
 pub struct Cache<K> {
-    objects: RwLock<BTreeMap<Key, Entry<K>>>,
+    objects: RwLock<BTreeMap<Key, Cached<K>>>,
     listeners: RwLock<Vec<Listener<K>>>,
     synced: SetOnce<()>,
 }
@@ -233,7 +170,7 @@ impl<K: Watched> Cache<K> {
             entry.floor = version;
             std::mem::replace(&mut entry.object, object.clone())
         };
-        self.tell(&key, Change::Updated { old: &old, new: object });
+        self.notify(&key, Change::Updated { old: &old, new: object });
     }
 
     /// Watches for ever and keeps the cache current. `scope` says which objects of the kind.
@@ -257,7 +194,7 @@ impl<K: Watched> Cache<K> {
                     Err(watcher::Error::WatchStartFailed(kube::Error::Api(status)))
                         if streaming && matches!(status.code, 400 | 422) =>
                     {
-                        debug!(kind = K::KIND, %status.message, "the API server does not stream lists, reading pages");
+                        debug!(kind = K::KIND, %status.message, "API server does not stream lists; reading pages");
                         streaming = false;
                         break;
                     }
@@ -271,7 +208,7 @@ impl<K: Watched> Cache<K> {
                     Err(error) => {
                         metrics.watch_errors(K::KIND).inc();
                         let error = with_advice(&error.to_string());
-                        warn!(kind = K::KIND, error, "watch interrupted, trying again");
+                        warn!(kind = K::KIND, error, "watch interrupted; retrying");
                     }
                 }
             }
@@ -337,7 +274,7 @@ impl<K: Watched> Cache<K> {
                 None => {
                     objects.insert(
                         key.clone(),
-                        Entry {
+                        Cached {
                             object: object.clone(),
                             floor: 0,
                         },
@@ -347,8 +284,8 @@ impl<K: Watched> Cache<K> {
             }
         };
         match &old {
-            Some(old) => self.tell(&key, Change::Updated { old, new: &object }),
-            None => self.tell(&key, Change::Added(&object)),
+            Some(old) => self.notify(&key, Change::Updated { old, new: &object }),
+            None => self.notify(&key, Change::Added(&object)),
         }
         key
     }
@@ -356,7 +293,7 @@ impl<K: Watched> Cache<K> {
     fn remove(&self, key: &Key, uid: Option<&str>) {
         let old = {
             let mut objects = write(&self.objects);
-            let same = |entry: &Entry<K>| uid.is_none() || entry.object.meta().uid.as_deref() == uid;
+            let same = |entry: &Cached<K>| uid.is_none() || entry.object.meta().uid.as_deref() == uid;
             if objects.get(key).is_some_and(same) {
                 objects.remove(key)
             } else {
@@ -364,11 +301,11 @@ impl<K: Watched> Cache<K> {
             }
         };
         if let Some(old) = old {
-            self.tell(key, Change::Deleted(&old.object));
+            self.notify(key, Change::Deleted(&old.object));
         }
     }
 
-    fn tell(&self, key: &Key, change: Change<'_, K>) {
+    fn notify(&self, key: &Key, change: Change<'_, K>) {
         for listener in read(&self.listeners).iter() {
             let change = match &change {
                 Change::Added(new) => Change::Added(new),

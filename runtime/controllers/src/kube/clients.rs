@@ -1,5 +1,6 @@
-//! One client of the API server for each part of the process, so that each has its own user agent, request budget, leadership and, where
-//! the process is told to use service accounts, its own rights.
+//! Clients of the API server, one for each part of the process.
+//!
+//! Each has its own user agent, request budget, leadership and, where the process uses service accounts, its own rights.
 
 use kube::Client;
 

@@ -7,4 +7,5 @@ pub mod node;
 pub mod rights;
 pub mod service;
 pub mod watch_pace;
+pub mod watched;
 pub mod writer;

@@ -1,4 +1,4 @@
-//! What to grant when the API server refuses a request for lack of rights. Pure.
+//! Advice for requests that RBAC denies: the rule that grants them. Pure.
 //!
 //! A role that lacks a verb shows as work that is never done, and the refusal alone does not say where to put the verb
 //! (kubernetes/cloud-provider-openstack#3225: Nodes of machines that are gone stayed for ever after a change of the role). The words

@@ -1,4 +1,4 @@
-//! The pauses between watches that end at once and without an error.
+//! Backoff between watches that end at once and without an error.
 //!
 //! ```text
 //!   kube's watcher --request--> paced client --(is it a watch? then wait)--> the client below
@@ -77,7 +77,7 @@ pub fn paced(client: Client, pace: Arc<Mutex<WatchPace>>) -> Client {
             }
             let pause = lock(&pace).pause(Instant::now(), jitter(0.0..1.0));
             if !pause.is_zero() {
-                tracing::debug!(?pause, "the last watch ended at once, waiting before the next");
+                tracing::debug!(?pause, "watch ended at once; waiting before reopening");
                 sleep(pause).await;
             }
             let response = client.send(request).await?;

@@ -1,6 +1,7 @@
-//! The only writer. Every change of the cluster but Events goes through [`Apply`], which knows three things no loop
-//! has to think of: whether this process leads (if not, the write is dropped and counted), whether it is a dry run
-//! (then the write is logged and counted), and what the API server's refusals mean ([`WriteError`]).
+//! The only writer: every change of the cluster but Events goes through [`Apply`].
+//!
+//! It applies three rules for all loops: a write is dropped and counted unless this process leads, it is logged and counted in a dry run,
+//! and the API server's refusals are classified ([`WriteError`]).
 //!
 //! Reads that must not be stale (before a destructive write, after a conflict) go through [`Apply::read`].
 
@@ -17,9 +18,9 @@ use serde_json::Value;
 use thiserror::Error;
 use tracing::{debug, info};
 
-use crate::kube::cache::Watched;
 use crate::kube::rights::with_advice;
-use crate::leadership::dry_run::Said;
+use crate::kube::watched::Watched;
+use crate::leadership::dry_run::DryRunLog;
 use crate::leadership::{Leadership, NotLeading};
 use crate::metrics::Metrics;
 
@@ -149,7 +150,7 @@ pub struct Apply {
     metrics: Arc<Metrics>,
     leading: Leadership,
     dry_run: bool,
-    said: Arc<Said>,
+    said: Arc<DryRunLog>,
 }
 
 impl Apply {
@@ -165,12 +166,12 @@ impl Apply {
     }
 
     /// What the dry run has said.
-    pub fn said(&self) -> &Arc<Said> {
+    pub fn dry_run_log(&self) -> &Arc<DryRunLog> {
         &self.said
     }
 
     /// The same, unless this is no dry run.
-    pub fn dry_run(&self) -> Option<Arc<Said>> {
+    pub fn dry_run(&self) -> Option<Arc<DryRunLog>> {
         self.dry_run.then(|| self.said.clone())
     }
 
@@ -255,7 +256,7 @@ impl Apply {
         body: impl FnOnce() -> Value,
     ) -> Result<bool, WriteError> {
         if !self.leading.is_leading() {
-            debug!(kind = K::KIND, name = %target, purpose, "dropped a write: another replica leads");
+            debug!(kind = K::KIND, name = %target, purpose, "write dropped: not leading");
             self.metrics.wrote(resource, verb, WriteError::NotLeading.label());
             return Err(WriteError::NotLeading);
         }

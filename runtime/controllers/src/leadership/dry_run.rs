@@ -1,8 +1,8 @@
-//! What a dry run says instead of doing it.
+//! Log of the writes that a dry run would make, each decision once.
 //!
 //! ```text
 //!   loops --> ReadOnly cloud --PlannedWrite--\
-//!   loops --> apply ---------------patches----+--> Said: is it news? --> one line in the log
+//!   loops --> apply ---------------patches----+--> DryRunLog: is it news? --> one line in the log
 //! ```
 //!
 //! The loops run as ever: the cloud they get cannot be changed ([`ReadOnly`]), the writer and the Events' writer only tell. A
@@ -18,13 +18,13 @@ use tracing::info;
 use crate::sync::lock;
 
 /// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
-const SAID: usize = 50_000;
+const REMEMBERED: usize = 50_000;
 
 /// What a dry run has said.
 #[derive(Debug, Default)]
-pub struct Said(Mutex<HashMap<String, u64>>);
+pub struct DryRunLog(Mutex<HashMap<String, u64>>);
 
-impl Said {
+impl DryRunLog {
     /// Whether it comes to this decision about this object for the first time, or after another one.
     ///
     /// What is remembered is bounded: when it is full it is forgotten, and said once more.
@@ -32,7 +32,7 @@ impl Said {
         let mut hasher = DefaultHasher::new();
         decision.hash(&mut hasher);
         let mut said = lock(&self.0);
-        if said.len() >= SAID {
+        if said.len() >= REMEMBERED {
             said.clear();
         }
         said.insert(about.to_owned(), hasher.finish()) != Some(hasher.finish())
@@ -40,14 +40,14 @@ impl Said {
 
     /// Whether anything was said about this.
     #[cfg(test)]
-    pub(crate) fn has_said_about(&self, about: &str) -> bool {
+    pub(crate) fn has_logged(&self, about: &str) -> bool {
         lock(&self.0).contains_key(about)
     }
 
-    fn tell(&self, write: PlannedWrite<'_>) {
+    fn log(&self, write: PlannedWrite<'_>) {
         match write {
-            PlannedWrite::EnsureBalancer { service, targets } => self.tell_ensure(service, targets),
-            PlannedWrite::UpdateTargets { service, targets } => self.tell_targets(service, targets),
+            PlannedWrite::EnsureBalancer { service, targets } => self.log_ensure(service, targets),
+            PlannedWrite::UpdateTargets { service, targets } => self.log_targets(service, targets),
             PlannedWrite::DeleteBalancer { service } => {
                 let service = name(service);
                 if self.is_news(&format!("balancer {service}"), "delete") {
@@ -55,13 +55,13 @@ impl Said {
                 }
             }
             PlannedWrite::ApplyRoutes { create, delete } => {
-                delete.iter().for_each(|route| self.tell_deletion(route));
-                create.iter().for_each(|route| self.tell_creation(route));
+                delete.iter().for_each(|route| self.log_deletion(route));
+                create.iter().for_each(|route| self.log_creation(route));
             }
         }
     }
 
-    fn tell_ensure(&self, service: &Service, targets: &[Target]) {
+    fn log_ensure(&self, service: &Service, targets: &[Target]) {
         // The status is what others write; it does not change what would be asked for.
         let asked = Service {
             ingress: Vec::new(),
@@ -84,7 +84,7 @@ impl Said {
         }
     }
 
-    fn tell_targets(&self, service: &Service, targets: &[Target]) {
+    fn log_targets(&self, service: &Service, targets: &[Target]) {
         let service = name(service);
         if self.is_news(&format!("balancer {service}"), format!("{:?}", ids(targets))) {
             info!(
@@ -96,7 +96,7 @@ impl Said {
         }
     }
 
-    fn tell_creation(&self, route: &NewRoute) {
+    fn log_creation(&self, route: &NewRoute) {
         let NewRoute { destination, node, .. } = route;
         if self.is_news(
             &format!("route to {destination}"),
@@ -106,7 +106,7 @@ impl Said {
         }
     }
 
-    fn tell_deletion(&self, route: &Route) {
+    fn log_deletion(&self, route: &Route) {
         let Route { id, destination, .. } = route;
         if self.is_news(&format!("route {id} to {destination}"), "delete") {
             let node = route.node.as_deref().unwrap_or("(none)");
@@ -116,9 +116,9 @@ impl Said {
 }
 
 /// The cloud that the loops may have: in a dry run one that cannot be changed.
-pub fn guarded(cloud: Arc<dyn Cloud>, dry_run: Option<Arc<Said>>) -> Arc<dyn Cloud> {
+pub fn guarded(cloud: Arc<dyn Cloud>, dry_run: Option<Arc<DryRunLog>>) -> Arc<dyn Cloud> {
     match dry_run {
-        Some(said) => Arc::new(ReadOnly::new(cloud, move |write| said.tell(write))),
+        Some(said) => Arc::new(ReadOnly::new(cloud, move |write| said.log(write))),
         None => cloud,
     }
 }
@@ -141,16 +141,16 @@ mod tests {
 
     #[test]
     fn each_decision_is_said_once_and_a_new_one_again() {
-        let said = Said::default();
+        let said = DryRunLog::default();
         assert!(said.is_news("Node a patch", "x"));
         assert!(!said.is_news("Node a patch", "x"));
         assert!(said.is_news("Node b patch", "x"));
         assert!(said.is_news("Node a patch", "y"));
         assert!(said.is_news("Node a patch", "x"), "it came back to it");
-        for number in 0..2 * SAID {
+        for number in 0..2 * REMEMBERED {
             said.is_news(&number.to_string(), 0);
         }
-        assert!(lock(&said.0).len() <= SAID, "what is remembered is bounded");
+        assert!(lock(&said.0).len() <= REMEMBERED, "what is remembered is bounded");
     }
 
     #[test]

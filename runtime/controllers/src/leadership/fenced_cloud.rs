@@ -1,5 +1,7 @@
-//! A cloud that is changed only while this process leads. Questions pass; calls that change something are refused when the term is over
-//! and given up when it ends during the call, so that a successor does not meet them.
+//! A cloud that is changed only while this process leads.
+//!
+//! Reads pass; calls that change something are refused when the term is over and given up when it ends during the call, so that a successor
+//! does not meet them.
 
 use cloudwit_model::{Answer, CloudError, Failure, Gate, Gated, PlannedWrite};
 

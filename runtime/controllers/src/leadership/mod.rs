@@ -1,4 +1,4 @@
-//! May this process write now? Asked right before each write, of the cluster and of the cloud.
+//! Leadership of this process, checked right before each write to the cluster and to the cloud.
 //!
 //! ```text
 //!   lease (manager) --Term::renew(until)--> Leadership <--write(request)-- apply, events, leading_cloud
@@ -32,12 +32,12 @@ pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// Whether this process leads; clones share it.
 #[derive(Clone)]
-pub struct Leadership(Arc<Shared>);
+pub struct Leadership(Arc<TermState>);
 
 /// The one who says for how long the process leads. Whoever holds it renews a Lease.
-pub struct Term(Arc<Shared>);
+pub struct Term(Arc<TermState>);
 
-struct Shared {
+struct TermState {
     clock: Clock,
     /// Nanoseconds on the clock until which the process leads.
     until: AtomicU64,
@@ -47,9 +47,9 @@ struct Shared {
     writes: watch::Sender<usize>,
 }
 
-impl Shared {
+impl TermState {
     /// What is left of the term; none when it is over.
-    fn rest(&self) -> Option<Duration> {
+    fn remaining(&self) -> Option<Duration> {
         let until = Duration::from_nanos(self.until.load(Ordering::SeqCst));
         until.checked_sub((self.clock)()).filter(|rest| !rest.is_zero())
     }
@@ -65,7 +65,7 @@ impl Leadership {
 
     /// For a process that has to be elected: it leads only as far as the [`Term`] says.
     pub fn elected(clock: Clock) -> (Term, Self) {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TermState {
             clock,
             until: AtomicU64::new(0),
             resigned: AtomicBool::new(false),
@@ -77,12 +77,12 @@ impl Leadership {
 
     /// Whether a write may begin now.
     pub fn is_leading(&self) -> bool {
-        !self.0.resigned.load(Ordering::SeqCst) && self.0.rest().is_some()
+        !self.0.resigned.load(Ordering::SeqCst) && self.0.remaining().is_some()
     }
 
     /// Whether this process has led and does not any more. What it still has to say to a cloud is outdated.
     pub fn is_over(&self) -> bool {
-        self.0.begun.initialized() && self.0.rest().is_none()
+        self.0.begun.initialized() && self.0.remaining().is_none()
     }
 
     /// For how long the deadline has passed without anybody having said that the term is over; none while all is well.
@@ -92,8 +92,8 @@ impl Leadership {
     }
 
     /// What is left of the term; zero when it is over.
-    pub fn rest(&self) -> Duration {
-        self.0.rest().unwrap_or_default()
+    pub fn remaining(&self) -> Duration {
+        self.0.remaining().unwrap_or_default()
     }
 
     /// Waits until this process leads for the first time.
@@ -124,7 +124,7 @@ impl Leadership {
         let (mut work, mut over) = (pin!(work), pin!(self.over()));
         poll_fn(|context| {
             // The clock is looked at too: after a pause of the whole process the timer may not have fired yet.
-            if over.as_mut().poll(context).is_ready() || self.0.rest().is_none() {
+            if over.as_mut().poll(context).is_ready() || self.0.remaining().is_none() {
                 return Poll::Ready(Err(NotLeading));
             }
             work.as_mut().poll(context).map(Ok)
@@ -140,7 +140,7 @@ impl Leadership {
     }
 
     async fn over(&self) {
-        while let Some(rest) = self.0.rest() {
+        while let Some(rest) = self.0.remaining() {
             sleep(rest).await;
         }
     }
@@ -167,7 +167,7 @@ impl Term {
 }
 
 /// A write under way.
-struct Counted<'a>(&'a Shared);
+struct Counted<'a>(&'a TermState);
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! The deletion brake: may this Node be deleted now? Pure; the clock is passed in.
+//! Deletion brake: may this Node be deleted now? Pure; the clock is passed in.
 //!
 //! Upstream deletes a Node that is not Ready at the first "does not exist" from the cloud. Wrong credentials, a wrong
 //! region or an API that lags then delete healthy Nodes (oracle/oci-cloud-controller-manager#57,
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::options::{LifecycleOptions, Share};
-pub use crate::report::standing::Brake;
+pub use crate::report::snapshot::Brake;
 
 /// After a delete that failed, the Node is left alone for this long.
 pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(60);
@@ -161,7 +161,7 @@ impl Guard {
     }
 
     /// Who answers from now on. Another digest than before makes all absences so far worthless.
-    pub fn answers_from(&mut self, digest: &str) {
+    pub fn set_digest(&mut self, digest: &str) {
         if self.provider != digest {
             self.provider = digest.to_owned();
             self.keep_only(&HashSet::new());

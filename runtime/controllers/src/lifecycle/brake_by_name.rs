@@ -1,4 +1,4 @@
-//! Nodes that never got a provider id and whose machine is gone: may such a Node be deleted by its name? Pure; the clock is passed in.
+//! Deletion brake for Nodes without a provider id, found missing by name. Pure; the clock is passed in.
 //!
 //! A search by name that finds nothing is weak evidence: names are guessed, written in another way, or used again. So it has to be found in
 //! every check of a long grace (`--node-deletion-by-name-after`, 1 h by default):
@@ -72,7 +72,7 @@ impl GuardByName {
     }
 
     /// Who answers from now on. Another digest than before makes all absences so far worthless.
-    pub fn answers_from(&mut self, digest: &str) {
+    pub fn set_digest(&mut self, digest: &str) {
         if self.provider != digest {
             self.provider = digest.to_owned();
             self.restart_all();
@@ -169,7 +169,7 @@ mod tests {
             by_name_after: after,
             ..LifecycleOptions::default()
         });
-        guard.answers_from("digest");
+        guard.set_digest("digest");
         guard
     }
 
@@ -182,7 +182,7 @@ mod tests {
                 At::Absent(minute) => verdict = guard.absent("u", HOUR, start + MINUTE * minute),
                 At::Other => guard.restart("u"),
                 At::NoAnswer => guard.restart_all(),
-                At::Swap => guard.answers_from("another digest"),
+                At::Swap => guard.set_digest("another digest"),
                 At::Ready => guard.keep_only(&HashSet::new()),
             }
         }

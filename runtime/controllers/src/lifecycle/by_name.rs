@@ -1,5 +1,6 @@
-//! Nodes that never got a provider id and whose machine is gone: a check by name, rarely, and what follows. When such a Node may go is
-//! decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name). Part of `lifecycle`.
+//! Periodic look-up by name of Nodes that never got a provider id. Part of `lifecycle`.
+//!
+//! When such a Node may be deleted is decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name).
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -60,7 +61,7 @@ impl Lifecycle {
         let span = span::on_many(Controller::CloudNodeLifecycle, asked.len());
         let total = own + asked.len();
         let work = async {
-            let (gone, complete) = self.ask_by_name(&asked, provider).await;
+            let (gone, complete) = self.look_up_by_name(&asked, provider).await;
             if complete {
                 self.deleter(provider).delete_all_by_name(gone, total).await;
             }
@@ -71,7 +72,7 @@ impl Lifecycle {
     }
 
     /// The Nodes whose grace is over, and whether there was an answer about all. What is missing deletes nothing.
-    async fn ask_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<Gone>, bool) {
+    async fn look_up_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<Gone>, bool) {
         let mut gone = Vec::new();
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
@@ -79,7 +80,7 @@ impl Lifecycle {
             let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
             let mut failed: Option<CloudError> = None;
             while let Some(part) = parts.next().await {
-                self.goes_on();
+                self.heartbeat();
                 let one_fault = part.is_one_fault();
                 let asked = part.at.iter().map(|at| &page[*at]);
                 match part.answer {
@@ -126,7 +127,7 @@ impl Lifecycle {
                 return None;
             }
             Err(failure) => {
-                debug!(node = name, %failure, "could not look for a machine of its name; the grace starts over");
+                debug!(node = name, %failure, "failed to look up machine by name; grace period restarted");
                 self.by_name.restart(uid);
                 return None;
             }
@@ -138,12 +139,9 @@ impl Lifecycle {
         match self.by_name.absent(uid, age(node)?, Instant::now()) {
             NameVerdict::Certain(proof) => Some(proof),
             NameVerdict::First(after) => {
-                warn!(
-                    node = name,
-                    "the cloud has no machine of its name, and it never got a provider id"
-                );
+                warn!(node = name, "machine not found by name; Node has no provider id");
                 let message = format!(
-                    "The cloud has no machine of the name of this Node, which never got a provider id; if every check says so, the Node \
+                    "No machine found by the name of this Node, which has no provider id; if every check confirms this, the Node \
                      will be deleted in {} s ({} at the earliest)",
                     after.as_secs(),
                     later(after),

@@ -1,5 +1,7 @@
-//! Deleting Nodes whose machine is gone for certain: what the brake says, one more look at the API server, an Event
-//! before, the delete with uid and version, an Event after. When and how many is decided in [`lifecycle::brake`](crate::lifecycle::brake).
+//! Deletion of Nodes whose machine is certainly missing.
+//!
+//! What the brake admits is read once more from the API server; an Event, the delete with uid and version, an Event. When and how many is
+//! decided in [`lifecycle::brake`](crate::lifecycle::brake).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,9 +18,9 @@ use crate::kube::writer::{Target, Unchanged, WriteError};
 use crate::lifecycle::brake::{Admission, Brake, Guard, Proof};
 use crate::lifecycle::brake_by_name::GuardByName;
 use crate::lifecycle::plan::{may_still_go, may_still_go_by_name};
-use crate::metrics::passes::Pass;
 use crate::options::Controller;
 use crate::queue::span;
+use crate::report::reconcile_clock::ReconcileRun;
 
 /// A Node that is gone for certain.
 pub struct Gone {
@@ -62,7 +64,7 @@ pub struct Deleter<'a> {
     /// Who said that they are gone.
     pub provider: &'a ProviderIdentity,
     /// The pass in which they are deleted.
-    pub step: Option<&'a Pass>,
+    pub pass: Option<&'a ReconcileRun>,
 }
 
 enum Deletion {
@@ -80,7 +82,7 @@ impl Deleter<'_> {
         let brake = self.guard.brake_by_name(gone.len(), total, Instant::now());
         for gone in &gone {
             match brake {
-                Some(brake) if self.by_name.hold(&gone.uid()) => self.tell_held(gone, brake),
+                Some(brake) if self.by_name.hold(&gone.uid()) => self.report_held(gone, brake),
                 Some(_) => {}
                 None => self.delete_one(gone).await,
             }
@@ -92,7 +94,7 @@ impl Deleter<'_> {
         let certain: Vec<String> = gone.iter().map(Gone::uid).collect();
         let engaged = self.guard.brake().is_some();
         let admission = self.guard.admit(&certain, total, Instant::now());
-        self.tell_brake(engaged, &admission, &gone);
+        self.report_brake(engaged, &admission, &gone);
         let admitted: HashSet<&str> = admission.admitted.iter().map(String::as_str).collect();
         for gone in gone.iter().filter(|gone| admitted.contains(&*gone.uid())) {
             self.delete_one(gone).await;
@@ -103,37 +105,35 @@ impl Deleter<'_> {
         let name = gone.node.metadata.name.as_deref().unwrap_or_default();
         let span = span::part_on_object(Controller::CloudNodeLifecycle, name);
         let deleted = self.delete(gone).instrument(span.clone()).await;
-        self.step.iter().for_each(|pass| pass.goes_on());
+        self.pass.iter().for_each(|pass| pass.heartbeat());
         span::ended(&span, deleted);
     }
 
-    fn tell_brake(&self, before: bool, admission: &Admission, gone: &[Gone]) {
+    fn report_brake(&self, before: bool, admission: &Admission, gone: &[Gone]) {
         // Counted, since each of several providers has its own brake.
         let engaged = i64::from(admission.brake.is_some()) - i64::from(before);
         self.context.metrics.brake_engaged.inc_by(engaged);
         let Some(brake) = admission.brake else {
             if before {
-                info!("the deletion brake is released");
+                info!("deletion brake released");
             }
             return;
         };
         if !before {
             warn!(
                 brake.absent,
-                brake.deleted,
-                brake.allowed,
-                "the deletion brake is engaged: too many Nodes seem to be gone, none is deleted"
+                brake.deleted, brake.allowed, "deletion brake engaged; Node deletion paused"
             );
         }
         let newly_held: HashSet<&str> = admission.newly_held.iter().map(String::as_str).collect();
         let held = gone.iter().filter(|gone| newly_held.contains(&*gone.uid()));
-        held.for_each(|gone| self.tell_held(gone, brake));
+        held.for_each(|gone| self.report_held(gone, brake));
     }
 
-    fn tell_held(&self, gone: &Gone, brake: Brake) {
+    fn report_held(&self, gone: &Gone, brake: Brake) {
         let window = self.context.options.lifecycle.window.as_secs();
         let message = format!(
-            "Not deleted although its machine seems to be gone ({}): {} Nodes seem to be gone and {} were deleted within {window} s, \
+            "Node deletion paused ({}): {} Nodes missing and {} deleted within {window} s, \
              but only {} may go. Check the cloud and its credentials; if the machines are really gone, delete the Nodes by hand",
             gone.evidence(),
             brake.absent,
@@ -167,14 +167,11 @@ impl Deleter<'_> {
                 self.recorder
                     .node(&gone.node, EventKind::Normal, "DeletedNode", message);
             }
-            Ok(Deletion::DryRun) => self.not_now(&uid, now),
+            Ok(Deletion::DryRun) => self.postpone(&uid, now),
             // It is looked at again in the next pass.
             Err(WriteError::Conflict(_)) => {}
             Ok(Deletion::Changed) => {
-                info!(
-                    node = name,
-                    "not deleted: it changed since its machine was found to be gone"
-                );
+                info!(node = name, "Node not deleted: changed since its machine was not found");
                 self.start_over(&uid);
             }
             Err(WriteError::NotFound) => {
@@ -187,24 +184,24 @@ impl Deleter<'_> {
                     Evidence::ByName => self.guard.deleted_by_name(now),
                 }
                 self.by_name.failed(&uid, now);
-                self.tell_failed(gone, &name, &error);
+                self.report_failed(gone, &name, &error);
             }
             Err(error) => {
-                self.not_now(&uid, now);
-                self.tell_failed(gone, &name, &error);
+                self.postpone(&uid, now);
+                self.report_failed(gone, &name, &error);
             }
         }
         !failed
     }
 
-    fn tell_failed(&self, gone: &Gone, name: &str, error: &WriteError) {
+    fn report_failed(&self, gone: &Gone, name: &str, error: &WriteError) {
         warn!(node = name, %error, "could not be deleted");
         let message = format!("Failed deleting node {name}: {error}");
         self.recorder
             .node(&gone.node, EventKind::Warning, "DeletingNodeFailed", message);
     }
 
-    fn not_now(&mut self, uid: &str, now: Instant) {
+    fn postpone(&mut self, uid: &str, now: Instant) {
         self.guard.failed(uid, now);
         self.by_name.failed(uid, now);
     }

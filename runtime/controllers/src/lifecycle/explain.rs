@@ -1,5 +1,4 @@
-//! Sentences about a Node, for [`report::explain`](crate::report::explain). Pure: what a loop knows goes in, words come out. All of them
-//! continue `Node NAME `.
+//! Explanations of Nodes by the lifecycle controller. Pure; all of them continue `Node NAME `.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::report::explain::span;
 
 /// What the lifecycle controller knows beside the Node.
 #[derive(Debug, Clone, Default)]
-pub struct Watchfulness {
+pub struct ExplainFacts {
     /// Time until the next look, when a look-up has failed, and why it did.
     pub failed: Option<(Duration, String)>,
     /// Whether the deletion brake is engaged.
@@ -31,7 +30,7 @@ pub fn lifecycle(
     node: &Node,
     provider: &ProviderIdentity,
     seen: Option<&Seen>,
-    known: &Watchfulness,
+    known: &ExplainFacts,
 ) -> Option<String> {
     if node.metadata.deletion_timestamp.is_some() {
         let finalizers = node.metadata.finalizers.as_deref().unwrap_or_default();
@@ -44,7 +43,7 @@ pub fn lifecycle(
         return None;
     }
     if readiness(node) == Readiness::Ready {
-        return Some("is Ready; its machine is not asked about.".into());
+        return Some("is Ready; its machine is not looked up.".into());
     }
     let mut text = match seen {
         Some(seen) => gone(node, seen, known),
@@ -58,7 +57,7 @@ pub fn lifecycle(
     Some(text)
 }
 
-fn gone(node: &Node, seen: &Seen, known: &Watchfulness) -> String {
+fn gone(node: &Node, seen: &Seen, known: &ExplainFacts) -> String {
     let id = provider_id(node).map(|id| id.to_string()).unwrap_or_default();
     let times = if seen.answers == 1 {
         "once"
@@ -130,13 +129,13 @@ mod tests {
             held: false,
             not_before: None,
         };
-        let mut known = Watchfulness {
+        let mut known = ExplainFacts {
             confirm_after: Duration::from_secs(120),
             then: NodeDeletion::Delete,
-            ..Watchfulness::default()
+            ..ExplainFacts::default()
         };
         let dead = node("vm-3", "Unknown", &[]);
-        let say = |seen: &Seen, known: &Watchfulness| lifecycle(&dead, &provider(), Some(seen), known).unwrap();
+        let say = |seen: &Seen, known: &ExplainFacts| lifecycle(&dead, &provider(), Some(seen), known).unwrap();
         let begin = "is not Ready; the cloud said 3 times since 1 m 20 s that machine sim://vm-3 does not exist;";
         assert_eq!(
             say(&seen, &known),
@@ -182,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_node_that_is_ready_or_waits_for_initialisation_is_none_of_the_lifecycles_business() {
-        let known = Watchfulness::default();
+        let known = ExplainFacts::default();
         let say = |node: &Node| lifecycle(node, &provider(), None, &known);
         assert_eq!(
             say(&node("a", "True", &[])).unwrap(),
-            "is Ready; its machine is not asked about."
+            "is Ready; its machine is not looked up."
         );
         assert_eq!(say(&node("a", "False", &[UNINITIALIZED])), None);
         let mut dying = node("a", "False", &[]);

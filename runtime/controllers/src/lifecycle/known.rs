@@ -1,5 +1,4 @@
-//! What the pass over the Nodes that are not Ready has learned, as `lifecycle` leaves it for those who ask: `explain`, the status
-//! page and the metrics.
+//! Results of the last run over Nodes that are not Ready, for the controller's report.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +11,8 @@ use crate::kube::node::Node;
 use crate::kube::node::view::provider_id;
 use crate::lifecycle::brake::{Brake, Seen};
 use crate::options::LifecycleOptions;
-use crate::report::standing::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
-use crate::report::waiting::Waiting;
+use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
+use crate::report::waiting::FailedAttempts;
 
 /// What the last pass has learned, for those who ask.
 #[derive(Default)]
@@ -35,18 +34,18 @@ pub struct Known {
     /// The last look-up's failure, until one succeeds, and when the next one is.
     pub failed: Option<(Instant, String)>,
     /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
-    pub unanswered: Waiting,
+    pub unanswered: FailedAttempts,
 }
 
 impl Known {
     /// How far it is, in numbers.
     pub fn progress(&self, now: Instant) -> Progress {
         let trouble = |(next, why): &(Instant, String)| Trouble {
-            what: format!("The cloud could not be asked about Nodes that are not Ready: {why}"),
+            what: format!("Failed to look up Nodes that are not Ready: {why}"),
             next: next.saturating_duration_since(now),
         };
         Progress {
-            later: self.seen.len() + self.unanswered.keys().len(),
+            later: self.seen.len() + self.unanswered.len(),
             oldest: self.seen.values().map(|seen| seen.since).max(),
             last_done: self.answered.map(|at| now - at),
             trouble: self.failed.as_ref().map(trouble),

@@ -1,5 +1,7 @@
-//! Writing a Node's taints. They are one list that is replaced as a whole, so the patch names the version it was
-//! planned on; on a conflict the Node is read from the API server and planned again.
+//! Writes the taints of a Node.
+//!
+//! They are one list that is replaced as a whole, so the patch names the version it was planned on; on a conflict the Node is read from the
+//! API server and planned again.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in
 //! `tests/suite`.
 
-use cloudwit_model::{Cloud as _, Evidence, Instance};
+use cloudwit_model::{Cloud as _, Evidence, Failure, Instance, Presence};
 use k8s_openapi::jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 
@@ -29,7 +29,7 @@ fn old(name: &str) -> Node {
 async fn run(context: Context, nodes: Vec<Node>, seconds: u64) {
     context.nodes.fill(nodes);
     let shutdown = context.shutdown.clone();
-    let task = tokio::spawn(prepare(context));
+    let task = tokio::spawn(super::run(context));
     sleep(Duration::from_secs(seconds)).await;
     shutdown.cancel();
     task.await.unwrap();
@@ -49,10 +49,10 @@ async fn who_asks_learns_which_nodes_seem_gone_and_that_the_brake_holds_them() {
     let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
     let (context, _registry) = context(cloud, Options::default());
     context.nodes.fill(vec![old("b"), old("a"), node("ready", "True", &[])]);
-    let (standing, shutdown) = (context.standing.clone(), context.shutdown.clone());
-    let task = tokio::spawn(prepare(context));
+    let (reports, shutdown) = (context.reports.clone(), context.shutdown.clone());
+    let task = tokio::spawn(super::run(context));
     sleep(Duration::from_secs(200)).await;
-    let deletions = standing.deletions().remove(0);
+    let deletions = reports.deletions().remove(0);
     let names: Vec<(&str, bool)> = deletions
         .candidates
         .iter()
@@ -80,16 +80,12 @@ async fn who_asks_learns_that_the_cloud_does_not_answer_and_since_when() {
     context.nodes.fill(vec![node("a", "True", &[])]);
     let mut ill = node("a", "False", &[]);
     ill.metadata.resource_version = Some("2".into());
-    let (nodes, standing, shutdown) = (
-        context.nodes.clone(),
-        context.standing.clone(),
-        context.shutdown.clone(),
-    );
-    let progress = || match standing.work(Controller::CloudNodeLifecycle) {
-        crate::report::standing::Work::Begun(mut loops) => loops.remove(0),
+    let (nodes, reports, shutdown) = (context.nodes.clone(), context.reports.clone(), context.shutdown.clone());
+    let progress = || match reports.work(Controller::CloudNodeLifecycle) {
+        crate::report::snapshot::Work::Begun(mut loops) => loops.remove(0),
         other => panic!("{other:?}"),
     };
-    let task = tokio::spawn(prepare(context));
+    let task = tokio::spawn(super::run(context));
     sleep(Duration::from_secs(1)).await;
     assert_eq!((progress().trouble, progress().last_done.unwrap().as_secs()), (None, 1));
     nodes.observe(ill);
@@ -183,7 +179,7 @@ async fn a_refusal_that_a_person_has_to_mend_is_told_on_each_node_it_concerns_an
     let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert!(
-        first[0].1.ends_with("so the Node stays: denied: the key is wrong"),
+        first[0].1.ends_with("so the Node is kept: denied: the key is wrong"),
         "{first:?}"
     );
     assert_eq!(
@@ -249,7 +245,7 @@ async fn by_name(minutes: u64, each_minute: impl Fn(u64, &FakeCloud)) -> (Vec<St
     let (context, mut writer, _registry) = context_on(client, cloud.clone(), Options::default());
     context.nodes.fill(vec![nameless("a"), node("well", "True", &[])]);
     let shutdown = context.shutdown.clone();
-    let task = tokio::spawn(prepare(context));
+    let task = tokio::spawn(super::run(context));
     for minute in 0..minutes {
         each_minute(minute, &cloud);
         sleep(Duration::from_secs(60)).await;
@@ -319,9 +315,9 @@ async fn one_odd_machine_costs_no_other_node_its_fate() {
     let cloud = FakeCloud::new(Ok(Presence::Absent(Evidence::ById)));
     lock(&cloud.faulty).insert("n7".into());
     let (context, mut writer, _registry) = context_on(nowhere(), cloud.clone(), Options::default());
-    let standing = context.standing.clone();
+    let reports = context.reports.clone();
     run(context, (0..50).map(|number| old(&format!("n{number}"))).collect(), 20).await;
-    let candidates = standing.deletions().remove(0).candidates;
+    let candidates = reports.deletions().remove(0).candidates;
     assert_eq!(candidates.len(), 49, "all others are found to be gone");
     assert!(candidates.iter().all(|one| one.node != "n7"));
     let unanswered: Vec<_> = writer
@@ -341,11 +337,11 @@ async fn swap_during_lookup_confirms_no_absence() {
         let (context, _registry) = context(cloud.clone(), Options::default());
         let mut lifecycle = Lifecycle::new(&context);
         let (nodes, provider) = ([Arc::new(old("a"))], cloud.identity());
-        lifecycle.guard.answers_from(&provider.digest);
-        assert!(lifecycle.ask(&nodes, &provider).await.unwrap().is_empty());
+        lifecycle.guard.set_digest(&provider.digest);
+        assert!(lifecycle.look_up(&nodes, &provider).await.unwrap().is_empty());
         sleep(Duration::from_secs(200)).await;
         *lock(&cloud.swapped_for) = swapped.then(|| "another".into());
-        let gone = lifecycle.ask(&nodes, &provider).await.map(|gone| gone.len());
+        let gone = lifecycle.look_up(&nodes, &provider).await.map(|gone| gone.len());
         assert_eq!(gone, (!swapped).then_some(1));
         assert_eq!(lifecycle.guard.candidates(), usize::from(!swapped), "begun anew");
     }

@@ -1,8 +1,8 @@
-//! What can be measured. Upstream's names and buckets (`spec/node-controller.md` 11,
-//! `spec/node-lifecycle-controller.md` 8, `spec/flags-and-process.md` 12), and ours under `cloudwit_`. The registry
-//! appends `_total` to counters. Labels come only from closed sets.
+//! Metrics of all controllers.
+//!
+//! Upstream's names and buckets (`spec/node-controller.md` 11, `spec/node-lifecycle-controller.md` 8, `spec/flags-and-process.md` 12), and ours
+//! under `cloudwit_`. The registry appends `_total` to counters. Labels come only from closed sets.
 
-pub(crate) mod passes;
 pub mod queue;
 pub mod route;
 pub mod service;
@@ -17,7 +17,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::metrics::passes::Passes;
 use crate::metrics::queue::{QueueMetrics, Queues};
 use crate::metrics::route::RouteMetrics;
 use crate::metrics::service::ServiceMetrics;
@@ -35,8 +34,6 @@ pub struct Metrics {
     pub initial_sync_delay: Histogram,
     /// One pass of the lifecycle controller, in seconds.
     pub monitor_nodes_duration: Histogram,
-    /// Passes of the lifecycle controllers that are under way; no metric, but what their health is seen from.
-    lifecycle_passes: Mutex<Vec<Passes>>,
     counts: Arc<Mutex<BTreeMap<Controller, usize>>>,
     lifecycle_calls: Family<Labels<2>, Counter>,
     lookups: Family<Labels<2>, Counter>,
@@ -91,7 +88,6 @@ impl Metrics {
             initial_sync_delay: delay(),
             // `controllers/nodelifecycle/metrics.go`: 1 ms doubling, 15 buckets.
             monitor_nodes_duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
-            lifecycle_passes: Mutex::default(),
             counts: Arc::default(),
             lifecycle_calls: Family::default(),
             lookups: Family::default(),
@@ -153,12 +149,12 @@ impl Metrics {
         );
         registry.register(
             "cloudwit_node_deletion_brake_engaged",
-            "Providers of which so many Nodes seem to be gone that none is deleted; 0 or 1 with a single provider",
+            "Providers whose Node deletion is paused by the brake; 0 or 1 with a single provider",
             self.brake_engaged.clone(),
         );
         registry.register(
             "cloudwit_node_deletion_candidates",
-            "Nodes whose machine seems to be gone",
+            "Nodes whose machine is missing",
             self.deletion_candidates.clone(),
         );
         registry.register(
@@ -200,28 +196,9 @@ impl Metrics {
         }
     }
 
-    /// The passes of one more lifecycle controller.
-    pub(crate) fn passes(&self) -> Passes {
-        let passes = Passes::default();
-        lock(&self.lifecycle_passes).push(passes.clone());
-        passes
-    }
-
-    /// Seconds for which every lifecycle controller has taken no step; none when one is well.
-    pub(crate) fn longest_step(&self) -> Option<f64> {
-        let all = lock(&self.lifecycle_passes);
-        let steps: Option<Vec<f64>> = all.iter().map(Passes::longest_step).collect();
-        steps?.into_iter().reduce(f64::min)
-    }
-
     /// Whether a controller runs.
     pub fn is_running(&self, controller: Controller) -> bool {
         self.running.get_or_create_owned(&running_labels(controller)).get() != 0
-    }
-
-    /// Seconds of the longest work in progress of the queue with the least, by name: of several providers one that is well is enough.
-    pub fn longest_work(&self) -> Vec<(&'static str, f64)> {
-        self.queues.longest_work()
     }
 
     /// Counts a look-up call for so many Nodes.

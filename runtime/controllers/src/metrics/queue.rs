@@ -1,20 +1,13 @@
-//! Upstream's `workqueue_*{name}` metrics (`spec/flags-and-process.md` 12), and one of ours.
+//! Counters and histograms of upstream's `workqueue_*{name}` (`spec/flags-and-process.md` 12).
+//!
+//! The gauges are in `report::queues`.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-
-use crate::sync::lock;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
@@ -36,7 +29,6 @@ pub(crate) struct Queues {
     retries: Family<Labels<1>, Counter>,
     waited: QueueHistogram,
     worked: QueueHistogram,
-    gauges: Arc<QueueGauges>,
 }
 
 impl Queues {
@@ -46,7 +38,6 @@ impl Queues {
             retries: Family::default(),
             waited: QueueHistogram::new_with_constructor(QueueBuckets),
             worked: QueueHistogram::new_with_constructor(QueueBuckets),
-            gauges: Arc::default(),
         };
         registry.register("workqueue_adds", "Keys that became ready", queues.adds.clone());
         registry.register(
@@ -64,18 +55,7 @@ impl Queues {
             "Seconds of work on a key",
             queues.worked.clone(),
         );
-        registry.register_collector(Box::new(queues.gauges.clone()));
         queues
-    }
-
-    /// Seconds of the longest work in progress of the queue with the least, by name.
-    pub(crate) fn longest_work(&self) -> Vec<(&'static str, f64)> {
-        let mut least = BTreeMap::<&'static str, f64>::new();
-        for (name, snapshot) in self.gauges.snapshots() {
-            let seconds = least.entry(name).or_insert(f64::MAX);
-            *seconds = seconds.min(snapshot.longest_seconds);
-        }
-        least.into_iter().collect()
     }
 
     pub(crate) fn named(&self, name: &'static str) -> QueueMetrics {
@@ -86,31 +66,7 @@ impl Queues {
             retries: self.retries.get_or_create_owned(&label),
             waited: self.waited.get_or_create_owned(&label),
             worked: self.worked.get_or_create_owned(&label),
-            gauges: self.gauges.clone(),
         }
-    }
-}
-
-/// What the queue looks like at one moment; for metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Snapshot {
-    /// Keys that are ready.
-    pub depth: usize,
-    /// Keys that have something left to do: ready, in work or waiting for their time.
-    pub unfinished: usize,
-    /// Seconds of work in progress, of all keys together.
-    pub unfinished_seconds: f64,
-    /// Seconds of the longest work in progress.
-    pub longest_seconds: f64,
-}
-
-impl Snapshot {
-    /// Both queues as one.
-    fn add(&mut self, other: &Self) {
-        self.depth += other.depth;
-        self.unfinished += other.unfinished;
-        self.unfinished_seconds += other.unfinished_seconds;
-        self.longest_seconds = self.longest_seconds.max(other.longest_seconds);
     }
 }
 
@@ -122,10 +78,13 @@ pub struct QueueMetrics {
     retries: Counter,
     waited: Histogram,
     worked: Histogram,
-    gauges: Arc<QueueGauges>,
 }
 
 impl QueueMetrics {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     pub(crate) fn added(&self) {
         self.adds.inc();
     }
@@ -140,71 +99,5 @@ impl QueueMetrics {
 
     pub(crate) fn worked(&self, duration: Duration) {
         self.worked.observe(duration.as_secs_f64());
-    }
-
-    /// Reads the gauges from `snapshot` whenever they are asked for, until it answers None.
-    pub(crate) fn watch(&self, snapshot: impl Fn() -> Option<Snapshot> + Send + Sync + 'static) {
-        let mut sources = lock(&self.gauges.sources);
-        sources.retain(|(_, source)| source().is_some());
-        sources.push((self.name, Box::new(snapshot)));
-    }
-}
-
-type Source = Box<dyn Fn() -> Option<Snapshot> + Send + Sync>;
-
-/// Upstream computes these in a ticker; here they are computed when they are read.
-#[derive(Default)]
-struct QueueGauges {
-    sources: Mutex<Vec<(&'static str, Source)>>,
-}
-
-impl QueueGauges {
-    /// Of each queue, of which several may have one name: one for each provider.
-    fn snapshots(&self) -> Vec<(&'static str, Snapshot)> {
-        let sources = lock(&self.sources);
-        let living = sources.iter().filter_map(|(name, source)| Some((*name, source()?)));
-        living.collect()
-    }
-}
-
-impl fmt::Debug for QueueGauges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueGauges").finish_non_exhaustive()
-    }
-}
-
-impl Collector for QueueGauges {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut snapshots = BTreeMap::<&str, Snapshot>::new();
-        for (name, one) in self.snapshots() {
-            snapshots.entry(name).or_default().add(&one);
-        }
-        let mut gauge = |name, help, value: fn(&Snapshot) -> f64| {
-            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for (queue, snapshot) in &snapshots {
-                let labels = [("name", *queue)];
-                let metric: MetricEncoder<'_> = family.encode_family(&labels)?;
-                ConstGauge::new(value(snapshot)).encode(metric)?;
-            }
-            Ok(())
-        };
-        gauge("workqueue_depth", "Keys that are ready", |snapshot| {
-            snapshot.depth as f64
-        })?;
-        gauge(
-            "workqueue_unfinished_work_seconds",
-            "Seconds of work in progress",
-            |snapshot| snapshot.unfinished_seconds,
-        )?;
-        gauge(
-            "workqueue_longest_running_processor_seconds",
-            "Seconds of the longest work in progress",
-            |snapshot| snapshot.longest_seconds,
-        )?;
-        gauge(
-            "cloudwit_workqueue_unfinished_keys",
-            "Keys that have something left to do: ready, in work or waiting for their time",
-            |snapshot| snapshot.unfinished as f64,
-        )
     }
 }

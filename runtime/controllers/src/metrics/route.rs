@@ -1,4 +1,4 @@
-//! The metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
+//! Metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -63,12 +63,12 @@ impl RouteMetrics {
         let metrics = Self::default();
         registry.register(
             "route_controller_route_sync",
-            "Looks at the routes by outcome and trigger",
+            "Reconciles of routes by outcome and trigger",
             metrics.passes.clone(),
         );
         registry.register(
             "cloudwit_routes_ignored",
-            "Routes of the last list that were left out, since their destination is no CIDR",
+            "Routes of the last list that were ignored: their destination is no CIDR",
             metrics.ignored.clone(),
         );
         metrics

@@ -1,5 +1,6 @@
-//! The metrics of the service controller, under upstream's names and with its buckets (`controllers/service/metrics.go`,
-//! `spec/service-controller.md`, section 10). The registry appends `_total` to counters.
+//! Metrics of the service controller, under upstream's names and with its buckets.
+//!
+//! `controllers/service/metrics.go`, `spec/service-controller.md`, section 10. The registry appends `_total` to counters.
 
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ pub struct ServiceMetrics {
     pub target_updates: Counter,
     /// Those of them that failed.
     pub target_update_errors: Counter,
-    drift_looks: Family<[(&'static str, &'static str); 1], Counter>,
+    drift_checks: Family<[(&'static str, &'static str); 1], Counter>,
     target_update_seconds: Histogram,
     node_pass_seconds: Histogram,
 }
@@ -53,7 +54,7 @@ impl ServiceMetrics {
         let metrics = Self {
             target_updates: Counter::default(),
             target_update_errors: Counter::default(),
-            drift_looks: Family::default(),
+            drift_checks: Family::default(),
             target_update_seconds: histogram(),
             node_pass_seconds: histogram(),
         };
@@ -68,9 +69,9 @@ impl ServiceMetrics {
             metrics.target_update_errors.clone(),
         );
         registry.register(
-            "cloudwit_service_drift_looks",
-            "Looks whether a load balancer is still there and as it was",
-            metrics.drift_looks.clone(),
+            "cloudwit_service_drift_checks",
+            "Periodic drift checks of load balancers, by result",
+            metrics.drift_checks.clone(),
         );
         registry.register(
             "service_controller_update_loadbalancer_host_latency_seconds",
@@ -79,15 +80,15 @@ impl ServiceMetrics {
         );
         registry.register(
             "service_controller_nodesync_latency_seconds",
-            "Seconds from a change of nodes until every load balancer was told",
+            "Seconds from a change of nodes until every load balancer has them",
             metrics.node_pass_seconds.clone(),
         );
         metrics
     }
 
     /// Counts one look for drift.
-    pub fn looked(&self, result: DriftResult) {
-        self.drift_looks.get_or_create(&[("result", result.label())]).inc();
+    pub fn drift_checked(&self, result: DriftResult) {
+        self.drift_checks.get_or_create(&[("result", result.label())]).inc();
     }
 
     /// Measures one update of nodes until dropped.

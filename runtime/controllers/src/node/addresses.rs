@@ -1,4 +1,4 @@
-//! Which addresses a Node gets from what the cloud says and what the kubelet was told. Pure.
+//! Merges a Node's addresses from the cloud with those the kubelet was given. Pure.
 //!
 //! The first InternalIP is what the rest of the cluster takes for the Node's address, so order matters and the rules of
 //! `spec/node-controller.md` 8.2 to 8.4 are kept to the letter; where they differ the comment says why. Upstream compares each address with each; a machine

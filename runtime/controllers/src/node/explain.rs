@@ -1,4 +1,4 @@
-//! Sentences about the first contact with a Node. Pure. All of them continue `Node NAME `.
+//! Explanations of Nodes by the node controller. Pure; all of them continue `Node NAME `.
 
 use cloudwit_model::ProviderIdentity;
 

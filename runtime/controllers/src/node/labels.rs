@@ -1,5 +1,4 @@
-//! Labels that Nodes get from their cloud: which keys, which values are allowed, and how old and new names are kept
-//! equal. Pure.
+//! Labels that Nodes get from their cloud: allowed keys and values, old and new names kept equal. Pure.
 
 use std::collections::BTreeMap;
 

@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cloudwit_model::{Address, AddressKind};
+use cloudwit_model::{Address, AddressKind, CloudError, EventKind, Evidence, Failure, Instance, Presence};
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
+use tokio::time::sleep;
 
 use super::*;
 use crate::kube::cache::Cache;
@@ -33,7 +34,7 @@ impl Story {
             cloud,
             nodes: context.nodes.clone(),
         };
-        tokio::spawn(prepare(context));
+        tokio::spawn(run(context));
         story.nodes.fill(nodes);
         story
     }
@@ -187,7 +188,7 @@ async fn a_wave_of_a_thousand_nodes_is_two_writes_for_each_and_a_handful_of_even
     let (context, writer, _registry) = context_on(taking_all(writes.clone()), cloud, Options::default());
     let (nodes, metrics) = (context.nodes.clone(), context.metrics.clone());
     tokio::spawn(writer.run(Leadership::always(), false));
-    tokio::spawn(prepare(context));
+    tokio::spawn(run(context));
     nodes.fill(tainted(1000));
     sleep(Duration::from_secs(1)).await;
     let count = |wanted: Method, status: bool| {
@@ -220,7 +221,7 @@ async fn outcomes(cloud: Arc<FakeCloud>, nodes: Vec<Node>, time: Duration) -> Ou
     let cache = context.nodes.clone();
     cache.fill(nodes);
     let shutdown = context.shutdown.clone();
-    let task = tokio::spawn(prepare(context));
+    let task = tokio::spawn(run(context));
     sleep(time).await;
     shutdown.cancel();
     task.await.unwrap();

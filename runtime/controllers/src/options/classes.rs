@@ -1,5 +1,6 @@
-//! Which values of `spec.loadBalancerClass` are ours. None unless an operator gives them to one of her providers: a class names
-//! another controller otherwise, as upstream has it.
+//! Values of `spec.loadBalancerClass` that this process serves.
+//!
+//! None unless an operator gives them to a provider: a class names another controller otherwise, as upstream has it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ impl Classes {
     }
 
     /// Whether the Service's class gives it to another controller.
-    pub fn give_away(&self, service: &Service) -> bool {
+    pub fn is_foreign_class(&self, service: &Service) -> bool {
         let spec = service.spec.as_ref();
         let class = spec.and_then(|spec| spec.load_balancer_class.as_ref());
         class.is_some_and(|class| !self.0.contains(class))

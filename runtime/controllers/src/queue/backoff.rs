@@ -1,4 +1,4 @@
-//! How long a failing key pauses.
+//! Backoff of failing keys.
 
 use std::time::Duration;
 

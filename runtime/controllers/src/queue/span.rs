@@ -1,4 +1,6 @@
-//! The spans of the controllers: one for each piece of work, around the calls of the cloud and the writes it leads to.
+//! Tracing spans of the controllers, one for each piece of work.
+//!
+//! Each is around the calls of the cloud and the writes it leads to.
 //!
 //! Work on one object has the object's key. Work on many at once (a look-up that Nodes share, a pass of the lifecycle controller) has their
 //! number instead, and the calls below it; the work on each of them then points to it with a link, since a span has one parent only. What the

@@ -8,6 +8,8 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::metrics::Metrics;
+use crate::report::snapshot::{Progress, Reports};
+use crate::report::testing::FakeReport;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -34,7 +36,7 @@ async fn nothing_for(queue: &Queue, time: Duration) {
 #[tokio::test(start_paused = true)]
 async fn it_tells_how_much_is_left_to_do_and_when_something_was_last_done() {
     let queue = queue();
-    assert_eq!(queue.progress(), Progress::default());
+    assert_eq!(Progress::from(&queue.snapshot()), Progress::default());
     queue.add("a");
     queue.add("b");
     queue.after("c", SECOND * 100);
@@ -47,13 +49,17 @@ async fn it_tells_how_much_is_left_to_do_and_when_something_was_last_done() {
         oldest: Some(SECOND * 5),
         ..Progress::default()
     };
-    assert_eq!(queue.progress(), expected);
+    assert_eq!(Progress::from(&queue.snapshot()), expected);
     working.finish(Outcome::Retry(Retry::After(SECOND * 50)));
     (expected.in_work, expected.later) = (0, 2);
-    assert_eq!(queue.progress(), expected, "a try that comes back is nothing done");
+    assert_eq!(
+        Progress::from(&queue.snapshot()),
+        expected,
+        "a try that comes back is nothing done"
+    );
     next(&queue).await.finish(Outcome::Done);
     tokio::time::advance(SECOND * 2).await;
-    let progress = queue.progress();
+    let progress = Progress::from(&queue.snapshot());
     assert_eq!(
         (progress.ready, progress.later, progress.last_done),
         (0, 2, Some(SECOND * 2))
@@ -69,13 +75,10 @@ async fn a_storm_of_updates_costs_one_pending_entry() {
     for _ in 0..10_000 {
         queue.add("a");
     }
-    assert_eq!(lock(&queue.shared.state).ready.len(), 1);
+    assert_eq!(queue.snapshot().ready, 1);
     next(&queue).await.finish(Outcome::Done);
     nothing_for(&queue, SECOND).await;
-    assert!(
-        lock(&queue.shared.state).entries.is_empty(),
-        "nothing is remembered about a key that is done"
-    );
+    assert!(queue.is_empty(), "nothing is remembered about a key that is done");
 }
 
 #[tokio::test(start_paused = true)]
@@ -290,7 +293,7 @@ async fn many_workers_share_a_queue_without_losing_a_key() {
     for i in 0..100 {
         queue.after(i.to_string(), MS * (i % 7));
     }
-    while !lock(&queue.shared.state).entries.is_empty() {
+    while !queue.is_empty() {
         tokio::time::advance(MS).await;
         tokio::task::yield_now().await;
     }
@@ -306,6 +309,10 @@ async fn many_workers_share_a_queue_without_losing_a_key() {
 async fn the_metrics_have_upstreams_names() {
     let mut registry = Registry::default();
     let queue = Queue::new(Backoff::DEFAULT, Metrics::new(&mut registry).queue("Nodes"));
+    Reports::new(&mut registry).add(Arc::new(FakeReport {
+        queues: vec![queue.clone()],
+        ..FakeReport::of(Controller::CloudNode)
+    }));
     queue.add("a");
     queue.add("b");
     let working = next(&queue).await;

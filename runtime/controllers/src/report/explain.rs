@@ -1,15 +1,9 @@
-//! What `cloudwit explain` says about one Node or Service: what it waits for, since when, why the last try failed, when the
-//! next one is.
+//! `cloudwit explain`: what one Node or Service waits for, since when, and why.
 //!
-//! ```text
-//!   loops --register what they know--> Explain --asked--> explain_node, explain_service (pure sentences) --> admin page
-//! ```
-//!
-//! A loop hands in a function that looks at its own state when somebody asks; nothing is collected in advance, so an
-//! answer costs nothing until it is wanted and can never be older than the question.
+//! The sentences come from the controllers' [`Report`](crate::report::snapshot::Report)s.
 
 use std::fmt;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
@@ -17,12 +11,8 @@ use serde::Serialize;
 
 use crate::kube::cache::Cache;
 use crate::kube::node::Node;
-use crate::options::Controller;
 use crate::queue::{KeyPlace, KeyState};
-use crate::sync::{read, write};
-
-type AboutNode = Box<dyn Fn(&Node) -> Option<String> + Send + Sync>;
-type AboutService = Box<dyn Fn(&str, Option<&Service>) -> Option<String> + Send + Sync>;
+use crate::report::snapshot::{Report, Reports};
 
 /// What one controller says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -62,18 +52,12 @@ impl fmt::Display for Explanation {
     }
 }
 
-#[derive(Default)]
-struct Sources {
-    nodes: Vec<(Controller, AboutNode)>,
-    services: Vec<(Controller, AboutService)>,
-}
-
 /// Answers questions about objects; clones share it.
 #[derive(Clone)]
 pub struct Explain {
     nodes: Arc<Cache<Node>>,
     services: Arc<Cache<Service>>,
-    sources: Arc<RwLock<Sources>>,
+    reports: Reports,
 }
 
 impl fmt::Debug for Explain {
@@ -83,48 +67,27 @@ impl fmt::Debug for Explain {
 }
 
 impl Explain {
-    /// Over these caches; nobody has anything to say yet.
-    pub fn new(nodes: Arc<Cache<Node>>, services: Arc<Cache<Service>>) -> Self {
+    /// Over these caches and reports.
+    pub fn new(nodes: Arc<Cache<Node>>, services: Arc<Cache<Service>>, reports: Reports) -> Self {
         Self {
             nodes,
             services,
-            sources: Arc::default(),
+            reports,
         }
-    }
-
-    /// Asks `say` whenever somebody wants to know about a Node. The text continues `Node NAME `.
-    pub fn about_nodes(&self, who: Controller, say: impl Fn(&Node) -> Option<String> + Send + Sync + 'static) {
-        write(&self.sources).nodes.push((who, Box::new(say)));
-    }
-
-    /// The same for a Service, by its key; none is given for one that is gone.
-    pub fn about_services(
-        &self,
-        who: Controller,
-        say: impl Fn(&str, Option<&Service>) -> Option<String> + Send + Sync + 'static,
-    ) {
-        write(&self.sources).services.push((who, Box::new(say)));
     }
 
     /// Whether this process has something to say: it knows the cluster, and a controller works. Not so while it starts, and not in a
     /// replica that does not lead.
     pub fn is_ready(&self) -> bool {
-        let sources = read(&self.sources);
-        let works = !sources.nodes.is_empty() || !sources.services.is_empty();
-        works && self.nodes.is_synced() && self.services.is_synced()
+        !self.reports.is_empty() && self.nodes.is_synced() && self.services.is_synced()
     }
 
     /// All about a Node; None when the cache has none of that name.
     pub fn node(&self, name: &str) -> Option<Explanation> {
         let node = self.nodes.get(name)?;
-        let sources = read(&self.sources);
-        let said = sources
-            .nodes
-            .iter()
-            .filter_map(|(who, say)| Some(statement(*who, say(&node)?)));
         Some(Explanation {
             object: format!("Node {name}"),
-            statements: said.collect(),
+            statements: self.statements(|report| report.explain_node(&node)),
         })
     }
 
@@ -132,23 +95,20 @@ impl Explain {
     pub fn service(&self, namespace: &str, name: &str) -> Option<Explanation> {
         let key = format!("{namespace}/{name}");
         let service = self.services.get(&key);
-        let sources = read(&self.sources);
-        let said = sources
-            .services
-            .iter()
-            .filter_map(|(who, say)| Some(statement(*who, say(&key, service.as_deref())?)));
-        let statements: Vec<Statement> = said.collect();
+        let statements = self.statements(|report| report.explain_service(&key, service.as_deref()));
         (service.is_some() || !statements.is_empty()).then(|| Explanation {
             object: format!("Service {key}"),
             statements,
         })
     }
-}
 
-fn statement(who: Controller, text: String) -> Statement {
-    Statement {
-        controller: who.name(),
-        text,
+    fn statements(&self, text: impl Fn(&dyn Report) -> Option<String>) -> Vec<Statement> {
+        let said = self.reports.of_each(text).into_iter();
+        said.map(|(controller, text)| Statement {
+            controller: controller.name(),
+            text,
+        })
+        .collect()
     }
 }
 
@@ -187,6 +147,8 @@ pub fn next_try(state: Option<KeyState>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Controller;
+    use crate::report::testing::FakeReport;
 
     #[test]
     fn time_spans_are_short() {
@@ -198,7 +160,8 @@ mod tests {
     fn every_controller_that_knows_something_speaks_and_unknown_objects_are_unknown() {
         let (nodes, services) = (Arc::<Cache<Node>>::default(), Arc::<Cache<Service>>::default());
         nodes.fill(vec![crate::testing::node("a", "True", &[])]);
-        let explain = Explain::new(nodes, services.clone());
+        let reports = Reports::default();
+        let explain = Explain::new(nodes, services.clone(), reports.clone());
         assert_eq!(explain.node("b"), None);
         let silent = explain.node("a").unwrap().to_string();
         assert_eq!(
@@ -207,20 +170,21 @@ mod tests {
         );
         services.fill(Vec::new());
         assert!(!explain.is_ready(), "no controller works yet");
-        explain.about_nodes(Controller::CloudNode, |_| Some("is initialised.".into()));
+        reports.add(Arc::new(FakeReport {
+            about_nodes: Some("is initialised.".into()),
+            ..FakeReport::of(Controller::CloudNode)
+        }));
         assert!(explain.is_ready());
-        explain.about_nodes(Controller::CloudNodeLifecycle, |_| None);
+        reports.add(Arc::new(FakeReport::of(Controller::CloudNodeLifecycle)));
         assert_eq!(
             explain.node("a").unwrap().to_string(),
             "Node a is initialised. [cloud-node-controller]\n"
         );
         assert_eq!(explain.service("default", "web"), None);
-        explain.about_services(Controller::ServiceLb, |key, service| {
-            service
-                .is_none()
-                .then(|| format!("is gone ({key})."))
-                .filter(|_| key == "default/web")
-        });
+        reports.add(Arc::new(FakeReport {
+            about_gone: Some(("default/web", "is gone (default/web).".into())),
+            ..FakeReport::of(Controller::ServiceLb)
+        }));
         let gone = explain.service("default", "web").unwrap().to_string();
         assert_eq!(
             gone,

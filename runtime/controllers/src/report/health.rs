@@ -1,10 +1,12 @@
-//! Whether the controllers are alive: what `/healthz` and `/readyz` ask. Reads what the loops keep anyway; nothing is asked of the cloud.
+//! Health of the controllers for `/healthz` and `/readyz`, from state in memory.
 //!
 //! A loop that ends or panics ends the process, so what is left to see is a loop that hangs: work on one key, or one step of a pass, that
 //! lasts far longer than every call in it may.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
 
@@ -12,6 +14,7 @@ use crate::kube::cache::Cache;
 use crate::kube::node::Node;
 use crate::metrics::Metrics;
 use crate::options::Controller;
+use crate::report::snapshot::Reports;
 
 /// Calls to a provider and to the API server have limits far below this, so work that lasts longer does not end any more.
 const STUCK_SECONDS: f64 = 900.0;
@@ -22,6 +25,7 @@ pub struct Health {
     pub(crate) nodes: Arc<Cache<Node>>,
     pub(crate) services: Arc<Cache<Service>>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) reports: Reports,
 }
 
 impl fmt::Debug for Health {
@@ -44,11 +48,22 @@ impl Health {
 
     /// The controllers that run, each with the seconds since when it hangs, if it does.
     pub fn controllers(&self) -> Vec<(Controller, Option<f64>)> {
-        let mut longest = self.metrics.longest_work();
-        longest.extend(self.metrics.longest_step().map(|seconds| (PASSES, seconds)));
+        // Of several providers one that is well is enough, so of work of one kind the shortest counts.
+        let mut longest = BTreeMap::<(Controller, &str), Duration>::new();
+        let mut note = |controller, kind, time: Duration| {
+            let shortest = longest.entry((controller, kind)).or_insert(Duration::MAX);
+            *shortest = time.min(*shortest);
+        };
+        for (controller, snapshot) in self.reports.snapshots() {
+            snapshot
+                .queues
+                .iter()
+                .for_each(|queue| note(controller, queue.name, queue.longest_work));
+            note(controller, STEPS, snapshot.longest_step.unwrap_or_default());
+        }
         let hangs = |controller: Controller| {
-            let own = longest.iter().filter(|(queue, _)| queues(controller).contains(queue));
-            own.map(|(_, seconds)| *seconds)
+            let own = longest.iter().filter(|((who, _), _)| *who == controller);
+            own.map(|(_, time)| time.as_secs_f64())
                 .filter(|seconds| *seconds > STUCK_SECONDS)
                 .reduce(f64::max)
         };
@@ -65,37 +80,48 @@ impl Health {
     }
 }
 
-/// The lifecycle controller has no queue: it works in passes.
-const PASSES: &str = "passes";
-
-/// The queues a controller works on, by their names in metrics.
-fn queues(controller: Controller) -> &'static [&'static str] {
-    match controller {
-        Controller::CloudNode => &["Nodes"],
-        Controller::CloudNodeLifecycle => &[PASSES],
-        Controller::ServiceLb => &["service", "node"],
-        Controller::NodeRoute => &["Routes"],
-    }
-}
+/// The work of a loop that has no queue.
+const STEPS: &str = "steps";
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use prometheus_client::registry::Registry;
 
     use super::*;
     use crate::queue::{Backoff, Queue};
+    use crate::report::reconcile_clock::ReconcileClock;
+    use crate::report::testing::FakeReport;
+
+    fn health(metrics: &Arc<Metrics>, reports: impl IntoIterator<Item = FakeReport>) -> Health {
+        let all = Reports::default();
+        reports.into_iter().for_each(|report| all.add(Arc::new(report)));
+        Health {
+            nodes: Arc::default(),
+            services: Arc::default(),
+            metrics: metrics.clone(),
+            reports: all,
+        }
+    }
+
+    fn with_queue(controller: Controller, queue: &Queue) -> FakeReport {
+        FakeReport {
+            queues: vec![queue.clone()],
+            ..FakeReport::of(controller)
+        }
+    }
+
+    fn with_clock(clock: &ReconcileClock) -> FakeReport {
+        FakeReport {
+            clock: clock.clone(),
+            ..FakeReport::of(Controller::CloudNodeLifecycle)
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn work_that_does_not_end_is_seen_and_only_of_controllers_that_run() {
         let metrics = Metrics::new(&mut Registry::default());
         let queue = Queue::new(Backoff::DEFAULT, metrics.queue("Nodes"));
-        let health = Health {
-            nodes: Arc::default(),
-            services: Arc::default(),
-            metrics: metrics.clone(),
-        };
+        let health = health(&metrics, [with_queue(Controller::CloudNode, &queue)]);
         assert_eq!(health.waiting_for(), ["Nodes", "Services"]);
         health.nodes.fill(Vec::new());
         assert_eq!(health.waiting_for(), ["Services"]);
@@ -116,13 +142,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_provider_that_hangs_is_no_reason_to_restart_while_another_is_well() {
         let metrics = Metrics::new(&mut Registry::default());
-        let health = Health {
-            nodes: Arc::default(),
-            services: Arc::default(),
-            metrics: metrics.clone(),
-        };
         let _running = metrics.running(Controller::ServiceLb);
         let queues = [(); 2].map(|()| Queue::new(Backoff::DEFAULT, metrics.queue("service")));
+        let health = health(
+            &metrics,
+            queues.iter().map(|queue| with_queue(Controller::ServiceLb, queue)),
+        );
         queues[0].add("stuck");
         let _stuck = queues[0].take().await;
         tokio::time::advance(Duration::from_secs(10_000)).await;
@@ -136,17 +161,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pass_that_goes_on_is_well_and_one_that_stands_still_is_not() {
         let metrics = Metrics::new(&mut Registry::default());
-        let health = Health {
-            nodes: Arc::default(),
-            services: Arc::default(),
-            metrics: metrics.clone(),
-        };
         let _running = metrics.running(Controller::CloudNodeLifecycle);
+        let (one, other) = (ReconcileClock::default(), ReconcileClock::default());
+        let health = health(&metrics, [with_clock(&one), with_clock(&other)]);
         let hangs = || health.controllers()[0].1;
-        let (one, other) = (metrics.passes(), metrics.passes());
         let (slow, stuck) = (one.begin(), other.begin());
         tokio::time::advance(Duration::from_secs(600)).await;
-        slow.goes_on();
+        slow.heartbeat();
         tokio::time::advance(Duration::from_secs(600)).await;
         assert_eq!(hangs(), None, "that of one provider goes on");
         tokio::time::advance(Duration::from_secs(600)).await;

@@ -1,6 +1,10 @@
-//! What controllers report of themselves: explanations, progress, health. Imports no controller.
+//! What controllers report of themselves: numbers, explanations, health. Imports no controller.
 
 pub mod explain;
 pub mod health;
-pub mod standing;
+mod queues;
+pub(crate) mod reconcile_clock;
+pub mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod waiting;

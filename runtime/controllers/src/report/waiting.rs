@@ -1,5 +1,6 @@
-//! Which Nodes wait for an answer of the cloud that is of use (first contact, or whether their machine still exists), since when, and
-//! when to say so in an Event (N7: upstream never does). Pure; the clock is passed in.
+//! Nodes with failed attempts: since when, why, and when an Event is due. Pure; the clock is passed in.
+//!
+//! An attempt is an initialisation, or the question whether the machine still exists (N7: upstream never says so).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -40,11 +41,11 @@ pub struct StillWaiting {
 
 /// The Nodes that wait.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct FailedAttempts {
     nodes: BTreeMap<Key, Wait>,
 }
 
-impl Waiting {
+impl FailedAttempts {
     /// An attempt failed. Answers whether it is time for an Event.
     pub fn failed(&mut self, key: &Key, reason: &str, now: Instant) -> bool {
         let wait = self.nodes.entry(key.clone()).or_insert(Wait {
@@ -69,7 +70,7 @@ impl Waiting {
     }
 
     /// The next attempt is far away, so it has to be told now. Answers whether it was not told before.
-    pub fn tell_now(&mut self, key: &str, now: Instant) -> bool {
+    pub fn is_first_report(&mut self, key: &str, now: Instant) -> bool {
         let Some(wait) = self.nodes.get_mut(key).filter(|wait| wait.told.is_none()) else {
             return false;
         };
@@ -96,6 +97,16 @@ impl Waiting {
         })
     }
 
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// All that wait.
     pub fn keys(&self) -> Vec<Key> {
         self.nodes.keys().cloned().collect()
@@ -108,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_event_comes_with_the_third_attempt_and_then_every_five_minutes() {
-        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
+        let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(
             [0, 1, 2, 3, 301, 302, 303, 602].map(|seconds| waiting.failed(&key, "no", at(seconds))),
@@ -118,11 +129,11 @@ mod tests {
 
     #[test]
     fn what_is_not_tried_again_soon_is_told_at_once_and_once() {
-        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
-        assert!(!waiting.tell_now("a", start), "nothing has failed");
+        let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
+        assert!(!waiting.is_first_report("a", start), "nothing has failed");
         assert!(!waiting.failed(&key, "denied", start));
-        assert!(waiting.tell_now("a", start));
-        assert!(!waiting.tell_now("a", start));
+        assert!(waiting.is_first_report("a", start));
+        assert!(!waiting.is_first_report("a", start));
         let soon = start + Duration::from_secs(20);
         assert!(!waiting.failed(&key, "denied", soon), "it was told");
         assert!(waiting.failed(&key, "denied", start + AGAIN));
@@ -130,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_last_reason_is_known_and_short() {
-        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
+        let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         assert_eq!(waiting.about("a", start), None);
         waiting.failed(&key, &"\u{e4}".repeat(1000), start);
         waiting.failed(&key, "unavailable: down", start);
@@ -145,14 +156,14 @@ mod tests {
 
     #[test]
     fn an_event_comes_after_ten_seconds_however_few_the_attempts() {
-        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
+        let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         assert!(!waiting.failed(&key, "no", start));
         assert!(waiting.failed(&key, "no", start + Duration::from_secs(10)));
     }
 
     #[test]
     fn only_nodes_that_are_still_asked_about_cost_memory() {
-        let (mut waiting, start) = (Waiting::default(), Instant::now());
+        let (mut waiting, start) = (FailedAttempts::default(), Instant::now());
         for name in ["a", "b"] {
             waiting.failed(&Key::from(name), "no", start);
         }
@@ -162,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_done_starts_anew() {
-        let (mut waiting, start, key) = (Waiting::default(), Instant::now(), Key::from("a"));
+        let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         for _ in 0..3 {
             waiting.failed(&key, "no", start);
         }

@@ -1,4 +1,4 @@
-//! Makes the changes that `route::plan` asks for: as few calls as possible, one result for each change, failed ones remembered.
+//! Applies route changes in as few calls as possible; failed ones are remembered.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl NodeRoute {
             let done = deletions.iter().filter(|result| result.is_ok()).count();
             applied.changed |= done > 0 || (change.create.is_some() && creation.is_ok());
             if let (Some(route), Err(error)) = (&change.create, &creation) {
-                self.tell_failed_creation(route, took, error);
+                self.report_failed_creation(route, took, error);
             }
             let mut rest = RouteChange {
                 network: change.network,
@@ -65,7 +65,7 @@ impl NodeRoute {
             let mut failure = creation.err().inspect(|_| rest.create.clone_from(&change.create));
             for (route, result) in change.delete.iter().zip(deletions) {
                 if let Err(error) = result {
-                    self.tell_failed_deletion(route, change, &error);
+                    self.report_failed_deletion(route, change, &error);
                     rest.delete.push(route.clone());
                     failure.get_or_insert(error);
                 }
@@ -80,24 +80,26 @@ impl NodeRoute {
         }
     }
 
-    fn tell_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
+    fn report_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
         let (hint, range, name) = (&route.name_hint, &route.destination, &route.node.name);
-        warn!(node = name, range, %error, "a route could not be created");
+        warn!(node = name, range, %error, "failed to create route");
         if let Some(node) = self.context.nodes.get(name) {
             let message = format!("Could not create route {hint} {range} for node {name} after {took:.3?}: {error}");
-            self.events
+            self.notices
+                .events
                 .node(&node, EventKind::Warning, "FailedToCreateRoute", message);
         }
     }
 
     /// On the Node that the route leads to, though it may be gone, else on the one that waits for its place. Upstream only logs it.
-    fn tell_failed_deletion(&self, route: &Route, change: &RouteChange, error: &CloudError) {
+    fn report_failed_deletion(&self, route: &Route, change: &RouteChange, error: &CloudError) {
         let Route { id, destination, .. } = route;
-        warn!(destination, id, %error, "a route could not be deleted");
+        warn!(destination, id, %error, "failed to delete route");
         let waits_for_it = change.create.as_ref().map(|route| &route.node.name);
         if let Some(name) = route.node.as_ref().or(waits_for_it) {
             let message = format!("Could not delete route {id} {destination} for node {name}: {error}");
-            self.events
+            self.notices
+                .events
                 .node_named(name, EventKind::Warning, "FailedToDeleteRoute", message);
         }
     }

@@ -1,4 +1,4 @@
-//! Sentences about the routes of a Node, for [`report::explain`](crate::report::explain). Pure. All of them continue `Node NAME `.
+//! Explanations of a Node's routes. Pure; all of them continue `Node NAME `.
 
 use crate::kube::node::Node;
 
@@ -45,7 +45,7 @@ fn state(node: &Node, known: &NodeRoutes) -> String {
         );
     }
     if !known.compared {
-        return format!("waits until the routes of the cloud have been looked at for the first time (for {ranges}).");
+        return format!("waits until the routes of the cloud have been listed for the first time (for {ranges}).");
     }
     if known.failed.is_empty() && known.refused.is_empty() {
         return format!("has all its routes ({ranges}).");

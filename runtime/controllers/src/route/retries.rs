@@ -1,4 +1,4 @@
-//! Route changes that failed and wait for their next try, each with its own pace.
+//! Failed route changes, each with its own backoff.
 //!
 //! Pure but for the clock that is handed in. A full pass leaves them alone until their time has come, and the loop tries them alone
 //! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.
@@ -11,7 +11,8 @@ use cloudwit_model::Retry;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
-use crate::route::plan::RouteChange;
+use crate::kube::node::Node;
+use crate::route::plan::{RouteChange, waits};
 
 /// Pause after the first failure; doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -127,6 +128,31 @@ pub fn retry_pause(retry: Retry, failures: u32) -> Duration {
 fn doubled(failures: u32) -> Duration {
     let factor = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
     FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+}
+
+/// Whether Nodes have not changed such that a failed change would now do harm. What is wanted instead comes with the next pass.
+pub fn still_wanted(change: &RouteChange, node: impl Fn(&str) -> Option<Arc<Node>>) -> bool {
+    let has_range = |node: &Node| {
+        let ranges = node
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.pod_cidrs.as_deref())
+            .unwrap_or_default();
+        ranges.iter().any(|range| {
+            range
+                .parse::<IpNet>()
+                .is_ok_and(|range| range.trunc() == change.network)
+        })
+    };
+    match &change.create {
+        Some(route) => node(&route.node.name).is_some_and(|node| {
+            node.metadata.uid.as_deref() == Some(&route.name_hint) && has_range(&node) && !waits(&node)
+        }),
+        None => change.delete.iter().all(|route| {
+            let owner = route.node.as_deref().filter(|_| !route.blackhole).and_then(&node);
+            owner.is_none_or(|owner| !has_range(&owner))
+        }),
+    }
 }
 
 #[cfg(test)]

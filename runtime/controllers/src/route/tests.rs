@@ -1,12 +1,14 @@
 //! When the route controller lists, and which failed changes it still wants.
 
-use super::*;
 use cloudwit_model::{NewRoute, NodeRef, Route};
+use ipnet::IpNet;
 
+use super::*;
 use crate::assign::{Provider, Providers, ServiceRules};
 use crate::kube::writer::Apply;
 use crate::leadership::Leadership;
 use crate::options::Options;
+use crate::report::explain::Explain;
 use crate::testing::{FakeCloud, context_on, nowhere};
 
 #[test]
@@ -187,7 +189,8 @@ impl TwoClouds {
 
     fn explained(&self, node: &str) -> String {
         let node = self.context.nodes.get(node).unwrap();
-        let said = self.context.explain.node(node.metadata.name.as_deref().unwrap());
+        let said = Explain::new(self.context.nodes.clone(), Arc::default(), self.context.reports.clone())
+            .node(node.metadata.name.as_deref().unwrap());
         format!("{said:?}")
     }
 }
@@ -200,7 +203,7 @@ async fn a_route_list_that_fails_after_a_success_is_told_and_backs_off() {
     stage
         .contexts
         .iter()
-        .for_each(|context| drop(tokio::spawn(prepare(context.clone()))));
+        .for_each(|context| drop(tokio::spawn(run(context.clone()))));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(
         stage.explained("b").contains("has all its routes (10.0.2.0/24)."),
@@ -247,7 +250,7 @@ async fn one_odd_listed_route_is_left_out_and_the_others_are_compared() {
     stage
         .contexts
         .iter()
-        .for_each(|context| drop(tokio::spawn(prepare(context.clone()))));
+        .for_each(|context| drop(tokio::spawn(run(context.clone()))));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(
         stage.explained("a").contains("has all its routes (10.0.1.0/24)."),

@@ -1,5 +1,6 @@
-//! What is wrong with the routes of each Node: what failed, why, when it is tried again. Kept by `route` after each pass, read by
-//! [`route::explain`](crate::route::explain).
+//! What is wrong with the routes of each Node: what failed, why, when it is retried.
+//!
+//! Kept by `route` after each pass, read by [`route::explain`](crate::route::explain).
 //!
 //! Only what is wrong is kept, so that it costs nothing while all is well.
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::report::standing::{Object, Progress, Trouble, Unfinished};
+use crate::report::snapshot::{Object, Progress, Trouble, Unfinished};
 use crate::route::plan::RoutePlan;
 use crate::route::retries::RouteRetries;
 
@@ -51,7 +52,7 @@ pub struct NodeRoutes {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct FailedRoute {
     what: Failed,
     range: String,
     reason: Arc<str>,
@@ -68,7 +69,7 @@ pub struct RouteTroubles {
     list_failed: Option<(String, Instant)>,
     /// The Nodes that a failed list concerns, where it does not concern all.
     left_out: Option<BTreeSet<String>>,
-    failed: BTreeMap<String, Vec<Waiting>>,
+    failed: BTreeMap<String, Vec<FailedRoute>>,
     refused: BTreeMap<String, Vec<(String, String)>>,
 }
 
@@ -104,7 +105,7 @@ impl RouteTroubles {
         self.failed.clear();
         for attempt in retries.attempts() {
             let mut note = |node: &str, what, range: &str| {
-                let waiting = Waiting {
+                let waiting = FailedRoute {
                     what,
                     range: range.to_owned(),
                     reason: attempt.reason.clone(),

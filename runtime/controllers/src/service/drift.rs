@@ -1,36 +1,26 @@
-//! Load balancers that somebody deletes or changes behind our back: a look at each from time to time.
+//! Schedule of periodic drift checks, for load balancers that were deleted or changed outside.
 //!
 //! ```text
-//!   clock --> DriftSchedule: whose turn? --> record "look due" --> queue "service" --> service_lb_plan: CheckDrift, if nothing else
-//!             budget, jitter, pause                                                    --> get --> as it was: nothing
+//!   clock --> DriftSchedule: which is due? --> DriftState::request_check --> queue "service" --> plan: CheckDrift, if nothing else
+//!             budget, jitter, pause                                                    --> get --> unchanged: nothing
 //!                                                                                             --> else: ensure, as for a new one
 //! ```
 //!
-//! Upstream never looks (weak spot S3). A look costs one `get` and goes through the Service's key, so that it overlaps with no other call.
+//! Upstream never checks (weak spot S3). A check costs one `get` and goes through the Service's key, so that it overlaps with no other call.
 //! What `get` shows is all that is compared here: that the load balancer exists, and its ingress points. Ports, members and the like are
-//! only known to the provider, so every [`FULL_LOOK_EVERY`]th look that finds nothing goes on with an `ensure`, which costs reads where
+//! only known to the provider, so every sixth check that finds nothing goes on with an `ensure`, which costs reads where
 //! all is right (oracle/oci-cloud-controller-manager#196, kubernetes/cloud-provider-openstack#2962).
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Failure, Retry};
-use k8s_openapi::api::core::v1::Service;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{debug, info};
 
 use crate::ambient::jitter;
 use crate::kube::cache::Key;
-use crate::kube::service::view::{ingress_status, lenient_service_view};
-use crate::metrics::service::DriftResult;
-use crate::queue::Outcome;
 use crate::service::ServiceLb;
-use crate::service::state::{Operation, Record};
 use crate::sync::lock;
-
-/// So many looks make one with `ensure`; with the default period it comes once an hour.
-const FULL_LOOK_EVERY: u32 = 6;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -93,7 +83,7 @@ impl DriftSchedule {
 pub(crate) struct DriftPause(Mutex<Option<Instant>>);
 
 impl DriftPause {
-    fn set(&self, until: Instant) {
+    pub(crate) fn set(&self, until: Instant) {
         *lock(&self.0) = Some(until);
     }
 
@@ -119,86 +109,8 @@ pub(crate) async fn watch_drift(controller: Arc<ServiceLb>) {
         controller.drift_pause.over().await;
         let picked = lock(&controller.drift).pick(period, |key| controller.turn_of(key), Instant::now());
         if let Some(key) = picked {
-            controller.record(&key, Record::want_look);
+            controller.records.change(&key, |record| record.drift.request_check());
             controller.queue.add(key);
-        }
-    }
-}
-
-impl ServiceLb {
-    /// Asks the cloud what it shows. A look that fails is no failure of the Service; the next one comes after the period.
-    pub(crate) async fn check_drift(&self, key: &Key, service: &Service) -> Option<Outcome> {
-        let view = lenient_service_view(service);
-        if let Err(failure) = self.context.scope.may_ask_about(&view) {
-            self.look_failed(key, &failure.into());
-            return None;
-        }
-        let seen = match self.context.cloud.get_balancer(&view).await {
-            Ok(seen) => seen.map(|balancer| ingress_status(&balancer.ingress)),
-            Err(error) => {
-                self.look_failed(key, &error);
-                return None;
-            }
-        };
-        let gone = seen.is_none();
-        let drifted = self.record(key, |record| record.note_seen(seen))?;
-        let (result, message) = match (drifted, gone) {
-            (false, _) => {
-                debug!(service = %key, "the load balancer is as it was");
-                self.context.metrics.service.looked(DriftResult::Matches);
-                let full = self.record(key, |record| record.is_full_look_due(FULL_LOOK_EVERY))?;
-                return if full {
-                    self.look_fully(key, service).await
-                } else {
-                    None
-                };
-            }
-            (true, true) => (
-                DriftResult::Missing,
-                "The load balancer is gone from the cloud although nobody deleted it here; building it again",
-            ),
-            (true, false) => (
-                DriftResult::Changed,
-                "The cloud shows another address of the load balancer than the status; ensuring it again",
-            ),
-        };
-        info!(service = %key, message);
-        self.context.metrics.service.looked(result);
-        self.events
-            .service(service, EventKind::Warning, "LoadBalancerDrifted", message);
-        self.record(key, Record::forget_ensured);
-        None
-    }
-
-    /// Has the load balancer ensured although nothing is known to be wrong: the provider compares what `get` cannot show. Nobody is told
-    /// unless the cloud has to build again.
-    async fn look_fully(&self, key: &Key, service: &Service) -> Option<Outcome> {
-        let given = self.targets_now();
-        match self.call_ensure(service, &given.list, None).await {
-            Ok(balancer) => {
-                self.record(key, |record| {
-                    record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);
-                });
-                None
-            }
-            Err(error @ CloudError::Failure(Failure::Pending { .. })) => {
-                self.record(key, Record::forget_ensured);
-                Some(self.call_failed(key, service, Operation::Ensure, &given, &error))
-            }
-            Err(CloudError::DryRun) => None,
-            Err(error) => {
-                self.look_failed(key, &error);
-                None
-            }
-        }
-    }
-
-    fn look_failed(&self, key: &Key, error: &CloudError) {
-        info!(service = %key, %error, "could not look whether the load balancer is still there");
-        self.context.metrics.service.looked(DriftResult::Failed);
-        self.record(key, |record| record.note_unseen(error.to_string()));
-        if let Retry::After(pause) = error.retry() {
-            self.drift_pause.set(Instant::now() + pause);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sentences about a Service, for [`report::explain`](crate::report::explain). Pure. All of them continue `Service NAMESPACE/NAME `.
+//! Explanations of Services. Pure; all of them continue `Service NAMESPACE/NAME `.
 
 use k8s_openapi::api::core::v1::Service;
 
@@ -8,7 +8,7 @@ use crate::queue::{KeyPlace, KeyState};
 use crate::report::explain::next_try;
 use crate::report::explain::{span, times};
 use crate::service::plan::{dying, needs_cleanup, wants_balancer};
-use crate::service::state::{Ensured, Record};
+use crate::service::state::{BalancerState, Ensured, Record};
 
 /// What the service controller has to say; nothing about a Service that is gone and left nothing behind.
 pub fn balancer(
@@ -25,7 +25,7 @@ pub fn balancer(
             )
         });
     };
-    if classes.give_away(service) {
+    if classes.is_foreign_class(service) {
         let class = service
             .spec
             .as_ref()
@@ -56,7 +56,7 @@ pub fn balancer(
                 "has its load balancer at {at}, says its status; {UNCONFIRMED}. {}",
                 next_try(queued)
             ),
-            None => format!("waits for its first look. {}", next_try(queued)),
+            None => format!("is queued for its first sync. {}", next_try(queued)),
         },
     })
 }
@@ -74,25 +74,27 @@ fn addresses(service: &Service) -> Option<String> {
 }
 
 fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> String {
-    let failed = record.failure().or(record.refusal()).is_some();
-    let unfinished = record.waits_for().is_some() || failed || queued.is_some();
-    match record.ensured() {
-        Some(ensured) if ensured.elsewhere => "is looked after by another controller, says the provider.".into(),
-        Some(ensured) if record.is_look_due() && !failed => {
+    let failing = record.is_failing();
+    match record.state() {
+        BalancerState::Elsewhere(_) => "is managed by another controller, according to the provider.".into(),
+        BalancerState::Ensured { last, .. } if record.drift.is_check_due() && !failing => {
             format!(
-                "{}. The cloud is asked whether it is still there. {}",
-                finished(service, ensured),
+                "{}. A drift check is due. {}",
+                finished(service, last),
                 next_try(queued)
             )
         }
-        Some(ensured) if !unfinished => {
-            let unseen = record.unseen().map_or_else(String::new, |reason| {
-                format!(" The last look whether it is still there failed: {reason}. It is looked at again in the next round.")
+        BalancerState::Ensured { last, .. } if record.waits_for().is_none() && !failing && queued.is_none() => {
+            let unchecked = record.drift.failure().map_or_else(String::new, |reason| {
+                format!(" The last drift check failed: {reason}. The next one comes after the period.")
             });
-            format!("{}.{unseen}", finished(service, ensured))
+            format!("{}.{unchecked}", finished(service, last))
         }
-        Some(_) => work(record, "has a load balancer, which is being brought up to date", queued),
-        None => {
+        BalancerState::Ensured { .. } => work(record, "has a load balancer, which is being brought up to date", queued),
+        BalancerState::Unknown
+        | BalancerState::Ensuring(_)
+        | BalancerState::Deleting { .. }
+        | BalancerState::Deleted => {
             let known =
                 addresses(service).map(|at| format!("has its load balancer at {at}, says its status; {UNCONFIRMED}"));
             work(record, known.as_deref().unwrap_or("has no load balancer yet"), queued)
@@ -125,7 +127,7 @@ fn work(record: &Record, otherwise: &str, queued: Option<KeyState>) -> String {
     match (record.waits_for(), queued.map(|state| state.place)) {
         (Some(waits_for), Some(KeyPlace::Waiting(pause))) => {
             format!(
-                "waits for the cloud{since}: {waits_for}; next look in {}.{failure}{refusal}",
+                "waits for the cloud{since}: {waits_for}; next call in {}.{failure}{refusal}",
                 span(pause)
             )
         }
@@ -163,10 +165,10 @@ mod tests {
         let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
         let message = "the cloud builds load balancer lb-1".to_owned();
-        record.wait(Operation::Ensure, "t".into(), message, nodes(&["a"]));
+        record.note_pending("t".into(), message, nodes(&["a"]));
         assert_eq!(
             balancer(Some(&service.0), Some(&record), queued(0, 4), &Classes::default()).unwrap(),
-            "waits for the cloud since 1 m 5 s: the cloud builds load balancer lb-1; next look in 4 s."
+            "waits for the cloud since 1 m 5 s: the cloud builds load balancer lb-1; next call in 4 s."
         );
     }
 
@@ -226,7 +228,7 @@ mod tests {
     fn a_look_for_drift_is_told_while_it_goes_on_and_when_it_failed() {
         let service = lb().finalizer().ingress("1.1.1.1");
         let mut record = ensured(&service);
-        record.want_look();
+        record.drift.request_check();
         let now = Some(KeyState {
             place: KeyPlace::Running,
             failures: 0,
@@ -234,17 +236,17 @@ mod tests {
         });
         assert_eq!(
             balancer(Some(&service.0), Some(&record), now, &Classes::default()).unwrap(),
-            "has its load balancer at 1.1.1.1 with 1 Node behind it. The cloud is asked whether it is still there. It is being \
+            "has its load balancer at 1.1.1.1 with 1 Node behind it. A drift check is due. It is being \
              worked on right now."
         );
-        record.note_unseen("unavailable: down".into());
+        record.drift.check_failed("unavailable: down".into());
         assert_eq!(
             balancer(Some(&service.0), Some(&record), None, &Classes::default()).unwrap(),
-            "has its load balancer at 1.1.1.1 with 1 Node behind it. The last look whether it is still there failed: \
-             unavailable: down. It is looked at again in the next round."
+            "has its load balancer at 1.1.1.1 with 1 Node behind it. The last drift check failed: \
+             unavailable: down. The next one comes after the period."
         );
-        record.note_seen(Some(vec![crate::service::state::testing::point("1.1.1.1")]));
-        assert_eq!(record.unseen(), None);
+        record.note_shown(Some(vec![crate::service::state::testing::point("1.1.1.1")]));
+        assert_eq!(record.drift.failure(), None);
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! Services of type `LoadBalancer`: which of them to look at, and when.
+//! Service controller: load balancers of Services of type `LoadBalancer`.
 //!
 //! ```text
-//!   Service events --(worth_a_look)--> queue "service" --> service_lb_workers --> next_step --> service_lb_steps: cloud, then API server
-//!   Node events --(there are Services, service_node_pace)--> queue "node", one key --> node pass: whose set of targets differs? --^
-//!   service_drift: a clock, one Service at a time ----------------------------------------------------------------^
+//!   Service events --(needs_sync)--> queue "service" --> workers --> plan::next_step --> steps: cloud, then API server
+//!   Node events --(targets::debounce)--> queue "node", one key --> node pass: which target lists differ? --^
+//!   drift: a clock, one Service at a time -----------------------------------------------------------------^
 //! ```
 //!
 //! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
 //! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
-//! holding a worker. What may be done is decided in `service::plan`; what was done is noted in the Service's [`Record`].
+//! holding a worker. What may be done is decided in `service::plan`; what was done is noted in the Service's [`Record`](state::Record).
 
 pub(crate) mod drift;
-pub(crate) mod dry_run;
 pub mod explain;
-pub(crate) mod handover;
 pub mod needs_update;
 pub mod patch;
 pub mod plan;
+pub(crate) mod records;
+mod report;
 pub mod state;
 pub(crate) mod steps;
 pub mod targets;
@@ -36,18 +36,17 @@ use crate::context::Context;
 use crate::kube::cache::{Change, Key};
 use crate::kube::events::Recorder;
 use crate::kube::node::Node;
-use crate::kube::service::has_cleanup_finalizer;
 use crate::metrics::service::Stopwatch;
 use crate::options::Controller;
 use crate::queue::span;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
-use crate::report::standing::{Object, Unfinished};
 use crate::service::drift::{DriftPause, DriftSchedule, Turn, watch_drift};
-use crate::service::plan::{Step, next_step, wants_balancer, worth_a_look};
-use crate::service::state::Record;
-use crate::service::targets::DatedSet;
+use crate::service::plan::{Step, needs_sync};
+use crate::service::records::Records;
+use crate::service::report::ServiceReport;
+use crate::service::steps::carry_out;
 use crate::service::targets::cache::{TargetCache, Targets};
-use crate::service::targets::pace::NodePace;
+use crate::service::targets::debounce::NodeDebounce;
 use crate::sync::lock;
 
 /// The only key of the node queue: a pass is always about all Services.
@@ -59,16 +58,15 @@ const MAX_STEPS: usize = 10;
 /// A delete that fails is tried again at least this often, as upstream's resync does: somebody waits for it.
 const CLEANUP_PAUSE: Duration = Duration::from_secs(30);
 
-/// Prepares the loop: listens to Services and Nodes from now on, works when it is polled.
-pub fn prepare(context: Context) -> impl Future<Output = ()> + Send + 'static {
+/// Runs the controller: Services and Nodes are watched from the call on, work is done when it is polled.
+pub fn run(context: Context) -> impl Future<Output = ()> + Send + 'static {
     let controller = Arc::new(ServiceLb::new(context));
     controller.listen();
-    controller.explain();
-    controller.stand();
-    run(controller)
+    controller.context.reports.add(controller.report());
+    run_all(controller)
 }
 
-async fn run(controller: Arc<ServiceLb>) {
+async fn run_all(controller: Arc<ServiceLb>) {
     let _running = controller.context.metrics.running(Controller::ServiceLb);
     controller.context.nodes.synced().await;
     controller.context.services.synced().await;
@@ -117,8 +115,8 @@ pub(crate) struct ServiceLb {
     pub(crate) events: Recorder,
     pub(crate) queue: Queue,
     node_queue: Queue,
-    node_pace: NodePace,
-    records: Mutex<BTreeMap<Key, Record>>,
+    node_debounce: NodeDebounce,
+    pub(crate) records: Arc<Records>,
     targets: TargetCache,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
     passes: Mutex<BTreeMap<Key, Arc<Stopwatch>>>,
@@ -134,8 +132,8 @@ impl ServiceLb {
             events: context.events.recorder(Controller::ServiceLb),
             queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
             node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
-            node_pace: NodePace::default(),
-            records: Mutex::default(),
+            node_debounce: NodeDebounce::default(),
+            records: Arc::new(Records::new(context.options.service.classes.clone())),
             targets: TargetCache::new(context.scope.clone()),
             passes: Mutex::default(),
             drift_pause: DriftPause::default(),
@@ -163,8 +161,8 @@ impl ServiceLb {
     fn node_changed(&self, change: &Change<'_, Node>) {
         self.targets.changed(change);
         let now = Instant::now();
-        if !lock(&self.records).is_empty()
-            && let Some(at) = self.node_pace.pass_at(change, now)
+        if !self.records.is_empty()
+            && let Some(at) = self.node_debounce.pass_at(change, now)
         {
             self.node_queue.after(ALL_NODES, at - now);
         }
@@ -172,7 +170,7 @@ impl ServiceLb {
 
     fn service_changed(&self, key: &Key, change: &Change<'_, Service>) {
         let (classes, scope) = (&self.context.options.service.classes, &self.context.scope);
-        let is_own = |service: &Service| scope.owns_service(service);
+        let is_own = scope.owns_service();
         let change = &match *change {
             Change::Added(new) | Change::Updated { new, .. } if !is_own(new) => return self.hand_over(key),
             Change::Updated { old, new } if !is_own(old) => Change::Added(new),
@@ -181,17 +179,12 @@ impl ServiceLb {
             Change::Deleted(old) => Change::Deleted(old),
         };
         let matters = match change {
-            Change::Added(new) => worth_a_look(None, new, classes),
-            Change::Updated { old, new } => worth_a_look(Some(old), new, classes),
-            Change::Deleted(_) => lock(&self.records).contains_key(key),
+            Change::Added(new) => needs_sync(None, new, classes),
+            Change::Updated { old, new } => needs_sync(Some(old), new, classes),
+            Change::Deleted(_) => self.records.contains(key),
         };
-        if let Some(service) = change.current()
-            && classes.give_away(service)
-        {
-            // Remembered so that its finalizer is left alone when a type change takes the class off the object.
-            lock(&self.records)
-                .entry(key.clone())
-                .or_insert_with(|| Record::new((*service).clone(), classes));
+        if let Some(service) = change.current() {
+            self.records.add_foreign(key, service);
         }
         if matters {
             self.queue.add(key.clone());
@@ -200,64 +193,17 @@ impl ServiceLb {
 
     /// The Service is another provider's now: nothing is known of it here any more.
     fn hand_over(&self, key: &Key) {
-        lock(&self.records).remove(key);
+        self.records.remove(key);
         lock(&self.passes).remove(key);
     }
 
-    /// Answers questions about Services.
-    fn explain(self: &Arc<Self>) {
-        let controller = Arc::downgrade(self);
-        self.context
-            .explain
-            .about_services(Controller::ServiceLb, move |key, service| {
-                let controller = controller.upgrade()?;
-                if service.is_some_and(|service| !controller.context.scope.owns_service(service)) {
-                    return None;
-                }
-                let records = lock(&controller.records);
-                let classes = &controller.context.options.service.classes;
-                explain::balancer(service, records.get(key), controller.queue.look(key), classes)
-            });
-    }
-
-    /// Tells how much is left to do, and with which Services.
-    fn stand(self: &Arc<Self>) {
-        let queue = self.queue.clone();
-        let standing = &self.context.standing;
-        standing.progress_of(Controller::ServiceLb, move || queue.progress());
-        let controller = Arc::downgrade(self);
-        standing.unfinished_of(Controller::ServiceLb, move || {
-            controller
-                .upgrade()
-                .map_or_else(Vec::new, |controller| controller.unfinished())
-        });
-    }
-
-    /// A finished load balancer that is only looked at, or brought up to date at the first try, does not count.
-    fn unfinished(&self) -> Vec<Unfinished> {
-        let records = lock(&self.records);
-        let troubled = |record: &Record| record.failure().or(record.refusal()).is_some();
-        let mut keys: HashSet<Key> = self.queue.keys().into_iter().collect();
-        keys.retain(|key| {
-            records
-                .get(key)
-                .is_none_or(|record| !record.is_settled() || troubled(record))
-        });
-        keys.extend(
-            records
-                .iter()
-                .filter(|(_, record)| troubled(record))
-                .map(|(key, _)| key.clone()),
-        );
-        let unfinished = |key: Key| {
-            let (namespace, name) = key.split_once('/')?;
-            Some(Unfinished {
-                object: Object::Service(namespace.to_owned(), name.to_owned()),
-                since: self.queue.look(&key).map(|state| state.unfinished),
-                failed: records.get(&key).is_some_and(troubled),
-            })
-        };
-        keys.into_iter().filter_map(unfinished).collect()
+    fn report(&self) -> Arc<ServiceReport> {
+        Arc::new(ServiceReport {
+            scope: self.context.scope.clone(),
+            queue: self.queue.clone(),
+            node_queue: self.node_queue.clone(),
+            records: self.records.clone(),
+        })
     }
 
     /// Wakes every Service whose load balancer has other nodes than there are now. Those that wait for their time (after a
@@ -265,23 +211,16 @@ impl ServiceLb {
     fn node_pass(&self) {
         let pass = Arc::new(self.context.metrics.service.node_pass());
         // Nobody was given nodes, nor is being given some at this moment.
-        if !lock(&self.records).values().any(Record::is_touched) {
+        if !self.records.any_touched() {
             return;
         }
-        self.node_pace.begin(Instant::now());
+        self.node_debounce.begin(Instant::now());
         let now = self.targets.pass(&self.context.nodes);
         let waiting: HashSet<Key> = self.queue.waiting().into_iter().collect();
-        let outdated: Vec<Key> = lock(&self.records)
-            .iter()
-            .filter(|(key, record)| {
-                let ensured = record.ensured();
-                !waiting.contains(*key)
-                    && ensured.is_some_and(|ensured| !ensured.elsewhere && ensured.targets.nodes != now)
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
+        let mut outdated = self.records.outdated(now);
+        outdated.retain(|key| !waiting.contains(key));
         let span = span::on_many(Controller::ServiceLb, outdated.len());
-        span.in_scope(|| debug!(nodes = now.len(), "nodes have changed"));
+        span.in_scope(|| debug!(nodes = now.len(), "Nodes changed; load balancers queued"));
         for key in outdated {
             lock(&self.passes).insert(key.clone(), pass.clone());
             self.queue.add(key);
@@ -293,14 +232,15 @@ impl ServiceLb {
         let span = taken.begin(Controller::ServiceLb);
         let outcome = self.sync(taken.key()).instrument(span).await;
         lock(&self.passes).remove(taken.key());
+        let current = self.context.services.get(taken.key());
         let outcome = match outcome {
-            Outcome::Retry(retry) if self.is_cleanup(taken.key()) => {
+            Outcome::Retry(retry) if self.records.is_cleanup(taken.key(), current.as_deref()) => {
                 Outcome::Retry(cleanup_pace(retry, taken.failures()))
             }
             other => other,
         };
         if let Some(period) = self.context.options.service.drift_period
-            && self.record(taken.key(), |record| record.is_settled()) == Some(true)
+            && self.records.change(taken.key(), |record| record.is_settled()) == Some(true)
         {
             lock(&self.drift).add(taken.key(), period, Instant::now());
         }
@@ -316,84 +256,36 @@ impl ServiceLb {
             let current = self.context.services.get(key);
             if current
                 .as_ref()
-                .is_some_and(|service| !self.context.scope.owns_service(service))
+                .is_some_and(|service| !self.context.scope.owns_service()(service))
             {
                 self.hand_over(key);
                 return Outcome::Done;
             }
-            let step = self.look(key, current.as_ref());
+            let step = self.records.next_step(key, current.as_ref(), &self.targets.last_pass());
             debug!(service = %key, ?step, "next step");
             if step == Step::Nothing {
-                self.forget_idle(key, current.as_deref());
+                self.records.remove_idle(key, current.as_deref());
                 return Outcome::Done;
             }
-            if let Some(outcome) = self.carry_out(key, step).await {
+            if let Some(outcome) = carry_out(self, key, step).await {
                 return outcome;
             }
         }
-        warn!(service = %key, "writes to this Service do not last; does another controller undo them?");
+        warn!(service = %key, "writes to Service undone by another controller; backing off");
         Outcome::Retry(Retry::Backoff)
-    }
-
-    fn look(&self, key: &Key, current: Option<&Arc<Service>>) -> Step {
-        let classes = &self.context.options.service.classes;
-        let targets = self.targets.last_pass();
-        let mut records = lock(&self.records);
-        let Some(service) = current else {
-            return records
-                .get(key)
-                .map_or(Step::Nothing, |record| next_step(record, None, &targets));
-        };
-        let record = records
-            .entry(key.clone())
-            .or_insert_with(|| Record::new(service.clone(), classes));
-        if record.is_about(service) {
-            record.see(service.clone());
-        } else if !record.is_touched() {
-            *record = Record::new(service.clone(), classes);
-        }
-        next_step(record, Some(service), &targets)
-    }
-
-    /// Drops the record of a Service that is gone or none of our business.
-    fn forget_idle(&self, key: &Key, current: Option<&Service>) {
-        let classes = &self.context.options.service.classes;
-        let keep = current.is_some_and(|service| {
-            wants_balancer(service, classes) || classes.give_away(service) || has_cleanup_finalizer(service)
-        });
-        if !keep {
-            lock(&self.records).remove(key);
-        }
-    }
-
-    /// Whether the failing work on this Service is a delete.
-    fn is_cleanup(&self, key: &Key) -> bool {
-        let current = self.context.services.get(key);
-        let records = lock(&self.records);
-        records.get(key).is_some_and(|record| {
-            matches!(
-                next_step(record, current.as_deref(), &DatedSet::default()),
-                Step::Delete | Step::RemoveFinalizer
-            )
-        })
-    }
-
-    /// Changes the record of a Service; no effect when there is none.
-    pub(crate) fn record<T>(&self, key: &Key, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        lock(&self.records).get_mut(key).map(change)
     }
 
     /// Whether the Service's load balancer is finished and waits for nothing. One that is being worked on is busy: the work may fail and then
     /// has to wait its time.
     pub(crate) fn turn_of(&self, key: &Key) -> Turn {
-        match self.record(key, |record| record.is_settled()) {
+        match self.records.change(key, |record| record.is_settled()) {
             None => Turn::Gone,
-            Some(true) if self.queue.look(key).is_none() => Turn::Settled,
+            Some(true) if self.queue.state(key).is_none() => Turn::Settled,
             Some(_) => Turn::Busy,
         }
     }
 
-    /// The nodes of this moment. A call that gives them to a load balancer has to be [started](Record::start) before, so that no pass
+    /// The nodes of this moment. A call that gives them to a load balancer has to be [started](state::Record::start) before, so that no pass
     /// over changes that come after overlooks it.
     pub(crate) fn targets_now(&self) -> Targets {
         self.targets.now(&self.context.nodes)

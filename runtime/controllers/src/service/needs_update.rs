@@ -13,7 +13,7 @@ use crate::service::plan::wants_balancer;
 
 /// The first field that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ServiceChange {
     /// It started or stopped to want a load balancer.
     Type,
     /// `spec.loadBalancerSourceRanges`.
@@ -42,44 +42,47 @@ pub enum Change {
 ///
 /// Without effect, as upstream: labels, selector, cluster IPs, internal traffic policy, `ipFamilyPolicy`, node port allocation by itself,
 /// `publishNotReadyAddresses`, traffic distribution, finalizers, status, a deletion timestamp.
-pub fn needs_update(old: &Service, new: &Service, classes: &Classes) -> Option<Change> {
+pub fn needs_update(old: &Service, new: &Service, classes: &Classes) -> Option<ServiceChange> {
     match (wants_balancer(old, classes), wants_balancer(new, classes)) {
         (false, false) => return None,
         (true, true) => {}
-        _ => return Some(Change::Type),
+        _ => return Some(ServiceChange::Type),
     }
     let none = ServiceSpec::default();
     let (was, is) = (old.spec.as_ref().unwrap_or(&none), new.spec.as_ref().unwrap_or(&none));
     let checks = [
         (
-            Change::SourceRanges,
+            ServiceChange::SourceRanges,
             list(&was.load_balancer_source_ranges) != list(&is.load_balancer_source_ranges),
         ),
         (
-            Change::PortsOrAffinity,
+            ServiceChange::PortsOrAffinity,
             !ports_equal(was, is) || text(&was.session_affinity) != text(&is.session_affinity),
         ),
         (
-            Change::AffinityConfig,
+            ServiceChange::AffinityConfig,
             was.session_affinity_config != is.session_affinity_config,
         ),
         (
-            Change::LoadBalancerIp,
+            ServiceChange::LoadBalancerIp,
             text(&was.load_balancer_ip) != text(&is.load_balancer_ip),
         ),
-        (Change::ExternalIps, list(&was.external_ips) != list(&is.external_ips)),
-        (Change::Annotations, annotations(old) != annotations(new)),
-        (Change::Uid, old.metadata.uid != new.metadata.uid),
         (
-            Change::TrafficPolicy,
+            ServiceChange::ExternalIps,
+            list(&was.external_ips) != list(&is.external_ips),
+        ),
+        (ServiceChange::Annotations, annotations(old) != annotations(new)),
+        (ServiceChange::Uid, old.metadata.uid != new.metadata.uid),
+        (
+            ServiceChange::TrafficPolicy,
             text(&was.external_traffic_policy) != text(&is.external_traffic_policy),
         ),
         (
-            Change::HealthCheckPort,
+            ServiceChange::HealthCheckPort,
             was.health_check_node_port.unwrap_or(0) != is.health_check_node_port.unwrap_or(0),
         ),
         (
-            Change::IpFamilies,
+            ServiceChange::IpFamilies,
             list(&was.ip_families).len() != list(&is.ip_families).len(),
         ),
     ];

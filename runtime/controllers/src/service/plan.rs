@@ -1,4 +1,4 @@
-//! What to do next for the load balancer of one Service.
+//! Next step for the load balancer of one Service.
 //!
 //! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of the
 //! last pass ([`DatedSet`]) comes one [`Step`]. `service` carries the step out, notes the result in the record and asks again, until the
@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Service;
 use crate::kube::service::{has_cleanup_finalizer, service_type};
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
-use crate::service::state::{Operation, Record};
+use crate::service::state::{BalancerState, Record, StartedChange};
 use crate::service::targets::DatedSet;
 
 /// The next thing to do for one Service.
@@ -39,7 +39,7 @@ pub enum Step {
 
 /// Whether we look after this Service: type `LoadBalancer` and no class that names another controller.
 pub fn wants_balancer(service: &Service, classes: &Classes) -> bool {
-    service_type(service) == "LoadBalancer" && !classes.give_away(service)
+    service_type(service) == "LoadBalancer" && !classes.is_foreign_class(service)
 }
 
 /// Whether the Service is being deleted.
@@ -53,14 +53,14 @@ pub fn dying(service: &Service) -> bool {
 /// finalizer is shared (weak spot S1).
 pub fn needs_cleanup(service: &Service, classes: &Classes) -> bool {
     has_cleanup_finalizer(service)
-        && !classes.give_away(service)
+        && !classes.is_foreign_class(service)
         && (dying(service) || service_type(service) != "LoadBalancer")
 }
 
 /// Whether a change of a Service is worth a look. `old` is none for a Service that was not seen before.
 ///
 /// Everything else (status, labels, our own writes) must not wake anything, so that it cannot cut a pause short.
-pub fn worth_a_look(old: Option<&Service>, new: &Service, classes: &Classes) -> bool {
+pub fn needs_sync(old: Option<&Service>, new: &Service, classes: &Classes) -> bool {
     let Some(old) = old else {
         return wants_balancer(new, classes) || needs_cleanup(new, classes);
     };
@@ -86,7 +86,7 @@ pub fn next_step(record: &Record, current: Option<&Service>, targets: &DatedSet)
     if wants_balancer(service, record.classes()) && !dying(service) {
         return step_of_wanted(record, service, targets);
     }
-    if record.classes().give_away(service) || record.is_foreign() {
+    if record.classes().is_foreign_class(service) || record.is_foreign() {
         return delete_if_touched(record);
     }
     step_of_unwanted(record, service)
@@ -104,17 +104,25 @@ fn step_of_wanted(record: &Record, service: &Service, targets: &DatedSet) -> Ste
     if !has_cleanup_finalizer(service) {
         return Step::AddFinalizer;
     }
-    let Some(ensured) = record.ensured() else {
-        return Step::Ensure;
+    let (seen, is_behind) = match record.state() {
+        BalancerState::Unknown
+        | BalancerState::Ensuring(_)
+        | BalancerState::Deleting { .. }
+        | BalancerState::Deleted => return Step::Ensure,
+        BalancerState::Ensured {
+            change: Some(StartedChange::Ensure(_)),
+            ..
+        } => return Step::Ensure,
+        BalancerState::Ensured { last, change } => (&last.service, change.is_some() || last.targets.is_behind(targets)),
+        BalancerState::Elsewhere(service) => (service, false),
     };
-    let unfinished = record.unfinished();
-    if unfinished == Some(Operation::Ensure) || needs_update(&ensured.service, service, record.classes()).is_some() {
+    if needs_update(seen, service, record.classes()).is_some() {
         Step::Ensure
     } else if record.unwritten().differs_from(service) {
         Step::PatchStatus
-    } else if unfinished.is_some() || (!ensured.elsewhere && ensured.targets.is_behind(targets)) {
+    } else if is_behind {
         Step::UpdateTargets
-    } else if record.is_look_due() && record.is_settled() {
+    } else if record.drift.is_check_due() && record.is_settled() {
         Step::CheckDrift
     } else {
         Step::Nothing

@@ -1,11 +1,10 @@
 //! Fills placeholders in one request, or refuses it.
 
 use http::{HeaderMap, HeaderValue, Uri, header};
-use wasmtime_wasi_http::WasiBody;
 
 use crate::egress::Stopped;
 use crate::egress::refusal::{Refusal, RefusalReason};
-use crate::egress::request_body::{self, BUFFER_LIMIT, Collected, RequestBody};
+use crate::egress::request_body::{BUFFER_LIMIT, Collected, RequestBody};
 use crate::net::destination::Destination;
 use crate::secrets::keys::Keyring;
 use crate::secrets::placeholders::{FillError, Filled, Filling, Placeholders};
@@ -72,8 +71,9 @@ impl<'a> Fill<'a> {
         Ok(headers)
     }
 
-    pub async fn body(&mut self, body: WasiBody, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
-        match request_body::collect(body).await.map_err(Stopped::Failed)? {
+    /// Fills a body, of which no more than [`BUFFER_LIMIT`] was read.
+    pub fn body(&mut self, body: Collected, headers: &mut HeaderMap) -> Result<RequestBody, Stopped> {
+        match body {
             Collected::Whole(bytes, trailers) => {
                 headers.remove(header::CONTENT_LENGTH);
                 Ok(match self.text(&bytes)? {

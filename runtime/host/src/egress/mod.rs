@@ -23,6 +23,7 @@ pub(crate) mod request_body;
 pub(crate) mod request_span;
 pub(crate) mod response_body;
 pub(crate) mod retry_after;
+mod wire;
 
 #[cfg(test)]
 mod budget_tests;
@@ -37,11 +38,13 @@ mod secrets_tests;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderName, Request, Response};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt, Full};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -55,11 +58,13 @@ use crate::egress::plan::Rule;
 use crate::egress::rate_limit::Rate;
 use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
+use crate::egress::wire::Seen;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
 use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
 use crate::net::http_error::Failed;
+use crate::net::wire::Tap;
 use crate::secrets::Secrets;
 use crate::secrets::keys::KeyError;
 use crate::secrets::placeholders::{Placeholders, StandsFor};
@@ -78,6 +83,7 @@ pub struct Egress {
     places: Places,
     metrics: EgressMetrics,
     log: RefusalLog,
+    tap: Tap,
 }
 
 impl Egress {
@@ -119,6 +125,7 @@ impl Egress {
             places,
             metrics,
             log,
+            tap: shared.tap(),
         }))
     }
 
@@ -153,8 +160,14 @@ impl Egress {
         let most = request_body::most(&parts.headers, &body);
         let place = Place::take(places, &self.places, most);
         let (mut place, waited) = request_span::spent_waiting(Duration::ZERO, place).await;
+        let body = request_body::collect(body).await.map_err(Stopped::Failed)?;
+        let line = (&parts.method, &url);
+        let seen = Seen::of(&self.tap, &self.secrets, placeholders, line, &parts.headers, &body);
         let mut headers = fill.headers(parts.headers)?;
-        let body = fill.body(body, &mut headers).await?;
+        let body = fill.body(body, &mut headers)?;
+        if let Some(answer) = seen.as_ref().and_then(Seen::answer) {
+            return Ok(answer.map_err(Stopped::Failed)?.map(boxed));
+        }
         place.keep(body.in_memory());
         let options = options.unwrap_or_default();
         let capped = |asked: Option<Duration>, cap: Duration| asked.map_or(cap, |asked| asked.min(cap));
@@ -187,12 +200,19 @@ impl Egress {
             admitted.pause(pause, &self.provider, &self.metrics);
         }
         drop(admitted);
-        let answer = answer.map_err(|failed| stopped(failed, rule, &to, parts.method.as_str()))?;
+        let answer = answer.map_err(|failed| {
+            let stopped = stopped(failed, rule, &to, parts.method.as_str());
+            seen.as_ref().inspect(|seen| seen.failed(&stopped));
+            stopped
+        })?;
         let between = capped(options.between_bytes_timeout, response);
         let (head, body) = Response::from(answer).into_parts();
         let body = ResponseBody::new(body, rule.grant.max_response_bytes, between).map_err(Stopped::Failed)?;
-        let body = body.holding(place);
-        Ok(Response::from_parts(head, body.boxed_unsync()))
+        let response = Response::from_parts(head, body.holding(place));
+        match seen {
+            None => Ok(response.map(BodyExt::boxed_unsync)),
+            Some(seen) => Ok(seen.answered(response).await.map_err(Stopped::Failed)?.map(boxed)),
+        }
     }
 
     /// Whether requests leave by the same clients: the same authorities, proxies and addresses, by content and not by file name.
@@ -250,6 +270,20 @@ fn rate(rules: &[Rule], to: &Destination) -> Option<Rate> {
 enum Stopped {
     Refused(Refusal),
     Failed(Error),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A body that is there already.
+fn boxed(body: Full<Bytes>) -> WasiBody {
+    body.map_err(|never| match never {}).boxed_unsync()
 }
 
 impl From<Refusal> for Stopped {

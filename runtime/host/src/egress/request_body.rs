@@ -26,6 +26,15 @@ pub enum Collected {
     Start(Bytes, WasiBody),
 }
 
+impl Collected {
+    /// What was read.
+    pub fn start(&self) -> &[u8] {
+        match self {
+            Self::Whole(start, _) | Self::Start(start, _) => start,
+        }
+    }
+}
+
 /// The most that a body may take in memory while it is collected and filled, in bytes: nothing where its length says so, else the limit.
 pub fn most(headers: &http::HeaderMap, body: &WasiBody) -> u64 {
     let written = headers.get(http::header::CONTENT_LENGTH);

@@ -14,13 +14,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::net::destination::Scheme;
 
 /// All that one provider may do. Nothing by default.
-#[derive(Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Grants {
     /// Where requests may go. When several entries fit a request, the one with the most `allow` flags is taken.
@@ -34,7 +34,7 @@ pub struct Grants {
 }
 
 /// One HTTP destination.
-#[derive(Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct HttpGrant {
     /// `https` unless `http` is written.
@@ -120,7 +120,7 @@ impl HttpGrant {
 }
 
 /// A way to use a secret; each has to be granted.
-#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretUse {
     /// The host writes it into requests to the hosts it is bound to.
@@ -146,7 +146,7 @@ impl SecretUse {
 }
 
 /// One secret.
-#[derive(Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct SecretGrant {
     /// The name by which the provider asks for it.
@@ -160,7 +160,7 @@ pub struct SecretGrant {
 }
 
 /// Read-only views of the cluster.
-#[derive(Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ClusterGrant {
     /// All Nodes.
@@ -170,7 +170,7 @@ pub struct ClusterGrant {
 }
 
 /// Space for state.
-#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct StateGrant {
     /// For all entries together, in bytes. 1 MiB when left out.

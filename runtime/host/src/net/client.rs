@@ -36,6 +36,7 @@ use crate::net::dns::SystemResolver;
 use crate::net::http_error::{self, Failed};
 use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
 use crate::net::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
+use crate::net::wire::{Tap, Wire};
 
 /// Idle connections are kept this long, and at most this many to one host.
 /// HTTP/2 flow-control window of one response, in bytes: what a server may send of a body that is not read.
@@ -84,6 +85,7 @@ type Resolvers = Box<dyn Fn() -> Arc<dyn Lookup> + Send + Sync>;
 pub(super) struct Shared {
     resolvers: Resolvers,
     open: Open,
+    tap: Tap,
     pub(super) live: Mutex<HashMap<ClientKey, Weak<HttpClient>>>,
 }
 
@@ -93,22 +95,37 @@ impl Default for HttpClients {
     }
 }
 
+fn system_resolvers() -> Resolvers {
+    Box::new(|| Arc::new(SystemResolver::default()))
+}
+
 impl HttpClients {
     /// Clients that look names up elsewhere, for tests.
     pub fn with_lookup(lookup: Arc<dyn Lookup>) -> Self {
-        Self::new(Box::new(move || Arc::clone(&lookup)), Arc::new(|| true))
+        let resolvers = Box::new(move || Arc::clone(&lookup) as _);
+        Self::new(resolvers, Arc::new(|| true), Tap::default())
+    }
+
+    /// Clients whose requests and responses a tool sees, and may answer itself.
+    pub fn seen_by(wire: Arc<dyn Wire>) -> Self {
+        Self::new(system_resolvers(), Arc::new(|| true), Tap(Some(wire)))
     }
 
     /// Clients that send nothing once `open` says no. It is asked before a request leaves and each time one in flight goes on, so it has
     /// to be quick.
     pub fn only_while(open: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self::new(Box::new(|| Arc::new(SystemResolver::default())), Arc::new(open))
+        Self::new(system_resolvers(), Arc::new(open), Tap::default())
     }
 
-    fn new(resolvers: Resolvers, open: Open) -> Self {
+    pub(crate) fn tap(&self) -> Tap {
+        self.0.tap.clone()
+    }
+
+    fn new(resolvers: Resolvers, open: Open, tap: Tap) -> Self {
         Self(Arc::new(Shared {
             resolvers,
             open,
+            tap,
             live: Mutex::default(),
         }))
     }

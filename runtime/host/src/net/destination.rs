@@ -7,10 +7,10 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `http` or `https`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
     /// Clear text.

@@ -8,6 +8,7 @@ pub(crate) mod http_error;
 pub mod resolver;
 pub(crate) mod special_address;
 pub mod thumbprint;
+pub mod wire;
 
 #[cfg(test)]
 mod client_tests;

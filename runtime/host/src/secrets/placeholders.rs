@@ -10,6 +10,7 @@
 //! filled in is never searched again.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
@@ -57,6 +58,15 @@ pub enum StandsFor {
     Basic(String, String),
 }
 
+impl fmt::Display for StandsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Secret(name, _) => write!(f, "{{secret {name}}}"),
+            Self::Basic(user, password) => write!(f, "{{basic {user} {password}}}"),
+        }
+    }
+}
+
 type Table = BTreeMap<[u8; DIGITS], StandsFor>;
 
 /// The placeholders of one call. Clones are the same ones.
@@ -102,6 +112,19 @@ impl Placeholders {
     /// Whether one of them is in the text.
     pub fn any_in(&self, text: &[u8]) -> bool {
         places(&self.table(), text).next().is_some()
+    }
+
+    /// The text with the names of secrets in the places of placeholders, such as `{secret token}`, for people.
+    pub(crate) fn named(&self, text: &[u8]) -> Vec<u8> {
+        let table = self.table();
+        let (mut named, mut done) = (Vec::with_capacity(text.len()), 0);
+        for (at, stands_for) in places(&table, text) {
+            named.extend_from_slice(&text[done..at]);
+            named.extend_from_slice(stands_for.to_string().as_bytes());
+            done = at + LENGTH;
+        }
+        named.extend_from_slice(&text[done..]);
+        named
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

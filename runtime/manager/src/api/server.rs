@@ -159,7 +159,7 @@ async fn send(inner: &Client, leading: &Leadership, mut request: Request<Body>) 
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(inner.send(request).await?);
     }
-    let rest = leading.rest();
+    let rest = leading.remaining();
     if rest < LONGEST_WRITE && !rest.is_zero() {
         *request.uri_mut() = with_timeout(request.uri(), rest)?;
     }

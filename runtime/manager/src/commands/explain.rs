@@ -60,16 +60,13 @@ pub enum Command {
     #[command(subcommand)]
     Config(crate::commands::config::ConfigCommand),
 
-    /// Describe a component: exports, settings and the grants it requests.
-    ///
-    /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
-    /// words of the start.
-    #[command(
-        after_help = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
-                            2  the command line makes no sense\n\n\
-                            Examples:\n  cloudwit inspect sim.wasm\n  cloudwit inspect sim.wasm.zst --cloud-config=sim.json -o json"
-    )]
-    Inspect(crate::commands::inspect::InspectArgs),
+    /// Inspect, check, call and record a provider's component.
+    #[command(subcommand)]
+    Provider(Box<crate::commands::provider::ProviderCommand>),
+
+    /// The same as `provider inspect`.
+    #[command(after_help = crate::commands::provider::INSPECT_HELP)]
+    Inspect(crate::commands::provider::inspect::InspectArgs),
 }
 
 /// Flags and arguments of `explain`.

@@ -111,13 +111,13 @@ mod tests {
             object: "Service default/web".into(),
             statements: vec![Statement {
                 controller: "service-lb-controller",
-                text: "waits for its first look.".into(),
+                text: "is queued for its first sync.".into(),
             }],
         };
         let answer = Answer::from(explanation);
         assert_eq!(
             answer.text(),
-            "Service default/web waits for its first look. [service-lb-controller]\n"
+            "Service default/web is queued for its first sync. [service-lb-controller]\n"
         );
         assert!(answer.json().unwrap().contains("\"answeredBy\": \"cloudwit\""));
         assert!(!answer.json().unwrap().contains("events"));

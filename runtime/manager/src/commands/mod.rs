@@ -4,5 +4,5 @@ pub mod config;
 pub mod explain;
 pub mod explain_answer;
 pub mod explain_fallback;
-pub mod inspect;
 pub mod install;
+pub mod provider;

@@ -57,10 +57,13 @@ pub struct Settings {
 /// The file of `--provider-settings`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
-struct SettingsFile {
-    grants: Grants,
-    limits: Limits,
-    values: BTreeMap<String, String>,
+pub struct SettingsFile {
+    /// What it may reach.
+    pub grants: Grants,
+    /// What it may use.
+    pub limits: Limits,
+    /// Single values for the provider.
+    pub values: BTreeMap<String, String>,
 }
 
 /// Checks all flags and reads the files they name.
@@ -124,7 +127,7 @@ fn from_flags(args: &Args, cluster_cidrs: Vec<String>, problems: &mut Vec<String
     let flags = &args.provider;
     let component = component(args, problems);
     let config_text = cloud_config(flags.cloud_config.as_deref(), problems);
-    let file = settings_file(flags.provider_settings.as_deref(), problems);
+    let file = settings_file(flags.provider_settings.as_deref(), "--provider-settings", problems);
     let config_origin = flags
         .cloud_config
         .as_ref()
@@ -169,7 +172,8 @@ fn component(args: &Args, problems: &mut Vec<String>) -> PathBuf {
     })
 }
 
-fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
+/// The text of `--cloud-config`.
+pub fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
     let Some(file) = file else { return String::new() };
     std::fs::read_to_string(file).unwrap_or_else(|error| {
         problems.push(format!(
@@ -180,11 +184,12 @@ fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
     })
 }
 
-fn settings_file(file: Option<&Path>, problems: &mut Vec<String>) -> SettingsFile {
+/// The file of the flag with this name.
+pub fn settings_file(file: Option<&Path>, flag: &str, problems: &mut Vec<String>) -> SettingsFile {
     let Some(file) = file else {
         return SettingsFile::default();
     };
-    let flag = format!("--provider-settings={}", file.display());
+    let flag = format!("{flag}={}", file.display());
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {

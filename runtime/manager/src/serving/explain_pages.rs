@@ -77,11 +77,13 @@ fn explained(explain: &Explain, found: Option<Explanation>, object: &str, header
 mod tests {
     use std::sync::Arc;
 
+    use cloudwit_controllers::Reports;
+
     use super::*;
 
     #[test]
     fn a_replica_that_does_not_lead_says_so_instead_of_knowing_nothing() {
-        let explain = Explain::new(Arc::default(), Arc::default());
+        let explain = Explain::new(Arc::default(), Arc::default(), Reports::default());
         let answer = explained(&explain, None, "Node a", &HeaderMap::new());
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(answer.headers()[MARK.0], MARK.1, "it is a Cloudwit all the same");

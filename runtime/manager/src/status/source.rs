@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_controllers::report::standing::{Deletions, Object, Progress, Unfinished, Work};
-use cloudwit_controllers::{Controller, Explain, Health, Leadership, NodeDeletion, Standing};
+use cloudwit_controllers::report::snapshot::{Deletions, Object, Progress, Unfinished, Work};
+use cloudwit_controllers::{Controller, Explain, Health, Leadership, NodeDeletion, Reports};
 use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
 use cloudwit_model::Abilities;
 use jiff::Timestamp;
@@ -38,8 +38,8 @@ pub struct StatusSource {
     pub boards: Vec<LeaseBoard>,
     /// The clouds.
     pub providers: Vec<Arc<SwappableProvider>>,
-    /// How the controllers stand.
-    pub standing: Standing,
+    /// What the controllers report about themselves.
+    pub reports: Reports,
     /// Whether they are alive.
     pub health: Health,
     /// What objects wait for.
@@ -90,7 +90,7 @@ impl StatusSource {
                 .flat_map(|provider| api_hosts(provider, now))
                 .collect(),
             deletion: self
-                .standing
+                .reports
                 .deletions()
                 .into_iter()
                 .map(|deletions| deletion(deletions, now))
@@ -106,12 +106,12 @@ impl StatusSource {
         let hangs = |controller| health.iter().any(|(who, hangs)| *who == controller && hangs.is_some());
         Controller::ALL
             .into_iter()
-            .map(|controller| of_controller(controller, self.standing.work(controller), hangs(controller), now))
+            .map(|controller| of_controller(controller, self.reports.work(controller), hangs(controller), now))
             .collect()
     }
 
     fn waiting(&self, now: Now) -> Waiting {
-        let all = self.standing.unfinished();
+        let all = self.reports.unfinished();
         let groups = groups(&all, now);
         let (nodes, services): (Vec<_>, Vec<_>) = all
             .into_iter()
@@ -248,7 +248,7 @@ fn api_hosts(provider: &SwappableProvider, now: Now) -> Vec<ApiHost> {
 }
 
 fn deletion(deletions: Deletions, now: Now) -> Deletion {
-    let candidate = |candidate: cloudwit_controllers::report::standing::Candidate| CandidateFacts {
+    let candidate = |candidate: cloudwit_controllers::report::snapshot::Candidate| CandidateFacts {
         node: candidate.node,
         provider_id: candidate.provider_id,
         since: now.ago(candidate.since),

@@ -265,7 +265,7 @@ async fn a_wrong_node_ip_keeps_the_taint_and_a_wrong_label_does_not() -> Result<
     assert_eq!(labels.get("rack").map(String::as_str), Some("r1"));
     assert!(!labels.contains_key("team") && !labels.contains_key("topology.kubernetes.io/zone"));
     for label in ["team", "topology.kubernetes.io/zone"] {
-        let part = format!("Warning InvalidLabel: The cloud gives this Node the label {label}=");
+        let part = format!("Warning InvalidLabel: Label {label}=");
         eventually(LONG, "an Event", || has_event(&client, "wrong-label", &part)).await;
     }
     let text = eventually(LONG, "an Event", || {

@@ -112,7 +112,7 @@ async fn the_brake_holds_everything_until_the_others_turn_out_to_live() -> Resul
         })
         .await;
         assert!(
-            text.contains("5 Nodes seem to be gone") && text.contains("only 1 may go"),
+            text.contains("5 Nodes missing") && text.contains("only 1 may go"),
             "{text}"
         );
     }
@@ -259,7 +259,7 @@ async fn a_node_that_never_got_an_id_goes_when_no_machine_has_its_name() -> Resu
     })
     .await;
     for part in [
-        "Warning MachineNotFound: The cloud has no machine of the name of this Node",
+        "Warning MachineNotFound: No machine found by the name of this Node",
         "Normal DeletingNode: ",
         "Normal DeletedNode: ",
     ] {

@@ -127,7 +127,7 @@ async fn the_node_of_a_machine_that_is_missing_from_the_inventory_stays_until_th
     vcsim.power_off(&machine.path).await.unwrap();
     vcsim.govc(&["vm.unregister", &machine.path]).await.unwrap();
     scene.falls_silent("missing").await;
-    let said = [&*machine.provider_id(), "does not exist", "3600 s"];
+    let said = [&*machine.provider_id(), "not found", "3600 s"];
     let told = scene.warned("missing", "MachineNotFound", &said).await;
     // Every word that it is missing comes from a read of the whole inventory.
     let whole = || {

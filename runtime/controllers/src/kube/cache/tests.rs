@@ -6,6 +6,7 @@ use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
 use super::*;
+use crate::kube::node::Node;
 use crate::sync::lock;
 
 fn node(name: &str, uid: &str, version: u64) -> Node {

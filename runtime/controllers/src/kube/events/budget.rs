@@ -1,4 +1,4 @@
-//! How many Events are written: a burst, and then one every so often. Pure; the clock is passed in.
+//! Token bucket for Events: a burst, then one per interval. Pure; the clock is passed in.
 //!
 //! Each object has such a budget from each component ([`kube::events::folding`](crate::kube::events::folding)). The Events of the routine,
 //! which say of one object of many that all went as it should, have one together: when a thousand Nodes join at once, a
@@ -41,7 +41,7 @@ impl Budget {
     }
 
     /// When it was asked last.
-    pub fn last_asked(&self) -> Instant {
+    pub fn last_taken(&self) -> Instant {
         self.at
     }
 

@@ -1,4 +1,4 @@
-//! Which Events are written, and as what. Pure; clocks are passed in.
+//! Deduplication and rate limit of Events, as in client-go. Pure; clocks are passed in.
 //!
 //! The rules are those of client-go's recorder (`client-go tools/record`, `spec/node-controller.md` 10): an Event
 //! that says the same again counts up the one that is there; more than 10 similar ones in 600 s are folded into one;
@@ -115,7 +115,7 @@ impl Folding {
             &object.name,
             &object.uid,
         ));
-        if !self.may_speak(speaker, now) {
+        if !self.take_token(speaker, now) {
             return Folded::Limited;
         }
         let about = Memory::of((speaker, event.kind == EventKind::Warning, &event.reason));
@@ -156,8 +156,8 @@ impl Folding {
         self.written.retain(|_, written| now - written.at < EVENT_LIFE);
     }
 
-    fn may_speak(&mut self, speaker: Memory, now: Instant) -> bool {
-        forget_oldest(&mut self.buckets, Budget::last_asked);
+    fn take_token(&mut self, speaker: Memory, now: Instant) -> bool {
+        forget_oldest(&mut self.buckets, Budget::last_taken);
         let budget = self.buckets.entry(speaker);
         budget.or_insert_with(|| Budget::new(REFILL, now)).take(now)
     }

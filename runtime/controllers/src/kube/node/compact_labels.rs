@@ -1,5 +1,7 @@
-//! The labels of one of many objects, as one piece of text: a map of eight labels needs seventeen allocations and a kilobyte, this needs
-//! one and a third of it, and so does each reading of a Node from the API server.
+//! Labels of one of many objects, as one piece of text.
+//!
+//! A map of eight labels needs seventeen allocations and a kilobyte, this needs one and a third of it, and so does each reading of a Node from
+//! the API server.
 //!
 //! The text has a line `key=value` for each label, in the order of the API server. Neither keys nor values can hold `=` or a line's end
 //! (`apimachinery util/validation`).

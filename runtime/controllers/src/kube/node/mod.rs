@@ -1,4 +1,4 @@
-//! The Node as the controllers know it: the fields that somebody reads, and no others.
+//! The Node type: only the fields that controllers read are decoded and kept.
 //!
 //! This type is what the API server's JSON is decoded into and what the cache holds, so managed fields, images,
 //! resources and heartbeats are skipped as text and never become objects, and what a controller wants to read has to

@@ -1,4 +1,6 @@
-//! What `kube` has to know about a [`Node`] to ask the API server for it. Apart from the type, so that what decides about Nodes knows no client.
+//! Implements `kube`'s resource traits for [`Node`].
+//!
+//! Apart from the type, so that what decides about Nodes imports no client.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! What upstream's `service/helpers` knows about Services: source ranges, local traffic, health checks, the cleanup
-//! finalizer, and when two load-balancer statuses are the same.
+//! Upstream's `service/helpers`: source ranges, local traffic, health checks, finalizer, status equality.
 //!
 //! Pure. Used by `kube::service::view` (what a provider gets to see) and `service::plan` (what to do next).
 //! Rules and constants: `spec/service-controller.md`, sections 1, 6.4 and 11.

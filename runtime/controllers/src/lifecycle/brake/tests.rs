@@ -26,7 +26,7 @@ struct Story {
 impl Story {
     fn new() -> Self {
         let mut guard = Guard::new(rules());
-        guard.answers_from("digest");
+        guard.set_digest("digest");
         Self {
             guard,
             start: Instant::now(),
@@ -93,9 +93,9 @@ fn two_absences_with_silence_between_them_count() {
 fn another_provider_or_configuration_starts_over() {
     let mut story = Story::new();
     story.absent("a", 0);
-    story.guard.answers_from("digest");
+    story.guard.set_digest("digest");
     assert_eq!(story.absent("a", 60), Verdict::Again);
-    story.guard.answers_from("another digest");
+    story.guard.set_digest("another digest");
     assert_eq!(story.absent("a", 120), Verdict::First(SECOND * 120));
 }
 

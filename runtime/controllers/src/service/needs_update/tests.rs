@@ -34,7 +34,7 @@ fn service() -> Service {
     service
 }
 
-fn changed(change: impl FnOnce(&mut Service, &mut ServiceSpec)) -> Option<Change> {
+fn changed(change: impl FnOnce(&mut Service, &mut ServiceSpec)) -> Option<ServiceChange> {
     let (old, mut new) = (service(), service());
     let mut spec = new.spec.take().unwrap();
     change(&mut new, &mut spec);
@@ -42,7 +42,7 @@ fn changed(change: impl FnOnce(&mut Service, &mut ServiceSpec)) -> Option<Change
     needs_update(&old, &new, &Classes::default())
 }
 
-fn port_changed(change: impl FnOnce(&mut ServicePort)) -> Option<Change> {
+fn port_changed(change: impl FnOnce(&mut ServicePort)) -> Option<ServiceChange> {
     changed(|_, spec| change(&mut spec.ports.as_mut().unwrap()[0]))
 }
 
@@ -69,15 +69,18 @@ fn the_same_service_needs_no_update() {
 fn starting_or_stopping_to_want_a_load_balancer_is_a_change() {
     assert_eq!(
         changed(|_, spec| spec.type_ = Some("ClusterIP".into())),
-        Some(Change::Type)
+        Some(ServiceChange::Type)
     );
     assert_eq!(
         changed(|_, spec| spec.load_balancer_class = Some("other".into())),
-        Some(Change::Type)
+        Some(ServiceChange::Type)
     );
     let mut old = service();
     old.spec.as_mut().unwrap().type_ = Some("NodePort".into());
-    assert_eq!(needs_update(&old, &service(), &Classes::default()), Some(Change::Type));
+    assert_eq!(
+        needs_update(&old, &service(), &Classes::default()),
+        Some(ServiceChange::Type)
+    );
     let mut new = old.clone();
     new.spec.as_mut().unwrap().ports = None;
     assert_eq!(
@@ -89,7 +92,7 @@ fn starting_or_stopping_to_want_a_load_balancer_is_a_change() {
 
 #[test]
 fn every_property_of_a_port_counts() {
-    let expected = Some(Change::PortsOrAffinity);
+    let expected = Some(ServiceChange::PortsOrAffinity);
     assert_eq!(
         changed(|_, spec| spec.ports = Some(vec![port(), port()])),
         expected,
@@ -147,48 +150,52 @@ fn every_other_field_of_the_table_counts() {
     for (actual, expected, why) in [
         (
             changed(|_, s| s.load_balancer_source_ranges = strings(&["10.0.0.0/8"])),
-            Change::SourceRanges,
+            ServiceChange::SourceRanges,
             "source ranges",
         ),
         (
             changed(|_, s| s.session_affinity = Some("ClientIP".into())),
-            Change::PortsOrAffinity,
+            ServiceChange::PortsOrAffinity,
             "session affinity",
         ),
         (
             changed(|_, s| s.session_affinity_config = Some(affinity(60))),
-            Change::AffinityConfig,
+            ServiceChange::AffinityConfig,
             "its timeout",
         ),
         (
             changed(|_, s| s.load_balancer_ip = Some("1.2.3.4".into())),
-            Change::LoadBalancerIp,
+            ServiceChange::LoadBalancerIp,
             "loadBalancerIP",
         ),
         (
             changed(|_, s| s.external_ips = strings(&["1.2.3.4"])),
-            Change::ExternalIps,
+            ServiceChange::ExternalIps,
             "number of external IPs",
         ),
         (
             changed(|o, _| o.metadata.annotations = Some([("a".into(), "b".into())].into())),
-            Change::Annotations,
+            ServiceChange::Annotations,
             "annotation",
         ),
-        (changed(|o, _| o.metadata.uid = Some("u2".into())), Change::Uid, "uid"),
+        (
+            changed(|o, _| o.metadata.uid = Some("u2".into())),
+            ServiceChange::Uid,
+            "uid",
+        ),
         (
             changed(|_, s| s.external_traffic_policy = Some("Local".into())),
-            Change::TrafficPolicy,
+            ServiceChange::TrafficPolicy,
             "traffic policy",
         ),
         (
             changed(|_, s| s.health_check_node_port = Some(31000)),
-            Change::HealthCheckPort,
+            ServiceChange::HealthCheckPort,
             "health check port",
         ),
         (
             changed(|_, s| s.ip_families = strings(&["IPv4", "IPv6"])),
-            Change::IpFamilies,
+            ServiceChange::IpFamilies,
             "one family to two",
         ),
     ] {
@@ -203,13 +210,13 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     new.spec.as_mut().unwrap().external_ips = strings(&["1.1.1.1", "3.3.3.3"]);
     assert_eq!(
         needs_update(&old, &new, &Classes::default()),
-        Some(Change::ExternalIps),
+        Some(ServiceChange::ExternalIps),
         "value of an external IP"
     );
     new.spec.as_mut().unwrap().external_ips = strings(&["2.2.2.2", "1.1.1.1"]);
     assert_eq!(
         needs_update(&old, &new, &Classes::default()),
-        Some(Change::ExternalIps),
+        Some(ServiceChange::ExternalIps),
         "order of external IPs"
     );
 
@@ -218,7 +225,7 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     new.spec.as_mut().unwrap().load_balancer_source_ranges = strings(&["11.0.0.0/8", "10.0.0.0/8"]);
     assert_eq!(
         needs_update(&old, &new, &Classes::default()),
-        Some(Change::SourceRanges),
+        Some(ServiceChange::SourceRanges),
         "order of source ranges"
     );
 
@@ -226,7 +233,7 @@ fn values_and_order_of_lists_count_where_upstream_says_so() {
     old.spec.as_mut().unwrap().ip_families = strings(&["IPv4", "IPv6"]);
     assert_eq!(
         needs_update(&old, &new, &Classes::default()),
-        Some(Change::IpFamilies),
+        Some(ServiceChange::IpFamilies),
         "two families to one"
     );
     new.spec.as_mut().unwrap().ip_families = strings(&["IPv6", "IPv4"]);

@@ -123,7 +123,7 @@ fn only_what_concerns_the_load_balancer_is_worth_a_look() {
         ),
     ] {
         assert_eq!(
-            worth_a_look(old.as_ref().map(|old| &old.0), &new.0, &Classes::default()),
+            needs_sync(old.as_ref().map(|old| &old.0), &new.0, &Classes::default()),
             expected,
             "{why}"
         );
@@ -221,13 +221,27 @@ fn deleting_goes_from_the_cloud_to_the_finalizer_to_nothing() {
 fn a_type_change_there_and_back_builds_a_new_load_balancer() {
     let service = balancer().finalizer();
     let mut record = ensured(&service);
-    record.see(of_type("ClusterIP").finalizer().arc());
+    record.observe(of_type("ClusterIP").finalizer().arc());
     record.start(Operation::Delete);
     record.note_deleted(Vec::new());
-    record.see(service.arc());
+    record.observe(service.arc());
     assert_eq!(next_step(&record, Some(&service.0), &in_pass(&["a"])), Step::Ensure);
     record.start(Operation::Ensure);
     assert!(!record.is_deleted() && record.is_touched());
+}
+
+/// A failed delete may have taken parts of the load balancer away.
+#[test]
+fn half_deleted_load_balancer_is_ensured_when_wanted_again() {
+    let service = balancer().finalizer();
+    let mut record = ensured(&service);
+    record.observe(of_type("ClusterIP").finalizer().arc());
+    record.start(Operation::Delete);
+    record.fail(&Failure::Unavailable("the cloud failed in the middle".into()).into());
+    assert!(!record.is_settled() && record.is_touched());
+    record.observe(service.arc());
+    assert_eq!(next_step(&record, Some(&service.0), &in_pass(&["a"])), Step::Ensure);
+    assert_eq!(next_step(&record, None, &in_pass(&["a"])), Step::Delete);
 }
 
 #[test]
@@ -260,16 +274,16 @@ fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
 fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
     let mut record = Record::new(balancer().class().finalizer().arc(), &Classes::default());
     let changed = of_type("ClusterIP").finalizer();
-    record.see(changed.arc());
+    record.observe(changed.arc());
     assert_eq!(next_step(&record, Some(&changed.0), &in_pass(&["a"])), Step::Nothing);
     let ours = balancer().finalizer();
-    record.see(ours.arc());
+    record.observe(ours.arc());
     assert_eq!(
         next_step(&record, Some(&ours.0), &in_pass(&["a"])),
         Step::Ensure,
         "without a class it is ours"
     );
-    record.see(changed.arc());
+    record.observe(changed.arc());
     assert_eq!(
         next_step(&record, Some(&changed.0), &in_pass(&["a"])),
         Step::Delete,

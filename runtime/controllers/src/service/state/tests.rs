@@ -1,5 +1,8 @@
 use super::testing::{balancer, ensured, in_pass, nodes, of_type, point};
+use cloudwit_model::AnnotationChange;
+
 use super::*;
+use crate::options::classes::Classes;
 use crate::service::plan::{Step, next_step};
 
 #[test]
@@ -8,28 +11,28 @@ fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes()
     let mut record = Record::new(service.arc(), &Classes::default());
     assert_eq!(record.start(Operation::Ensure), None);
     assert!(
-        record.wait(Operation::Ensure, "t1".into(), "building".into(), nodes(&["a"])),
+        record.note_pending("t1".into(), "building".into(), nodes(&["a"])),
         "a new reason to wait"
     );
     assert_eq!(record.waits_for(), Some("building"));
     assert_eq!(record.start(Operation::Ensure).as_deref(), Some("t1"));
     assert!(
-        !record.wait(Operation::Ensure, "t2".into(), "building".into(), nodes(&["a"])),
+        !record.note_pending("t2".into(), "building".into(), nodes(&["a"])),
         "the same reason"
     );
-    record.see(service.clone().ingress("9.9.9.9").arc());
+    record.observe(service.clone().ingress("9.9.9.9").arc());
     assert_eq!(
         record.start(Operation::Ensure).as_deref(),
         Some("t2"),
         "a change without meaning keeps it"
     );
-    record.see(service.clone().port(80).arc());
+    record.observe(service.clone().port(80).arc());
     assert_eq!(record.start(Operation::Ensure), None, "a change with meaning does not");
 
-    record.wait(Operation::Ensure, "t3".into(), "building".into(), nodes(&["a"]));
+    record.note_pending("t3".into(), "building".into(), nodes(&["a"]));
     assert_eq!(record.start(Operation::Delete), None, "another operation");
     assert_eq!(record.waits_for(), None);
-    record.wait(Operation::Delete, "t4".into(), "draining".into(), nodes(&[]));
+    record.note_pending("t4".into(), "draining".into(), nodes(&[]));
     assert_eq!(record.start(Operation::Delete).as_deref(), Some("t4"));
 }
 
@@ -38,7 +41,7 @@ fn nodes_that_came_while_the_cloud_was_building_are_given_afterwards() {
     let service = balancer().finalizer();
     let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
-    record.wait(Operation::Ensure, "t".into(), "building".into(), nodes(&["a"]));
+    record.note_pending("t".into(), "building".into(), nodes(&["a"]));
     assert_eq!(record.start(Operation::Ensure).as_deref(), Some("t"));
     record.note_ensured(nodes(&["a", "b"]), vec![point("1.1.1.1")], Vec::new());
     record.note_written();

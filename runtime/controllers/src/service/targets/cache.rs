@@ -1,4 +1,4 @@
-//! The nodes of now as load balancers get them, worked out only when somebody asks.
+//! Cache of the target list and its digest, computed on demand.
 //!
 //! `service` tells of each change of a Node, which costs a comparison at most. The pass over all load balancers asks for the set
 //! ([`pass`](TargetCache::pass)), steps that call the cloud for the list as well ([`now`](TargetCache::now)): both walk all Nodes,
@@ -28,11 +28,11 @@ pub struct Targets {
 #[derive(Debug)]
 pub struct TargetCache {
     scope: Scope,
-    state: Mutex<State>,
+    state: Mutex<CachedTargets>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CachedTargets {
     last_pass: DatedSet,
     /// None after a change.
     now: Option<(TargetSet, Arc<[Target]>)>,
@@ -107,7 +107,7 @@ impl TargetCache {
     }
 }
 
-impl State {
+impl CachedTargets {
     fn walk(&mut self, nodes: &Cache<Node>, scope: &Scope) -> Vec<Arc<Node>> {
         let nodes = if scope.are_several() {
             let owns = scope.owns_node();

@@ -1,12 +1,12 @@
-//! Which nodes receive traffic, and when a change of nodes matters.
+//! Target list of load balancers, and which Node changes matter to it.
 //!
-//! Pure. `service::targets::pace` asks [`NodeFacts`] whether a Node event is worth a look at all, `service` builds one [`TargetSet`] for all Services
+//! Pure. `service::targets::debounce` asks [`NodeFacts`] whether a Node event is worth a look at all, `service` builds one [`TargetSet`] for all Services
 //! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud. `service::targets::cache`
 //! keeps what is built here.
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
 
 pub(crate) mod cache;
-pub(crate) mod pace;
+pub(crate) mod debounce;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

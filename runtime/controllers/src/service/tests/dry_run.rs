@@ -4,6 +4,7 @@ use cloudwit_model::Failure;
 use tokio::time::sleep;
 
 use super::stage::{Stage, balancer, service};
+use crate::service::state::BalancerState;
 use crate::service::*;
 
 const PERIOD: Duration = Duration::from_secs(300);
@@ -36,9 +37,10 @@ async fn a_change_of_nodes_is_told_for_what_exists() {
     stage.until("it was read", |stage| stage.count("get") == 1).await;
     stage.set_nodes(3);
     let has_all = |stage: &Stage| {
-        stage.controller.record(&"default/a".into(), |record| {
-            record.ensured().is_some_and(|done| done.targets.nodes.len() == 3)
-        })
+        stage.controller.records.change(
+            "default/a",
+            |record| matches!(record.state(), BalancerState::Ensured { last, .. } if last.targets.nodes.len() == 3),
+        )
     };
     stage
         .until("its nodes are told", |stage| has_all(stage) == Some(true))
@@ -72,14 +74,14 @@ async fn a_deletion_is_told_up_to_the_last_write() {
     let stage = dry(vec![dying]);
     stage.until("the cloud was read", |stage| stage.count("get") == 1).await;
     sleep(PERIOD).await;
-    let said = stage.controller.context.apply.said();
+    let said = stage.controller.context.apply.dry_run_log();
     assert!(said.is_news("balancer default/other", "delete"));
     assert!(
         !said.is_news("balancer default/dying", "delete"),
         "its deletion is told"
     );
     let released = "Service default/dying patch remove the load balancer finalizer";
-    assert!(said.has_said_about(released));
+    assert!(said.has_logged(released));
     nothing_was_written(&stage);
 }
 

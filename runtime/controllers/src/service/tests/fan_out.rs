@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::stage::{Stage, balancer};
 use crate::service::*;
 
-/// From one pass to the next, as `service::targets::pace` has it.
+/// From one pass to the next, as `service::targets::debounce` has it.
 const WINDOW: Duration = Duration::from_millis(750);
 
 /// A pass after quiet comes this soon, and so do its calls where the cloud answers at once.

@@ -101,9 +101,9 @@ async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
     assert_eq!(changes(&stage), [""; 0]);
     assert_eq!(*lock(&stage.api.patches), 0);
     assert_eq!(noted(&stage).as_deref(), Some("old"));
-    let said = stage.controller.context.apply.said();
+    let said = stage.controller.context.apply.dry_run_log();
     let note = "Service default/web patch note the load balancer's provider";
-    assert!(said.has_said_about(note));
+    assert!(said.has_logged(note));
 }
 
 #[tokio::test(start_paused = true)]

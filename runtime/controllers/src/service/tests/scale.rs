@@ -46,7 +46,7 @@ async fn walked_in_a_wave(stage: &Stage, nodes: usize) -> usize {
     for count in 1..=nodes {
         stage.set_nodes(count);
         sleep(Duration::from_millis(100)).await;
-        let somebody_to_tell = !lock(&stage.controller.records).is_empty();
+        let somebody_to_tell = !stage.controller.records.is_empty();
         assert!(somebody_to_tell || stage.controller.node_queue.is_empty());
     }
     sleep(Duration::from_secs(10)).await;
@@ -164,13 +164,13 @@ async fn nothing_is_remembered_about_services_that_are_gone() {
             stage.count("update") >= 15
         })
         .await;
-    assert!(lock(&stage.controller.records).len() >= 40 && !stage.controller.queue.is_empty());
+    assert!(stage.controller.records.len() >= 40 && !stage.controller.queue.is_empty());
 
     stage.set_services(Vec::new());
     let forgotten = |stage: &Stage| {
         let controller = &stage.controller;
         let entries = [
-            lock(&controller.records).len(),
+            controller.records.len(),
             lock(&controller.passes).len(),
             controller.queue.len(),
             controller.node_queue.len(),

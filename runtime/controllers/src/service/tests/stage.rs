@@ -367,8 +367,7 @@ impl Stage {
             machines: Arc::default(),
             scope: scopes[0].clone(),
             cloud: guarded,
-            explain: crate::report::explain::Explain::new(Arc::clone(&nodes_cache), Arc::default()),
-            standing: crate::report::standing::Standing::default(),
+            reports: crate::report::snapshot::Reports::default(),
             nodes: nodes_cache,
             services: Arc::default(),
             apply,
@@ -390,7 +389,7 @@ impl Stage {
         )];
         for controller in &controllers {
             controller.listen();
-            tasks.push(tokio::spawn(run(controller.clone())));
+            tasks.push(tokio::spawn(run_all(controller.clone())));
         }
         let controller = controllers[0].clone();
         let stage = Self {
@@ -454,7 +453,7 @@ impl Stage {
     }
 
     pub(super) fn has_record(&self, name: &str) -> bool {
-        lock(&self.controller.records).contains_key(&*format!("default/{name}"))
+        self.controller.records.contains(&format!("default/{name}"))
     }
 }
 

@@ -19,7 +19,7 @@ pub fn of_controllers(health: &cloudwit_controllers::Health) -> Vec<Check> {
         checks.push(Check::live(controller.name(), state));
     }
     if health.brake_engaged() {
-        let why = "so many Nodes seem to be gone that none is deleted until somebody looks".into();
+        let why = "Node deletion paused: too many Nodes missing".into();
         checks.push(Check::ready("node-deletion-brake", State::Warning(why)));
     }
     checks

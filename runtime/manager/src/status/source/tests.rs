@@ -44,7 +44,7 @@ fn loops_of_several_providers_are_one_controller() {
     let progress = |seconds, trouble: Option<&str>| Progress {
         later: 2,
         last_done: Some(Duration::from_secs(seconds)),
-        trouble: trouble.map(|what| cloudwit_controllers::report::standing::Trouble {
+        trouble: trouble.map(|what| cloudwit_controllers::report::snapshot::Trouble {
             what: what.into(),
             next: Duration::from_secs(5),
         }),

@@ -1,4 +1,4 @@
-//! When load balancers hear of a change of Nodes. Pure but for the clock it is told.
+//! Debounce of Node changes before target lists are compared. Pure but for the clock passed in.
 //!
 //! ```text
 //!   change ----20 ms----> pass | window, 750 ms | pass with all that came meanwhile | window ...
@@ -33,12 +33,12 @@ const INITIALISATION: Duration = Duration::from_secs(1);
 
 /// When the next pass may begin. Quiet at first.
 #[derive(Debug, Default)]
-pub struct NodePace {
+pub struct NodeDebounce {
     /// The end of the window that the last pass opened.
     closed_until: Mutex<Option<Instant>>,
 }
 
-impl NodePace {
+impl NodeDebounce {
     /// When a pass has to follow this change, unless one comes earlier; none when it is no matter of load balancers.
     pub fn pass_at(&self, change: &Change<'_, Node>, now: Instant) -> Option<Instant> {
         let soonest = now + patience(change)?;

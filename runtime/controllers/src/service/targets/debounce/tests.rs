@@ -34,7 +34,7 @@ fn pause(old: Option<&Arc<Node>>, new: Option<&Arc<Node>>) -> Option<u128> {
         (None, None) => panic!("no change"),
     };
     let now = Instant::now();
-    let at = NodePace::default().pass_at(&change, now)?;
+    let at = NodeDebounce::default().pass_at(&change, now)?;
     Some((at - now).as_millis())
 }
 
@@ -92,7 +92,7 @@ fn what_matters_goes_out_at_once_and_a_node_that_waits_for_its_cloud_may_wait_a_
 
 #[test]
 fn after_a_pass_changes_wait_for_the_end_of_its_window_and_no_longer() {
-    let (pace, began, came) = (NodePace::default(), Instant::now(), with_id());
+    let (pace, began, came) = (NodeDebounce::default(), Instant::now(), with_id());
     let at = |milliseconds| began + Duration::from_millis(milliseconds);
     let due = |now| pace.pass_at(&Change::Added(&came), at(now)).unwrap();
     assert_eq!(due(0), at(20));

@@ -1,0 +1,59 @@
+//! Brings a load balancer to what its Service asks for.
+
+use cloudwit_model::{Balancer, CloudError, Failure, Target};
+use tracing::info;
+
+use crate::kube::service::view::{ingress_status, service_view};
+use crate::queue::Outcome;
+use crate::service::state::Operation;
+use crate::service::steps::Reconcile;
+use crate::service::steps::dry_run::pretend_ensured;
+use crate::service::steps::failure::call_failed;
+use crate::service::steps::owner::settle_owner;
+
+pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
+    if let Some(outcome) = settle_owner(this).await {
+        return outcome;
+    }
+    let token = this.record(|record| record.start(Operation::Ensure))?;
+    let given = this.controller.targets_now();
+    if token.is_none() {
+        this.event("EnsuringLoadBalancer", "Ensuring load balancer");
+        if given.list.is_empty() {
+            this.warn_of_no_nodes();
+        }
+    }
+    match call(this, &given.list, token.as_deref()).await {
+        Ok(balancer) => {
+            this.record(|record| {
+                record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);
+            });
+            this.event("EnsuredLoadBalancer", "Ensured load balancer");
+            None
+        }
+        Err(CloudError::Failure(Failure::ImplementedElsewhere(message))) => {
+            info!(service = %this.key, why = %message, "load balancer managed by another controller");
+            this.record(|record| record.note_elsewhere(given.set));
+            None
+        }
+        Err(CloudError::DryRun) => pretend_ensured(this, &given).await,
+        Err(error) => Some(call_failed(this, Operation::Ensure, &given, &error)),
+    }
+}
+
+/// The call alone, and whether its answer can be one.
+pub(super) async fn call(
+    this: &Reconcile<'_>,
+    targets: &[Target],
+    token: Option<&str>,
+) -> Result<Balancer, CloudError> {
+    let view = service_view(this.service).map_err(|what| Failure::Invalid(what.into()))?;
+    this.context.scope.may_ask_about(&view)?;
+    let mut balancer = this.context.cloud.ensure_balancer(&view, targets, token).await?;
+    balancer.annotations = this.accepted(balancer.annotations);
+    if balancer.ingress.is_empty() {
+        let message = "the provider reports success but gives no address; it has to answer pending until there is one";
+        return Err(Failure::Other(message.into()).into());
+    }
+    Ok(balancer)
+}

@@ -1,0 +1,200 @@
+//! A recording of calls: what was asked, what was answered, what went over the wire. Without secrets.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use cloudwit_host::{Grants, ProviderSettings};
+use cloudwit_model::{Address, NodeRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::commands::provider::exchanges::Exchange;
+use crate::commands::provider::function::{Function, Question};
+
+/// Version of the format.
+const VERSION: u32 = 1;
+
+/// Largest file that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Cassette {
+    /// Version of the format.
+    cassette: u32,
+    /// What the provider was set to.
+    pub settings: RecordedSettings,
+    /// The calls, in their order.
+    pub calls: Vec<RecordedCall>,
+}
+
+/// What the provider was set to.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RecordedSettings {
+    cloud_config: String,
+    values: Vec<(String, String)>,
+    cluster_name: String,
+    grants: Grants,
+}
+
+/// One call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RecordedCall {
+    function: Function,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<RecordedNode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    create: Vec<(String, RecordedNode)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    delete: Vec<String>,
+    /// What was answered, or with which failure.
+    pub answer: Value,
+    /// What went over the wire.
+    pub exchanges: Vec<Exchange>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RecordedNode {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system_uuid: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<Address>,
+}
+
+impl Cassette {
+    /// An empty one. `hide` takes secrets out of a text.
+    pub fn new(settings: &ProviderSettings, hide: impl Fn(&str) -> String) -> Self {
+        let values = settings.values.iter();
+        Self {
+            cassette: VERSION,
+            settings: RecordedSettings {
+                cloud_config: hide(&settings.config_text),
+                values: values.map(|(key, value)| (key.clone(), hide(value))).collect(),
+                cluster_name: settings.cluster_name.clone(),
+                grants: settings.grants.clone(),
+            },
+            calls: Vec::new(),
+        }
+    }
+
+    /// Reads a file.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let origin = || format!("{}: cannot be read as a recording", file.display());
+        let bytes = std::fs::metadata(file).with_context(origin)?.len();
+        if bytes > LARGEST {
+            bail!("{}: it has {bytes} bytes, at most {LARGEST} are read", origin());
+        }
+        let text = std::fs::read_to_string(file).with_context(origin)?;
+        let cassette: Self = serde_json::from_str(&text).with_context(origin)?;
+        if cassette.cassette != VERSION {
+            bail!(
+                "{}: it has format {}, this Cloudwit reads {VERSION}; record it again",
+                origin(),
+                cassette.cassette
+            );
+        }
+        Ok(cassette)
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, file: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        let beside = file.with_extension("part");
+        std::fs::write(&beside, text + "\n")
+            .and_then(|()| std::fs::rename(&beside, file))
+            .with_context(|| format!("{}: cannot be written", file.display()))
+    }
+}
+
+impl RecordedSettings {
+    /// The settings for calls that are answered from the recording. Secrets are texts in files of this folder: what the cloud said to the real ones
+    /// is recorded.
+    pub fn for_replay(&self, name: String, folder: &Path) -> anyhow::Result<ProviderSettings> {
+        let mut grants = self.grants.clone();
+        for (at, secret) in grants.secrets.iter_mut().enumerate() {
+            let file = folder.join(at.to_string());
+            std::fs::write(&file, format!("secret-{}-of-a-recording", secret.name))?;
+            secret.file = file;
+        }
+        for grant in &mut grants.http {
+            // Nothing is sent.
+            (grant.ca, grant.proxy) = (None::<PathBuf>, None);
+            grant.thumbprints.clear();
+        }
+        Ok(ProviderSettings {
+            name,
+            config_text: self.cloud_config.clone(),
+            values: self.values.clone(),
+            cluster_name: self.cluster_name.clone(),
+            cluster_cidrs: Vec::new(),
+            grants,
+            limits: cloudwit_host::Limits::default(),
+        })
+    }
+}
+
+impl RecordedCall {
+    /// A call that was made.
+    pub fn of(question: &Question, answer: Value, exchanges: Vec<Exchange>) -> Self {
+        let create = question.create.iter();
+        Self {
+            function: question.function,
+            nodes: question.nodes.iter().map(RecordedNode::of).collect(),
+            service: question.service.clone(),
+            token: question.token.clone(),
+            create: create
+                .map(|(destination, node)| (destination.clone(), RecordedNode::of(node)))
+                .collect(),
+            delete: question.delete.clone(),
+            answer,
+            exchanges,
+        }
+    }
+
+    /// What was asked.
+    pub fn question(&self) -> Question {
+        let create = self.create.iter();
+        Question {
+            function: self.function,
+            nodes: self.nodes.iter().map(RecordedNode::node).collect(),
+            service: self.service.clone(),
+            token: self.token.clone(),
+            create: create
+                .map(|(destination, node)| (destination.clone(), node.node()))
+                .collect(),
+            delete: self.delete.clone(),
+        }
+    }
+}
+
+impl RecordedNode {
+    fn of(node: &NodeRef) -> Self {
+        Self {
+            name: node.name.clone(),
+            provider_id: node.provider_id.clone(),
+            system_uuid: node.system_uuid.clone(),
+            addresses: node.addresses.clone(),
+        }
+    }
+
+    fn node(&self) -> NodeRef {
+        NodeRef {
+            name: self.name.clone(),
+            provider_id: self.provider_id.clone(),
+            system_uuid: self.system_uuid.clone(),
+            addresses: self.addresses.clone(),
+            provider: None,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `cloudwit provider check`: configuration and grants, without network.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cloudwit_host::{MissingGrant, Problem};
+
+use crate::commands::install::check::no_cluster;
+use crate::commands::provider::exchanges::Exchanges;
+use crate::commands::provider::source::{self, SourceArgs};
+
+/// Arguments of `provider check`.
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Prints what is wrong and what lacks.
+pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    let from = args.source.read()?;
+    // A check that asks the cloud gets no answer.
+    let provider = source::load(&from, no_cluster(), Arc::new(Exchanges::answered_from(Vec::new()))).await?;
+    let description = provider.description();
+    let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
+        provider.check().await?.into_iter().partition(Problem::is_error);
+    let (optional, missing): (Vec<MissingGrant>, Vec<MissingGrant>) =
+        provider.missing_grants().into_iter().partition(|lack| lack.optional);
+    for warning in &warnings {
+        eprintln!("Warning: {}: {warning}", from.config_origin);
+    }
+    for lack in &optional {
+        eprintln!("Warning: it asks for a grant that it can do without; to have it add {lack}");
+    }
+    let errors = errors.iter().map(|error| format!("{}: {error}", from.config_origin));
+    let missing = missing
+        .iter()
+        .map(|lack| format!("a grant lacks that it asks for; add {lack}"));
+    let mistakes: Vec<String> = errors.chain(missing).collect();
+    if !mistakes.is_empty() {
+        return Err(source::told(&mistakes));
+    }
+    println!(
+        "{} {}: nothing is wrong, and no grant lacks",
+        description.name, description.version
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,114 @@
+//! `cloudwit provider conformance`: the promises of the contract, tried on a component and a cloud that may be written to.
+//!
+//! ```text
+//!   trial          the provider, loaded with a wire that can fail, and the objects it is tried with
+//!   config         describe and check, whatever the configuration
+//!   instances      order, length, evidence; a cloud that fails is never absence
+//!   balancers      ensure, get, update-targets, delete: idempotent, found again, gone
+//!   routes         apply and list: idempotent, gone
+//!   report         for people, and JUnit for CI
+//! ```
+
+mod balancers;
+mod config;
+mod faults;
+mod instances;
+mod report;
+mod routes;
+mod trial;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use cloudwit_host::grants::HttpGrant;
+use cloudwit_model::{Cloud as _, NodeRef};
+use reqwest::Url;
+
+use crate::commands::provider::conformance::report::Report;
+use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::provider::objects;
+use crate::commands::provider::source::{self, SourceArgs};
+
+/// Arguments of `provider conformance`.
+#[derive(Debug, clap::Args)]
+pub struct ConformanceArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// The cloud that it is tried on, such as http://127.0.0.1:8080: the only destination that is granted. Without it the destinations of the settings are.
+    #[arg(long, value_name = "URL")]
+    stand_in: Option<Url>,
+
+    /// A machine that the cloud has: NAME, or NAME=PROVIDER-ID. May be given again.
+    #[arg(long = "node", value_name = "NODE", value_parser = objects::node)]
+    node: Vec<NodeRef>,
+
+    /// The manifest of the Service whose load balancer is made and deleted; without it a Service with one port.
+    #[arg(long, value_name = "FILE")]
+    service: Option<PathBuf>,
+
+    /// The Pod range that is routed to the first Node and taken away again.
+    #[arg(long, value_name = "CIDR", default_value = "10.251.0.0/24")]
+    route: String,
+
+    /// Write the results to this file as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// The Service that is used when none is given.
+const SERVICE: &str = r#"{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "conformance", "namespace": "default"},
+    "spec": {"type": "LoadBalancer", "ipFamilies": ["IPv4"], "ports": [{"name": "http", "protocol": "TCP", "port": 80, "nodePort": 30080}]}}"#;
+
+/// Tries all that the component exports, and prints what it finds.
+pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
+    let mut from = args.source.read()?;
+    if let Some(url) = &args.stand_in {
+        from.settings.grants.http = vec![grant(url)?];
+    }
+    let service = match &args.service {
+        Some(file) => objects::manifest(file)?,
+        None => serde_json::from_str(SERVICE)?,
+    };
+    let mut trial = Trial::begin(from, args.node, objects::service(service)?).await?;
+    let abilities = trial.provider.abilities();
+    if trial.nodes.is_empty() && (abilities.instances || abilities.routes) {
+        source::none_of(&["it is asked about machines; name one or more that the cloud has with --node=NAME".into()])?;
+    }
+    let mut report = Report::default();
+    config::run(&trial, &mut report).await;
+    if abilities.instances {
+        let known = instances::run(&trial, &mut report).await;
+        if known.len() == trial.nodes.len() {
+            trial.nodes = known;
+        }
+    }
+    if abilities.load_balancers {
+        balancers::run(&trial, &mut report).await;
+    }
+    if abilities.routes {
+        routes::run(&trial, &args.route, &mut report).await;
+    }
+    report.memory = trial.provider.guest_memory().peak;
+    print!("{}", report.text());
+    if let Some(file) = &args.junit {
+        let name = &trial.provider.description().name;
+        std::fs::write(file, report.junit(name)).with_context(|| format!("{}: cannot be written", file.display()))?;
+    }
+    Ok(match report.failed() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+fn grant(url: &Url) -> anyhow::Result<HttpGrant> {
+    let host = url
+        .host_str()
+        .context("--stand-in: this URL names no host; write http://127.0.0.1:8080")?;
+    let grant = serde_json::json!({
+        "scheme": url.scheme(), "host": host, "port": url.port_or_known_default(), "allowLoopback": true,
+        "methods": ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"],
+    });
+    serde_json::from_value(grant).context("--stand-in: this is no http or https URL")
+}

@@ -1,0 +1,182 @@
+//! The functions of the contract, as they are called from the command line and from a recording.
+
+use clap::ValueEnum;
+use cloudwit_host::Provider;
+use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, Service, Target};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::commands::provider::{answer, objects};
+
+/// A function that a component can export, under its name in the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Function {
+    /// Who the provider is.
+    #[value(name = "info.describe")]
+    #[serde(rename = "info.describe")]
+    Describe,
+    /// What is wrong with its configuration.
+    #[value(name = "info.check")]
+    #[serde(rename = "info.check")]
+    Check,
+    /// One cheap authenticated call to the cloud.
+    #[value(name = "info.probe")]
+    #[serde(rename = "info.probe")]
+    Probe,
+    /// The machines behind Nodes; wants --node or --nodes.
+    #[value(name = "instances.lookup")]
+    #[serde(rename = "instances.lookup")]
+    Lookup,
+    /// The name of a Service's load balancer; wants --service.
+    #[value(name = "load-balancers.name")]
+    #[serde(rename = "load-balancers.name")]
+    BalancerName,
+    /// A Service's load balancer; wants --service.
+    #[value(name = "load-balancers.get")]
+    #[serde(rename = "load-balancers.get")]
+    GetBalancer,
+    /// Creates or updates a load balancer; wants --service, and the Nodes behind it.
+    #[value(name = "load-balancers.ensure")]
+    #[serde(rename = "load-balancers.ensure")]
+    EnsureBalancer,
+    /// Updates the Nodes behind a load balancer; wants --service, and the Nodes.
+    #[value(name = "load-balancers.update-targets")]
+    #[serde(rename = "load-balancers.update-targets")]
+    UpdateTargets,
+    /// Deletes a load balancer; wants --service.
+    #[value(name = "load-balancers.delete")]
+    #[serde(rename = "load-balancers.delete")]
+    DeleteBalancer,
+    /// The routes of this cluster.
+    #[value(name = "routes.list")]
+    #[serde(rename = "routes.list")]
+    ListRoutes,
+    /// Creates and deletes routes; wants --create or --delete.
+    #[value(name = "routes.apply")]
+    #[serde(rename = "routes.apply")]
+    ApplyRoutes,
+}
+
+impl Function {
+    /// Its name in the contract.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn is_about_a_service(self) -> bool {
+        matches!(
+            self,
+            Self::BalancerName | Self::GetBalancer | Self::EnsureBalancer | Self::UpdateTargets | Self::DeleteBalancer
+        )
+    }
+}
+
+/// A function with what it is called with.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The function.
+    pub function: Function,
+    /// The Nodes that are looked up, or behind the load balancer.
+    pub nodes: Vec<NodeRef>,
+    /// The manifest of the Service.
+    pub service: Option<Value>,
+    /// Of the `pending` answer that this call goes on from.
+    pub token: Option<String>,
+    /// Routes to create: destination and Node.
+    pub create: Vec<(String, NodeRef)>,
+    /// Destinations of routes to delete.
+    pub delete: Vec<String>,
+}
+
+impl Question {
+    /// What lacks; empty when it can be asked.
+    pub fn mistakes(&self) -> Vec<String> {
+        let name = self.function.name();
+        let mut mistakes = Vec::new();
+        if self.function == Function::Lookup && self.nodes.is_empty() {
+            mistakes.push(format!("{name} wants Nodes; add --node=NAME or --nodes=FILE"));
+        }
+        if self.function.is_about_a_service() && self.service.is_none() {
+            mistakes.push(format!("{name} wants a Service; add --service=FILE with its manifest"));
+        }
+        if self.function == Function::ApplyRoutes && self.create.is_empty() && self.delete.is_empty() {
+            mistakes.push(format!("{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"));
+        }
+        mistakes
+    }
+
+    /// The Service as a provider sees it.
+    pub fn service(&self) -> anyhow::Result<Option<Service>> {
+        self.service.clone().map(objects::service).transpose()
+    }
+
+    /// Calls the function. The answer as JSON, or why there is none. The outer error: the manifest makes no sense.
+    pub async fn ask(&self, provider: &Provider) -> anyhow::Result<Result<Value, CloudError>> {
+        let service = self.service()?.unwrap_or_default();
+        Ok(self.call(provider, service).await)
+    }
+
+    async fn call(&self, provider: &Provider, service: Service) -> Result<Value, CloudError> {
+        let token = self.token.as_deref();
+        Ok(match self.function {
+            Function::Describe => {
+                let description = provider.description();
+                json!({
+                    "name": description.name, "version": description.version,
+                    "providerIDPrefixes": description.provider_id_prefixes,
+                })
+            }
+            Function::Check => {
+                let problems = provider.check().await?;
+                let one = |problem: &cloudwit_host::Problem| {
+                    let severity = if problem.is_error() { "error" } else { "warning" };
+                    json!({"at": problem.at, "severity": severity, "message": problem.message})
+                };
+                problems.iter().map(one).collect()
+            }
+            Function::Probe => provider.probe().await.map(|()| json!({}))?,
+            Function::Lookup => answer::lookup(&self.nodes, &provider.lookup(&self.nodes).await?),
+            Function::BalancerName => provider.balancer_name(&service).await?.into(),
+            Function::GetBalancer => {
+                let balancer = provider.get_balancer(&service).await?;
+                balancer.as_ref().map_or(Value::Null, answer::balancer)
+            }
+            Function::EnsureBalancer => {
+                answer::balancer(&provider.ensure_balancer(&service, &self.targets(), token).await?)
+            }
+            Function::UpdateTargets => {
+                answer::annotations(&provider.update_targets(&service, &self.targets(), token).await?)
+            }
+            Function::DeleteBalancer => answer::annotations(&provider.delete_balancer(&service, token).await?),
+            Function::ListRoutes => answer::routes(&provider.list_routes().await?),
+            Function::ApplyRoutes => self.apply_routes(provider).await?,
+        })
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let nodes = self.nodes.iter().cloned();
+        nodes.map(|node| Target { node, ready: true }).collect()
+    }
+
+    /// Routes are deleted as they are listed, so this lists them first.
+    async fn apply_routes(&self, provider: &Provider) -> Result<Value, CloudError> {
+        let listed = match self.delete.is_empty() {
+            true => Vec::new(),
+            false => provider.list_routes().await?,
+        };
+        let is_meant = |destination: &str| self.delete.iter().any(|meant| meant == destination);
+        let delete: Vec<_> = listed
+            .into_iter()
+            .filter(|route| is_meant(&route.destination))
+            .collect();
+        let create = self.create.iter().map(|(destination, node)| NewRoute {
+            name_hint: node.name.clone(),
+            destination: destination.clone(),
+            node: node.clone(),
+        });
+        let create: Vec<_> = create.collect();
+        let outcome = provider.apply_routes(&create, &delete).await?;
+        Ok(json!({"created": answer::changes(&outcome.created), "deleted": answer::changes(&outcome.deleted)}))
+    }
+}

@@ -1,0 +1,100 @@
+//! `cloudwit provider`: what an author does with a component before an operator gets it.
+//!
+//! ```text
+//!   source       the component with the settings it shall have: from a file, or as a configuration installs it
+//!   function     one function of the contract with its arguments, called in the sandbox
+//!   exchanges    what went over the wire, as a host's `Wire` sees it; scrub hides what the cloud gave out as secrets
+//!   conformance  the promises of the contract, tried one by one
+//!   cassette     calls with their answers and exchanges, in a file; replay answers requests from it
+//! ```
+
+mod answer;
+mod call;
+mod cassette;
+mod check;
+mod conformance;
+mod exchanges;
+mod function;
+pub mod inspect;
+mod objects;
+mod replay;
+mod scrub;
+mod source;
+
+use std::process::ExitCode;
+
+/// What is done with a component.
+#[derive(Debug, clap::Subcommand)]
+pub enum ProviderCommand {
+    /// Describe a component: exports, settings and the grants it requests.
+    ///
+    /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
+    /// words of the start.
+    #[command(after_help = INSPECT_HELP)]
+    Inspect(inspect::InspectArgs),
+
+    /// Check a component with the configuration and the grants it shall have. No request leaves this machine.
+    ///
+    /// Tells all that the provider finds wrong with its configuration, and the grants that it asks for and does not have, each as the line to add.
+    #[command(
+        after_help = "Exit codes:\n  0  nothing is wrong, nothing lacks\n  1  something is; all of it is told\n  \
+                            2  the command line makes no sense\n\n\
+                            Examples:\n  cloudwit provider check sim.wasm --cloud-config=sim.json --settings=settings.yaml\n  \
+                            cloudwit provider check sim --config=cloudwit.yaml"
+    )]
+    Check(check::CheckArgs),
+
+    /// Call one function of a provider in the sandbox, with its configuration and grants, against its cloud.
+    ///
+    /// Prints the answer, the requests with their times, and what the call took of time and memory. Secrets are never in it. Functions that change
+    /// something do change it.
+    #[command(
+        after_help = "Exit codes:\n  0  it answered\n  1  it answered with a failure, or could not be called\n  \
+                            2  the command line makes no sense\n\n\
+                            Examples:\n  cloudwit provider call sim.wasm instances.lookup --node=node-1 --settings=settings.yaml\n  \
+                            kubectl get nodes -o json | cloudwit provider call sim instances.lookup --nodes=- --config=cloudwit.yaml\n  \
+                            cloudwit provider call sim.wasm load-balancers.ensure --service=web.yaml --node=node-1 --wait \\\n           \
+                            --settings=settings.yaml --record=ensure.json"
+    )]
+    Call(call::CallArgs),
+
+    /// Make the calls of a recording again, answered from the recording, and show what is different.
+    ///
+    /// Needs no cloud and no secrets: each request is answered as it was when `provider call --record` made the file. Tells answers that changed,
+    /// requests that are new or changed, and those that are not made any more.
+    #[command(
+        after_help = "Exit codes:\n  0  nothing is different\n  1  something is, or a file cannot be read\n  \
+                            2  the command line makes no sense\n\n\
+                            Example:\n  cloudwit provider replay sim.wasm ensure.json"
+    )]
+    Replay(replay::ReplayArgs),
+
+    /// Try the promises of the contract, one by one, on a component and a cloud that may be written to.
+    ///
+    /// Machines are looked up, a load balancer and a route are made and deleted, as far as the component exports these. The cloud has to be a stand-in, or a project of
+    /// its own: what is made under the names of --service and --route is deleted. It is also tried what the provider makes of a cloud that fails.
+    #[command(
+        after_help = "Exit codes:\n  0  all promises are kept\n  1  one is broken, or it could not be tried\n  \
+                            2  the command line makes no sense\n\n\
+                            Example:\n  cloudwit provider conformance sim.wasm --stand-in=http://127.0.0.1:8080 \\\n           \
+                            --cloud-config=sim.json --settings=settings.yaml --node=node-1 --node=node-2 --junit=report.xml"
+    )]
+    Conformance(conformance::ConformanceArgs),
+}
+
+/// Exit codes and examples of `inspect`, under either of its names.
+pub const INSPECT_HELP: &str = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
+                                2  the command line makes no sense\n\n\
+                                Examples:\n  cloudwit provider inspect sim.wasm\n  \
+                                cloudwit provider inspect sim.wasm.zst --cloud-config=sim.json -o json";
+
+/// Does it.
+pub async fn run(command: ProviderCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ProviderCommand::Inspect(args) => inspect::run(args).await,
+        ProviderCommand::Check(args) => check::run(args).await,
+        ProviderCommand::Call(args) => call::run(args).await,
+        ProviderCommand::Replay(args) => replay::run(args).await,
+        ProviderCommand::Conformance(args) => conformance::run(args).await,
+    }
+}

@@ -1,0 +1,229 @@
+//! `cloudwit provider conformance`, `call` and `replay`, as an author runs them: each provider here keeps the promises of the contract on the
+//! third-party server of its cloud, and what is recorded can be replayed without cloud and secrets.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
+use cloudwit_test_support::aws_files::aws_files;
+use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
+use cloudwit_test_support::moto::Moto;
+use cloudwit_test_support::openstack_cloud::OpenStackCloud;
+use cloudwit_test_support::openstack_files::openstack_files;
+use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions};
+use cloudwit_test_support::vsphere_files::vsphere_files;
+use cloudwit_test_support::{guests, programs};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// A component with its configuration, in a folder.
+struct Author {
+    component: PathBuf,
+    deployment: Deployment,
+    folder: TempDir,
+}
+
+impl Author {
+    async fn of(provider: &'static str) -> Self {
+        let (component, program) =
+            tokio::task::spawn_blocking(move || (guests::provider(provider), programs::cloudwit()))
+                .await
+                .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let deployment = Deployment::of(provider, &run, program.parent().unwrap(), &component).unwrap();
+        Self {
+            component,
+            deployment,
+            folder,
+        }
+    }
+
+    fn write(&self, name: &str, content: &str) -> PathBuf {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, content).unwrap();
+        file
+    }
+
+    /// Runs `cloudwit provider` with the configuration.
+    async fn run(&self, command: &str, files: &CloudFiles, arguments: &[&str]) -> Output {
+        let config = self.write("cloud-config", &files.config);
+        let settings = self.write("settings.yaml", &files.settings);
+        let run = Command::new(programs::cloudwit())
+            .args(["provider", command])
+            .arg(&self.component)
+            .args(arguments)
+            .arg("--cloud-config")
+            .arg(config)
+            .arg("--settings")
+            .arg(settings)
+            .output();
+        run.await.unwrap()
+    }
+
+    /// All promises are kept.
+    async fn conforms(&self, files: &CloudFiles, arguments: &[&str]) -> String {
+        let output = self.run("conformance", files, arguments).await;
+        said(&output, 0)
+    }
+}
+
+fn said(output: &Output, code: i32) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    out
+}
+
+async fn sim_cloud() -> SimCloud {
+    let options = SimCloudOptions {
+        token: TOKEN.into(),
+        balancer_build_time: Duration::from_millis(500),
+        ..SimCloudOptions::default()
+    };
+    let cloud = SimCloud::start(options).await.unwrap();
+    cloud.add_machines(["one", "two"].map(NewMachine::named));
+    cloud
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sim_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    let files = author.deployment.sim_files(&cloud.url()).unwrap();
+    let junit = author.folder.path().join("junit.xml");
+    let text = author
+        .conforms(
+            &files,
+            &[
+                "--node=one",
+                "--node=two",
+                "--junit",
+                junit.to_str().unwrap(),
+                "--stand-in",
+                &cloud.url(),
+            ],
+        )
+        .await;
+    for part in ["info\n", "instances\n", "load-balancers\n", "routes\n"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let junit = std::fs::read_to_string(junit).unwrap();
+    assert!(junit.contains(r#"failures="0""#), "{junit}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_not_there_breaks_a_promise_and_is_named() {
+    let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    let files = author.deployment.sim_files(&cloud.url()).unwrap();
+    let output = author.run("conformance", &files, &["--node=one", "--node=three"]).await;
+    let text = said(&output, 1);
+    assert!(
+        text.contains("BROKEN each --node is found") && text.contains("three: "),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn aws_keeps_the_promises_of_the_contract() {
+    let (author, moto) = (Author::of("aws").await, Moto::shared().await);
+    let cluster = moto.cluster("conformance").await.unwrap();
+    let machines = cluster.machines(moto, 0, 2).await.unwrap();
+    let files = aws_files(&cluster, moto.url(), moto.administrator(), &author.deployment).unwrap();
+    let nodes: Vec<String> = machines
+        .iter()
+        .map(|machine| format!("--node={}={}", machine.private_dns, machine.provider_id()))
+        .collect();
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    author
+        .conforms(&files, &[&nodes[..], &["--cluster-name=conformance"]].concat())
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openstack_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("openstack").await, OpenStackCloud::shared().await);
+    let project = cloud.project().await.unwrap();
+    let network = project.network("nodes", "10.6.0.0/24").await.unwrap();
+    let router = project.router(&[&network]).await.unwrap();
+    for name in ["one", "two"] {
+        project.server(&network, name).await.unwrap();
+    }
+    let files = openstack_files(&project, &network, &router, &author.deployment)
+        .await
+        .unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vsphere_keeps_the_promises_of_the_contract() {
+    let author = Author::of("vsphere").await;
+    let vcsim = Vcsim::start(VcsimOptions::default()).await.unwrap();
+    vcsim.tag("k8s-zone", "rack-7", "/DC0/host/DC0_C0").await.unwrap();
+    vcsim.tag("k8s-region", "north", "/DC0").await.unwrap();
+    let machine = vcsim.machines().await.unwrap().remove(0);
+    vcsim.set_guest(&machine.path, "one", "10.7.0.5").await.unwrap();
+    let files = vsphere_files(&vcsim, &author.deployment).unwrap();
+    author.conforms(&files, &["--node=one"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_recorded_without_secrets_and_replayed_without_a_cloud() {
+    let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    let files = author.deployment.sim_files(&cloud.url()).unwrap();
+    let service = author.write(
+        "web.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: default}\n\
+         spec: {type: LoadBalancer, ports: [{port: 80, protocol: TCP, nodePort: 30080}]}\n",
+    );
+    let recording = author.folder.path().join("ensure.json");
+    let arguments = [
+        "load-balancers.ensure",
+        "--node=one",
+        "--wait",
+        "--output=json",
+        "--service",
+        service.to_str().unwrap(),
+        "--record",
+        recording.to_str().unwrap(),
+    ];
+    let report: Value = serde_json::from_str(&said(&author.run("call", &files, &arguments).await, 0)).unwrap();
+    let calls = report["calls"].as_array().unwrap();
+    assert!(calls[0]["error"]["failure"] == "pending" && calls.len() > 1, "{report}");
+    assert!(
+        calls.last().unwrap()["answer"]["ingress"][0]["ip"].is_string(),
+        "{report}"
+    );
+    assert!(report["memoryBytes"].as_u64().unwrap() > 0, "{report}");
+    drop(cloud);
+
+    let text = std::fs::read_to_string(&recording).unwrap();
+    assert!(!text.contains(TOKEN) && text.contains("{secret token}"), "{text}");
+    let same = said(&replay(&author, &recording).await, 0);
+    assert!(same.contains("1 load-balancers.ensure: the same, 2 requests"), "{same}");
+
+    // As if the provider that was recorded had made the load balancer under another name.
+    let other = author.write("other.json", &text.replace("30080", "30081"));
+    let different = said(&replay(&author, &other).await, 0);
+    assert!(
+        different.contains("the same"),
+        "the Service and the request changed alike: {different}"
+    );
+    let other = author.write("other.json", &text.replacen(r#""status": 201"#, r#""status": 409"#, 1));
+    let different = said(&replay(&author, &other).await, 1);
+    assert!(different.contains("1 load-balancers.ensure: different"), "{different}");
+    assert!(
+        different.contains("the answer was") && different.contains("conflict"),
+        "{different}"
+    );
+}
+
+async fn replay(author: &Author, recording: &Path) -> Output {
+    let replay = Command::new(programs::cloudwit())
+        .args(["provider", "replay"])
+        .args([&author.component, recording])
+        .output();
+    replay.await.unwrap()
+}
