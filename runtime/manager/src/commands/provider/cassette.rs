@@ -7,6 +7,7 @@ use cloudwit_host::{Grants, ProviderSettings};
 use cloudwit_model::{Address, NodeRef};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::commands::provider::exchanges::Exchange;
 use crate::commands::provider::function::{Function, Question};
@@ -124,7 +125,8 @@ impl RecordedSettings {
         let mut grants = self.grants.clone();
         for (at, secret) in grants.secrets.iter_mut().enumerate() {
             let file = folder.join(at.to_string());
-            std::fs::write(&file, format!("secret-{}-of-a-recording", secret.name))?;
+            // No words: they would be hidden wherever they stand in a message.
+            std::fs::write(&file, format!("{:x}", Sha256::digest(&secret.name)))?;
             secret.file = file;
         }
         for grant in &mut grants.http {

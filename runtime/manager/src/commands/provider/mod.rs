@@ -85,7 +85,7 @@ pub enum ProviderCommand {
 /// Exit codes and examples of `inspect`, under either of its names.
 pub const INSPECT_HELP: &str = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
                                 2  the command line makes no sense\n\n\
-                                Examples:\n  cloudwit provider inspect sim.wasm\n  \
+                                Examples:\n  cloudwit inspect sim.wasm\n  \
                                 cloudwit provider inspect sim.wasm.zst --cloud-config=sim.json -o json";
 
 /// Does it.

@@ -59,7 +59,7 @@ impl SourceArgs {
         let mut problems = Vec::new();
         let source = match &self.config {
             Some(config) => self.installed(config, &mut problems),
-            None => Some(self.from_files(&mut problems)),
+            None => Some(self.of_files(&mut problems)),
         };
         match source {
             Some(source) if problems.is_empty() => Ok(source),
@@ -94,7 +94,7 @@ impl SourceArgs {
         found
     }
 
-    fn from_files(&self, problems: &mut Vec<String>) -> Source {
+    fn of_files(&self, problems: &mut Vec<String>) -> Source {
         let component = PathBuf::from(&self.provider);
         let name = component.file_name().map_or_else(String::new, |name| {
             let name = name.to_string_lossy();

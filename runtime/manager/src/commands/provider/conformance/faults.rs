@@ -31,13 +31,11 @@ impl Faults {
     }
 
     /// From now on every request is answered so.
-    pub fn always(&self, status: u16, headers: &[(&str, &str)], body: &str) {
-        let headers = headers.iter();
+    pub fn always(&self, status: u16, header: Option<(&str, &str)>, body: &str) {
+        let header = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let answer = WireResponse {
             status,
-            headers: headers
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
+            headers: header.into_iter().collect(),
             body: body.to_owned(),
         };
         *self.instead.lock() = Instead::Always(answer);

@@ -13,17 +13,47 @@ const NODES_A_REQUEST: usize = 5;
 /// Nodes of a look-up of many.
 const MANY: usize = 200;
 
-/// Answers of a cloud that is broken, and what the whole call has to fail with: labels of failures, any of them.
-const BROKEN: [(u16, &[(&str, &str)], &str, &[&str]); 9] = [
-    (500, &[], "internal error", &["unavailable"]),
-    (503, &[], "", &["unavailable"]),
-    (429, &[("retry-after", "7")], "", &["rate_limited"]),
-    (401, &[], "{}", &["denied"]),
-    (403, &[], "{}", &["denied"]),
-    (404, &[("content-type", "text/html")], "<html>no such page</html>", &[]),
-    (200, &[], "", &[]),
-    (200, &[("content-type", "text/html")], "<html>a login page</html>", &[]),
-    (200, &[("content-type", "application/json")], "{\"a\": [", &[]),
+/// An answer of a cloud that is broken.
+struct Broken {
+    status: u16,
+    header: Option<(&'static str, &'static str)>,
+    body: &'static str,
+    /// Labels of the failures that say it as it is; any failure where there are none.
+    expected: &'static [&'static str],
+}
+
+const fn broken(status: u16, body: &'static str, expected: &'static [&'static str]) -> Broken {
+    let header = None;
+    Broken {
+        status,
+        header,
+        body,
+        expected,
+    }
+}
+
+const BROKEN: [Broken; 9] = [
+    broken(500, "internal error", &["unavailable"]),
+    broken(503, "", &["unavailable"]),
+    Broken {
+        header: Some(("retry-after", "7")),
+        ..broken(429, "", &["rate_limited"])
+    },
+    broken(401, "{}", &["denied"]),
+    broken(403, "{}", &["denied"]),
+    Broken {
+        header: Some(("content-type", "text/html")),
+        ..broken(404, "<html>no such page</html>", &[])
+    },
+    broken(200, "", &[]),
+    Broken {
+        header: Some(("content-type", "text/html")),
+        ..broken(200, "<html>a login page</html>", &[])
+    },
+    Broken {
+        header: Some(("content-type", "application/json")),
+        ..broken(200, "{\"a\": [", &[])
+    },
 ];
 
 /// Tries them, and gives the Nodes as they are once they are initialised.
@@ -32,9 +62,9 @@ pub async fn run(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
     order(trial, report).await;
     strangers(trial, &known, report).await;
     many(trial, report).await;
-    for (status, headers, body, expected) in BROKEN {
-        trial.faults.always(status, headers, body);
-        broken(trial, &known, (status, body), expected, report).await;
+    for case in BROKEN {
+        trial.faults.always(case.status, case.header, case.body);
+        takes_nothing_away(trial, &known, &case, report).await;
         trial.faults.none();
     }
     known
@@ -153,8 +183,11 @@ async fn many(trial: &Trial, report: &mut Report) {
 }
 
 /// A fresh provider, so that no session is left from before; and one that has a session.
-async fn broken(trial: &Trial, known: &[NodeRef], (status, body): (u16, &str), expected: &[&str], report: &mut Report) {
-    let what = match body {
+async fn takes_nothing_away(trial: &Trial, known: &[NodeRef], case: &Broken, report: &mut Report) {
+    let Broken {
+        status, body, expected, ..
+    } = case;
+    let what = match *body {
         "" => format!("{status} and nothing else"),
         _ => format!("{status} and {body}"),
     };

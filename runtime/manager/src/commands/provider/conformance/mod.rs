@@ -67,6 +67,7 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     if let Some(url) = &args.stand_in {
         from.settings.grants.http = vec![grant(url)?];
     }
+    from.settings.cluster_cidrs = vec![args.route.clone()];
     let service = match &args.service {
         Some(file) => objects::manifest(file)?,
         None => serde_json::from_str(SERVICE)?,
@@ -81,7 +82,7 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     if abilities.instances {
         let known = instances::run(&trial, &mut report).await;
         if known.len() == trial.nodes.len() {
-            trial.nodes = known;
+            trial = trial.on(known).await?;
         }
     }
     if abilities.load_balancers {

@@ -44,6 +44,16 @@ impl Trial {
         })
     }
 
+    /// The same trial in a cluster with these Nodes.
+    pub async fn on(self, nodes: Vec<NodeRef>) -> anyhow::Result<Self> {
+        let provider = load(&self.source, &self.faults, &nodes, &self.service).await?;
+        Ok(Self {
+            provider,
+            nodes,
+            ..self
+        })
+    }
+
     /// The same provider loaded anew: it remembers nothing.
     pub async fn anew(&self) -> anyhow::Result<Provider> {
         load(&self.source, &self.faults, &self.nodes, &self.service).await
