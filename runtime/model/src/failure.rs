@@ -124,10 +124,11 @@ impl Failure {
         match self {
             Self::Pending { after, .. } => Retry::After(*after),
             Self::RateLimited { after, .. } => Retry::After(after.unwrap_or(Duration::from_secs(10))),
-            Self::Denied(_) | Self::Invalid(_) | Self::Exhausted(_) | Self::OutOfRange(_) => Retry::Slowly,
+            Self::Denied(_) | Self::Invalid(_) | Self::OutOfRange(_) => Retry::Slowly,
             Self::Conflict(_) | Self::AlreadyExists(_) | Self::Aborted(_) => Retry::Soon,
             Self::ImplementedElsewhere(_) => Retry::Never,
             Self::NotFound(_)
+            | Self::Exhausted(_)
             | Self::FailedPrecondition(_)
             | Self::Unavailable(_)
             | Self::InvalidResponse(_)
@@ -310,13 +311,14 @@ mod tests {
         assert_eq!(Failure::ImplementedElsewhere(Reason::default()).retry(), Retry::Never);
         assert_eq!(Failure::Unavailable(Reason::default()).retry(), Retry::Backoff);
         assert_eq!(Failure::InvalidResponse(String::new()).retry(), Retry::Backoff);
-        for slowly in [Failure::Exhausted, Failure::OutOfRange] {
-            assert_eq!(slowly(Reason::default()).retry(), Retry::Slowly);
-        }
+        assert_eq!(Failure::OutOfRange(Reason::default()).retry(), Retry::Slowly);
         for soon in [Failure::AlreadyExists, Failure::Aborted] {
             assert_eq!(soon(Reason::default()).retry(), Retry::Soon);
         }
-        assert_eq!(Failure::FailedPrecondition(Reason::default()).retry(), Retry::Backoff);
+        // A quota is raised, or something is freed, where Kubernetes does not see it.
+        for backoff in [Failure::Exhausted, Failure::FailedPrecondition] {
+            assert_eq!(backoff(Reason::default()).retry(), Retry::Backoff);
+        }
     }
 
     #[test]
