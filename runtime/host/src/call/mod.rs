@@ -39,7 +39,7 @@ use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::GuestLog;
 use crate::call::instance::{CallState, Env, Subjects};
 use crate::contract::adapter::{Adapter, Reply};
-use crate::egress::EgressHooks;
+use crate::egress::hooks::EgressHooks;
 use crate::metrics::{ItemKind, Metrics, Operation, Outcome};
 
 /// What all providers of a host share.

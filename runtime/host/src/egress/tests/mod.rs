@@ -2,6 +2,12 @@
 //!
 //! Over 400 lines: one test for each promise of the egress, all on the same set-up.
 
+mod budget;
+mod h2;
+mod plan;
+mod rate_limit;
+mod secrets;
+
 use std::io;
 use std::net::IpAddr;
 

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::*;
+use crate::egress::*;
 use crate::net::client::STREAM_WINDOW;
 use crate::net::resolver::{Found, Lookup};
 use crate::secrets::keys::Keyring;
