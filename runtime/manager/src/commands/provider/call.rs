@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cloudwit_host::{Outside, Provider};
+use cloudwit_host::Provider;
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, ObjectEvent};
 use serde_json::{Value, json};
 
+use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
 use crate::commands::provider::function::{Function, Question};
 use crate::commands::provider::source::{self, SourceArgs};
 use crate::commands::provider::{answer, objects};
+use crate::config::mistakes::Mistakes;
 
 /// Arguments of `provider call`.
 #[derive(Debug, clap::Args)]
@@ -79,7 +81,7 @@ struct Made {
 /// Calls it, and prints all about it.
 pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
-    let mut cluster = objects::Cluster::default();
+    let mut cluster = Cluster::default();
     let mut nodes = args.node;
     if let Some(file) = &args.nodes {
         for (node, view) in objects::nodes(file)? {
@@ -96,14 +98,10 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         create: args.create,
         delete: args.delete,
     };
-    source::none_of(&question.mistakes())?;
+    Mistakes::none_of(question.mistakes(), "")?;
     cluster.services.extend(question.service()?);
     let (cluster, wire) = (Arc::new(cluster), Arc::new(Exchanges::default()));
-    let outside = Outside {
-        events: cluster.clone(),
-        cluster: cluster.clone(),
-    };
-    let provider = source::load(&from, outside, wire.clone()).await?;
+    let provider = source::load(&from, cluster.outside(), wire.clone()).await?;
     if question.function != Function::Check {
         source::insist_on_soundness(&provider, &from).await?;
     }

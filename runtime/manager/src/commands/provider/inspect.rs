@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use cloudwit_host::{ComponentFile, Grants, Host, Limits, MissingGrant, Provider, ProviderSettings};
@@ -13,8 +14,8 @@ use cloudwit_model::{Abilities, Cloud as _};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 
+use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
-use crate::commands::install::check;
 use crate::providers::host;
 use crate::providers::load::insist_on_sound_config;
 
@@ -141,7 +142,8 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
         limits: Limits::default(),
     };
     let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
-    let provider = host.load(&args.file, settings, check::no_cluster()).await?;
+    let no_cluster = Arc::new(Cluster::default()).outside();
+    let provider = host.load(&args.file, settings, no_cluster).await?;
     if let Some(file) = &args.cloud_config {
         for warning in insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await? {
             eprintln!("Warning: {warning}");
