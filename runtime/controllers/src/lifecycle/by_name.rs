@@ -18,7 +18,7 @@ use crate::kube::node::Node;
 use crate::kube::node::view::node_ref;
 use crate::lifecycle::brake::Proof;
 use crate::lifecycle::brake_by_name::NameVerdict;
-use crate::lifecycle::deletion::Gone;
+use crate::lifecycle::deletion::AbsentNode;
 use crate::lifecycle::plan::may_go_by_name;
 use crate::lifecycle::{Lifecycle, age};
 use crate::metrics::Purpose;
@@ -72,7 +72,7 @@ impl Lifecycle {
     }
 
     /// The Nodes whose grace is over, and whether there was an answer about all. What is missing deletes nothing.
-    async fn look_up_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<Gone>, bool) {
+    async fn look_up_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<AbsentNode>, bool) {
         let mut gone = Vec::new();
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
@@ -89,7 +89,7 @@ impl Lifecycle {
                         self.cloud_answered();
                         let judged = asked.zip(answers).filter_map(|(node, answer)| {
                             let proof = self.judge_by_name(node, answer)?;
-                            Some(Gone {
+                            Some(AbsentNode {
                                 node: node.clone(),
                                 proof,
                                 evidence: Evidence::ByName,

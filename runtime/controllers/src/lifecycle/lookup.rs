@@ -13,7 +13,7 @@ use crate::kube::cache::Key;
 use crate::kube::node::Node;
 use crate::kube::node::view::{node_ref, provider_id};
 use crate::lifecycle::brake::{Absent, Proof, Verdict};
-use crate::lifecycle::deletion::Gone;
+use crate::lifecycle::deletion::AbsentNode;
 use crate::lifecycle::plan::{After, Mark, after, is_announced};
 use crate::lifecycle::{Lifecycle, age};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
@@ -49,7 +49,11 @@ impl Lifecycle {
 
     /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
     /// None when the cloud did not answer about all: an incomplete picture deletes nothing.
-    pub(super) async fn look_up(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
+    pub(super) async fn look_up(
+        &mut self,
+        nodes: &[Arc<Node>],
+        provider: &ProviderIdentity,
+    ) -> Option<Vec<AbsentNode>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
             let answered = self.look_up_page(page, provider, &mut marks, &mut gone).await;
@@ -75,7 +79,7 @@ impl Lifecycle {
         page: &[Arc<Node>],
         provider: &ProviderIdentity,
         marks: &mut Vec<(Arc<Node>, Mark)>,
-        gone: &mut Vec<Gone>,
+        gone: &mut Vec<AbsentNode>,
     ) -> Result<(), (Vec<Arc<Node>>, CloudError)> {
         let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
         let lookups = self.context.lookups.clone();
@@ -93,7 +97,7 @@ impl Lifecycle {
                     for (node, answer) in nodes.zip(answers) {
                         match self.judge(node, answer, provider) {
                             Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
-                            Some(Fate::Gone(proof)) => gone.push(Gone {
+                            Some(Fate::Gone(proof)) => gone.push(AbsentNode {
                                 node: node.clone(),
                                 proof,
                                 evidence: Evidence::ById,
@@ -244,7 +248,7 @@ impl Lifecycle {
     }
 
     /// Deletes, or taints, the Nodes that are gone, as far as the brake lets them.
-    async fn remove(&mut self, gone: Vec<Gone>, total: usize, provider: &ProviderIdentity) {
+    async fn remove(&mut self, gone: Vec<AbsentNode>, total: usize, provider: &ProviderIdentity) {
         match self.context.options.lifecycle.node_deletion {
             NodeDeletion::Off => {}
             // Tainting keeps Pods away and can be taken back, so the brake does not hold it.

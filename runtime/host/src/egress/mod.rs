@@ -49,12 +49,12 @@ use crate::egress::plan::Rule;
 use crate::egress::rate_limit::Rate;
 use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
-use crate::egress::wire::Seen;
+use crate::egress::wire::ObservedRequest;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
 use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
-use crate::net::http_error::Failed;
+use crate::net::http_error::HttpFailure;
 use crate::net::wire::Tap;
 use crate::secrets::Secrets;
 use crate::secrets::placeholders::Placeholders;
@@ -134,7 +134,7 @@ impl Egress {
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
         let shown = self.secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
-        let seen = Seen::of(
+        let seen = ObservedRequest::of(
             &self.tap,
             &self.secrets,
             placeholders,
@@ -163,7 +163,7 @@ impl Egress {
         parts: Parts,
         body: WasiBody,
         places: &Places,
-        seen: Option<&mut Seen<'_>>,
+        seen: Option<&mut ObservedRequest<'_>>,
     ) -> Result<Response<WasiBody>, Stopped> {
         let Granted {
             url,
@@ -304,11 +304,11 @@ impl From<Refusal> for Stopped {
     }
 }
 
-fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopped {
+fn stopped(failed: HttpFailure, rule: &Rule, to: &Destination, method: &str) -> Stopped {
     match failed {
-        Failed::Prohibited(found) => plan::prohibited(rule, to, method, found).into(),
-        Failed::Untrusted(why, unknown_issuer) => plan::untrusted(rule, to, &why, unknown_issuer).into(),
-        Failed::Other(error) => {
+        HttpFailure::Prohibited(found) => plan::prohibited(rule, to, method, found).into(),
+        HttpFailure::Untrusted(why, unknown_issuer) => plan::untrusted(rule, to, &why, unknown_issuer).into(),
+        HttpFailure::Other(error) => {
             tracing::debug!(destination = %to, method, "request failed: {error}");
             Stopped::Failed(error)
         }

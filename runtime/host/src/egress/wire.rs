@@ -19,7 +19,7 @@ use crate::secrets::Secrets;
 use crate::secrets::placeholders::Placeholders;
 
 /// What is seen of one request.
-pub(super) struct Seen<'a> {
+pub(super) struct ObservedRequest<'a> {
     wire: &'a dyn Wire,
     secrets: &'a Secrets,
     placeholders: &'a Placeholders,
@@ -27,7 +27,7 @@ pub(super) struct Seen<'a> {
     began: Instant,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedRequest<'a> {
     /// The request, where there is a tool. `headers` are those of the guest, nothing filled in.
     pub fn of(
         tap: &'a Tap,

@@ -37,8 +37,8 @@ impl CodeMaker {
     /// Reads the file. A component that `before` is made of, or that the cache knows, is not compiled again.
     pub async fn code(self, compiler: &Compiler, before: Option<Code>) -> Result<Code, LoadError> {
         let artifact = match self.blocking(|maker| maker.find(before)).await? {
-            Found::Code(code) => return Ok(code),
-            Found::Artifact(artifact) => Arc::new(artifact),
+            CodeSource::Code(code) => return Ok(code),
+            CodeSource::Artifact(artifact) => Arc::new(artifact),
         };
         if let Compiler::Apart(limits) = compiler {
             let file = self.file.clone();
@@ -63,20 +63,20 @@ impl CodeMaker {
         .await
     }
 
-    fn find(&self, before: Option<Code>) -> Result<Found, LoadError> {
+    fn find(&self, before: Option<Code>) -> Result<CodeSource, LoadError> {
         let artifact = Artifact::read(&self.file, self.limit)?;
         if let Some(before) = before.filter(|before| before.digest == artifact.digest) {
-            return Ok(Found::Code(Code {
+            return Ok(CodeSource::Code(Code {
                 from_cache: true,
                 ..before
             }));
         }
         Ok(match self.cache.load(&self.engine, &artifact) {
-            Some(component) => Found::Code(Code {
+            Some(component) => CodeSource::Code(Code {
                 from_cache: true,
                 ..compiled(component, &artifact)
             }),
-            None => Found::Artifact(artifact),
+            None => CodeSource::Artifact(artifact),
         })
     }
 
@@ -103,7 +103,7 @@ impl CodeMaker {
     }
 }
 
-enum Found {
+enum CodeSource {
     Code(Code),
     /// To be compiled.
     Artifact(Artifact),

@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 
 use super::*;
 use crate::egress::refusal::RefusalReason;
-use crate::net::resolver::{Found, Lookup};
+use crate::net::resolver::{Lookup, LookupFuture};
 use crate::net::testing::{Echo, TestServer};
 use crate::secrets::keys::Keyring;
 
@@ -26,7 +26,7 @@ use crate::secrets::keys::Keyring;
 pub(super) struct Names;
 
 impl Lookup for Names {
-    fn lookup(&self, name: &str) -> Found {
+    fn lookup(&self, name: &str) -> LookupFuture {
         let addresses: Vec<IpAddr> = match name {
             "localhost" | "rebound.example" | "other.example" => vec![[127, 0, 0, 1].into()],
             "metadata.example" => vec![[169, 254, 169, 254].into()],

@@ -14,7 +14,7 @@ use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
-use crate::commands::provider::function::{Function, Question};
+use crate::commands::provider::function::{Function, FunctionCall};
 use crate::commands::provider::source::{self, SourceArgs};
 use crate::commands::provider::{answer, objects};
 use crate::config::mistakes::Mistakes;
@@ -72,7 +72,7 @@ fn route(text: &str) -> Result<(String, NodeRef), String> {
 }
 
 /// A call that was made.
-struct Made {
+struct CallOutcome {
     answer: Result<Value, CloudError>,
     exchanges: Vec<Exchange>,
     took: Duration,
@@ -90,7 +90,7 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let service = args.service.as_deref().map(objects::manifest).transpose()?;
-    let mut question = Question {
+    let mut question = FunctionCall {
         function: args.function,
         nodes,
         service,
@@ -144,10 +144,10 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
     Ok(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn ask(provider: &Provider, question: &Question, wire: &Exchanges) -> anyhow::Result<Made> {
+async fn ask(provider: &Provider, question: &FunctionCall, wire: &Exchanges) -> anyhow::Result<CallOutcome> {
     let began = Instant::now();
     let answer = question.ask(provider).await?;
-    Ok(Made {
+    Ok(CallOutcome {
         answer,
         exchanges: wire.take(),
         took: began.elapsed(),
@@ -156,7 +156,7 @@ async fn ask(provider: &Provider, question: &Question, wire: &Exchanges) -> anyh
 
 /// What is told of the calls.
 struct Report<'a> {
-    made: &'a [Made],
+    made: &'a [CallOutcome],
     events: &'a [ObjectEvent],
     /// Most memory that a call of the provider had, in bytes.
     memory: u64,

@@ -25,7 +25,7 @@ pub struct Exchange {
     pub body: Value,
     /// The response; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Answered>,
+    pub response: Option<RecordedResponse>,
     /// Why there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -37,7 +37,7 @@ pub struct Exchange {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answered {
+pub struct RecordedResponse {
     /// Status.
     pub status: u16,
     /// Headers.
@@ -92,7 +92,7 @@ impl Wire for Exchanges {
         let asked = Exchange::of(&self.seen.lock().0, request);
         let at = asked.place_in(recorded.iter());
         let answered = at.and_then(|at| recorded.remove(at).response);
-        let answered = answered.unwrap_or_else(|| Answered {
+        let answered = answered.unwrap_or_else(|| RecordedResponse {
             status: 501,
             headers: Vec::new(),
             body: format!("{} {} is not in the recording", asked.method, asked.url),
@@ -113,7 +113,7 @@ impl Wire for Exchanges {
         let mut exchange = Exchange::of(scrub, request);
         exchange.took = took;
         match outcome {
-            Ok(response) => exchange.response = Some(Answered::of(scrub, response)),
+            Ok(response) => exchange.response = Some(RecordedResponse::of(scrub, response)),
             Err(why) => exchange.error = Some(scrub.hide(why)),
         }
         exchanges.push(exchange);
@@ -146,7 +146,7 @@ impl Exchange {
     }
 }
 
-impl Answered {
+impl RecordedResponse {
     fn of(scrub: &Scrub, response: &WireResponse) -> Self {
         Self {
             status: response.status,
