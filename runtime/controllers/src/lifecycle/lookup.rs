@@ -29,6 +29,17 @@ enum Fate {
     Gone(Proof),
 }
 
+/// What came of the look-ups of some Nodes.
+#[derive(Default)]
+pub(super) struct PageAnswers {
+    /// Nodes that were answered about.
+    pub answered: Vec<(Arc<Node>, Result<Presence, Failure>)>,
+    /// Nodes on which alone the provider faults: a failure of that Node.
+    pub faults: Vec<(Arc<Node>, CloudError)>,
+    /// Nodes about which there was no answer for another reason, and the last reason.
+    pub failed: Option<(Vec<Arc<Node>>, CloudError)>,
+}
+
 impl Lifecycle {
     /// Asks about the Nodes unless it is too early, and removes those that are gone; false when the cloud did not answer.
     pub(super) async fn look_up_and_remove(
@@ -56,69 +67,63 @@ impl Lifecycle {
     ) -> Option<Vec<AbsentNode>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let answered = self.look_up_page(page, provider, &mut marks, &mut gone).await;
-            if self.was_swapped(provider) {
+            let Some(answers) = self.look_up_page(page, provider).await else {
+                complete = false;
+                break;
+            };
+            for (node, answer) in answers.answered {
+                match self.judge(&node, answer, provider) {
+                    Some(Fate::Mark(mark)) => marks.push((node, mark)),
+                    Some(Fate::Gone(proof)) => gone.push(AbsentNode {
+                        node,
+                        proof,
+                        evidence: Evidence::ById,
+                    }),
+                    None => {}
+                }
+            }
+            for (node, error) in answers.faults {
+                let metrics = &self.context.metrics;
+                metrics.lifecycle_call("instance_exists", upstream_result(&error));
+                self.report_unanswered(&node, &error.to_string(), provider);
+            }
+            if let Some((unanswered, error)) = answers.failed {
+                self.lookup_failed(&unanswered, &error, provider);
                 complete = false;
                 break;
             }
-            let Err((unanswered, error)) = answered else {
-                continue;
-            };
-            self.lookup_failed(&unanswered, &error, provider);
-            complete = false;
-            break;
         }
         self.mark(marks).await;
         complete.then_some(gone)
     }
 
-    /// Asks about some Nodes and judges the answers. One on which the provider faults is a failure of that Node alone; the error has the Nodes
-    /// about which there was no answer for another reason.
-    async fn look_up_page(
+    /// Asks about some Nodes. None when the provider was swapped meanwhile: which of the two has answered cannot be told.
+    pub(super) async fn look_up_page(
         &mut self,
         page: &[Arc<Node>],
         provider: &ProviderIdentity,
-        marks: &mut Vec<(Arc<Node>, Mark)>,
-        gone: &mut Vec<AbsentNode>,
-    ) -> Result<(), (Vec<Arc<Node>>, CloudError)> {
+    ) -> Option<PageAnswers> {
         let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
         let lookups = self.context.lookups.clone();
         let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
-        let mut unanswered = Ok(());
+        let mut found = PageAnswers::default();
         while let Some(part) = parts.next().await {
             self.heartbeat();
             let one_fault = part.is_one_fault();
-            let nodes = part.at.iter().map(|at| &page[*at]);
+            let nodes = part.at.iter().map(|at| page[*at].clone());
             match part.answer {
-                // Nobody knows which of the two it is from.
-                Ok(_) if self.was_swapped(provider) => {}
                 Ok(answers) => {
                     self.cloud_answered();
-                    for (node, answer) in nodes.zip(answers) {
-                        match self.judge(node, answer, provider) {
-                            Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
-                            Some(Fate::Gone(proof)) => gone.push(AbsentNode {
-                                node: node.clone(),
-                                proof,
-                                evidence: Evidence::ById,
-                            }),
-                            None => {}
-                        }
-                    }
+                    found.answered.extend(nodes.zip(answers));
                 }
-                Err(error) if one_fault => nodes.for_each(|node| {
-                    self.context
-                        .metrics
-                        .lifecycle_call("instance_exists", upstream_result(&error));
-                    self.report_unanswered(node, &error.to_string(), provider);
-                }),
+                Err(error) if one_fault => found.faults.extend(nodes.map(|node| (node, error.clone()))),
                 Err(error) => {
-                    let before = unanswered.err().map_or_else(Vec::new, |(nodes, _)| nodes);
-                    unanswered = Err((before.into_iter().chain(nodes.cloned()).collect(), error));
+                    let before = found.failed.map_or_else(Vec::new, |(nodes, _)| nodes);
+                    found.failed = Some((before.into_iter().chain(nodes).collect(), error));
                 }
             }
         }
-        unanswered
+        (!self.was_swapped(provider)).then_some(found)
     }
 
     /// Whether the provider is another one than this, which the pass began with. An answer that came meanwhile confirms nothing that the one
