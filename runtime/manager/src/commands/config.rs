@@ -87,7 +87,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 fn components(configured: &Configured) -> Result<Vec<ComponentFile>, Vec<String>> {
     let (mut files, mut mistakes) = (Vec::new(), Vec::new());
     for source in &configured.providers {
-        match ComponentFile::read(&source.component) {
+        match ComponentFile::read(&source.component, &source.settings.limits) {
             Ok(file) => files.push(file),
             Err(error) => mistakes.push(format!("{}.component: {error}", source.config_origin)),
         }

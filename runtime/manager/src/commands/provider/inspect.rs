@@ -126,7 +126,12 @@ impl Fit {
 
 /// Loads the component and prints what it is.
 pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
-    let file = ComponentFile::read(&args.file)?;
+    // What an operator allows is not known here.
+    let limits = Limits {
+        component_bytes: Limits::MOST_COMPONENT_BYTES,
+        ..Limits::default()
+    };
+    let file = ComponentFile::read(&args.file, &limits)?;
     let config_text = match &args.cloud_config {
         Some(file) => std::fs::read_to_string(file)
             .with_context(|| format!("--cloud-config={}: cannot be read as text", file.display()))?,
@@ -139,7 +144,7 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
         cluster_name: "kubernetes".into(),
         cluster_cidrs: Vec::new(),
         grants: Grants::default(),
-        limits: Limits::default(),
+        limits,
     };
     let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
     let no_cluster = Arc::new(Cluster::default()).outside();
