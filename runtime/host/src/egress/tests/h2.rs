@@ -13,7 +13,9 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use wasmtime_wasi_http::WasiHttpHooks as _;
 
+use crate::egress::hooks::EgressHooks;
 use crate::egress::*;
 use crate::net::client::STREAM_WINDOW;
 use crate::net::resolver::{Lookup, LookupFuture};
