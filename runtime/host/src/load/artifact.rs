@@ -212,7 +212,8 @@ mod tests {
             error,
             Err(LoadError::TooLarge {
                 limit: 100_000,
-                size: 100_001,
+                size: 100_000,
+                unpacked: true,
                 ..
             })
         ));
