@@ -168,7 +168,7 @@ async fn a_file_that_is_too_large_or_not_there_is_refused() {
     let hosting = Hosting::new(HostOptions::default());
     let mut small = settings();
     small.limits.component_bytes = 64 << 10;
-    let large = "(nop)".repeat(70_000);
+    let large = format!("(@custom \"filler\" \"{}\")", "x".repeat(64 << 10));
     let (error, text) = refusal(&hosting, &provider_with(&large), small).await;
     assert!(matches!(error, LoadError::TooLarge { limit: 65_536, .. }), "{error}");
     assert!(
