@@ -9,11 +9,22 @@ use std::path::PathBuf;
 use cloudwit_model::ProviderFault;
 use thiserror::Error;
 
-use crate::CompileFault;
 use crate::bounded_work::BoundedWorkError;
+use crate::load::toolchain::Toolchain;
+use crate::{CompileFault, Limits};
 
-/// How a provider is built; part of several sentences.
+/// How a provider is built.
 const BUILD: &str = "`cargo build --target wasm32-wasip2`";
+
+/// The limit that lets a component of this size in, where there is one.
+fn or_raise(size: u64) -> String {
+    let enough = size
+        .checked_next_power_of_two()
+        .filter(|enough| *enough <= Limits::MOST_COMPONENT_BYTES);
+    enough.map_or_else(String::new, |enough| {
+        format!(", or raise the provider's limit with `limits: {{componentBytes: {enough}}}`")
+    })
+}
 
 /// The host cannot start. Trying again does not help before somebody changed something.
 #[derive(Debug, Error)]
@@ -59,17 +70,18 @@ pub enum LoadError {
     },
     /// The file is over the size limit.
     #[error(
-        "{}: has {size} bytes, at most {limit} are taken; build it with `opt-level = \"s\"`, `lto = true` \
-         and `strip = true`",
-        file.display()
+        "{}: has {}{size} bytes, at most {limit} are taken; build it smaller{}",
+        file.display(), if *unpacked { "more than " } else { "" }, or_raise(*size)
     )]
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// Its size in bytes.
+        /// Its size in bytes; of one that was not unpacked further, what was unpacked.
         size: u64,
-        /// [`HostOptions::max_component_bytes`](crate::HostOptions::max_component_bytes).
+        /// [`Limits::component_bytes`](crate::Limits::component_bytes).
         limit: u64,
+        /// Whether it is compressed, and too large unpacked.
+        unpacked: bool,
     },
     /// It is compressed, and damaged.
     #[error(
@@ -84,8 +96,8 @@ pub enum LoadError {
     },
     /// The file is something else.
     #[error(
-        "{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, made with \
-         {BUILD}",
+        "{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, such as \
+         {BUILD} makes in Rust",
         file.display()
     )]
     NotWasm {
@@ -96,17 +108,18 @@ pub enum LoadError {
     },
     /// A module instead of a component.
     #[error(
-        "{}: is a core WebAssembly module, and a provider has to be a component; build it with {BUILD} \
-         instead of wasm32-unknown-unknown or wasm32-wasip1",
-        file.display()
+        "{}: is a core WebAssembly module, and a provider has to be a component; {}",
+        file.display(), toolchain.build()
     )]
     CoreModule {
         /// The file.
         file: PathBuf,
+        /// What made it.
+        toolchain: Toolchain,
     },
     /// A component that does not validate.
     #[error(
-        "{}: is no valid WebAssembly component for this Cloudwit {}: {problem}; build it again with {BUILD}",
+        "{}: is no valid WebAssembly component for this Cloudwit {}: {problem}; build it again",
         file.display(), env!("CARGO_PKG_VERSION")
     )]
     Invalid {
@@ -115,18 +128,29 @@ pub enum LoadError {
         /// What the validator says.
         problem: String,
     },
+    /// A component with asynchronous functions.
+    #[error(
+        "{}: is an asynchronous component, and this Cloudwit {} runs synchronous ones; build the synchronous variant",
+        file.display(), env!("CARGO_PKG_VERSION")
+    )]
+    Asynchronous {
+        /// The file.
+        file: PathBuf,
+    },
     /// Compiling it went over a limit, or crashed.
-    #[error("{}: cannot be compiled: {fault}{}", file.display(), fault.advice())]
+    #[error("{}: cannot be compiled: {fault}{}", file.display(), fault.advice(*toolchain))]
     Compile {
         /// The file.
         file: PathBuf,
         /// What happened.
         fault: CompileFault,
+        /// What made it.
+        toolchain: Toolchain,
     },
     /// A component for something else.
     #[error(
         "{}: exports {exports} and nothing of cloudwit:provider, so it is a component but no provider; \
-         register one with `register_provider!` of cloudwit-guest-sdk",
+         export a world of wit/v0.1, in Rust with `register_provider!` of cloudwit-guest-sdk",
         file.display()
     )]
     OtherWorld {
@@ -152,7 +176,7 @@ pub enum LoadError {
     /// `info` is missing.
     #[error(
         "{}: exports {exports} of cloudwit:provider but not `info`, which every provider has to export; \
-         implement it and register the provider with `register_provider!`",
+         implement it, in Rust with `register_provider!` of cloudwit-guest-sdk",
         file.display()
     )]
     NoInfo {

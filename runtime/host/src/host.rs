@@ -44,8 +44,6 @@ pub struct HostOptions {
     pub compiler: Compiler,
     /// Instances, and so calls, that may exist at the same time, over all providers.
     pub pool_size: u32,
-    /// Largest component file, in bytes.
-    pub max_component_bytes: u64,
     /// Largest memory any provider's limits may give to one instance, in bytes.
     pub max_memory_bytes: usize,
     /// Memory of all calls of all providers together, in bytes; none for two of the largest calls that each provider's limits allow.
@@ -60,7 +58,6 @@ impl Default for HostOptions {
             cache_dir: None,
             compiler: Compiler::Here,
             pool_size: 64,
-            max_component_bytes: 16 << 20,
             max_memory_bytes: 256 << 20,
             guest_memory_bytes: None,
             dry_run: false,
@@ -208,6 +205,7 @@ impl Host {
     ) -> Result<Provider, LoadError> {
         let started = Instant::now();
         let name = settings.name.clone();
+        let most = settings.limits.component_bytes;
         // Secrets and authorities are read from files, and a mount can hang.
         let (parts, path, old) = (self.parts.clone(), file.to_owned(), before.cloned());
         let put = move || parts.env(&path, settings, outside, old.as_ref().map(Provider::env));
@@ -219,7 +217,9 @@ impl Host {
                 error,
             })??;
         let env = Arc::new(env);
-        let code = self.code(file, before.map(|before| before.code().clone())).await?;
+        let code = self
+            .code(file, most, before.map(|before| before.code().clone()))
+            .await?;
         self.shared.metrics.loaded(code.from_cache, started.elapsed());
         let code_time = started.elapsed();
 
@@ -245,12 +245,12 @@ impl Host {
     }
 
     /// Reads the file and gets its code, from the cache or by compiling.
-    async fn code(&self, file: &Path, before: Option<Code>) -> Result<Code, LoadError> {
+    async fn code(&self, file: &Path, most: u64, before: Option<Code>) -> Result<Code, LoadError> {
         let maker = CodeMaker {
             file: file.into(),
             engine: self.shared.engine.clone(),
             cache: Arc::clone(&self.cache),
-            limit: self.options.max_component_bytes,
+            limit: most,
         };
         maker.code(&self.options.compiler, before).await
     }

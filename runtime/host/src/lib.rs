@@ -63,6 +63,7 @@ pub use load::component_file::ComponentFile;
 pub use load::requests::MissingGrant;
 pub use net::{client as http_client, destination, resolver, wire};
 pub use provider::Provider;
+pub use secrets::config_secrets::is_secret as names_a_secret;
 pub use secrets::keys;
 pub use swap::SwappableProvider;
 pub use swap::status::{ProviderStatus, Swap, SwapResult};

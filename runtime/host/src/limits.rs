@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Limits {
+    /// Largest component, unpacked and as a file, in bytes. What compiling it may use follows from its size.
+    pub component_bytes: u64,
     /// Linear memory of one instance, all its memories together, in bytes. A call that wants more ends.
     pub memory_bytes: u64,
     /// CPU time of one call. Waiting for the cloud does not count.
@@ -41,6 +43,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            component_bytes: 32 << 20,
             memory_bytes: 64 << 20,
             cpu_time: Duration::from_secs(5),
             wall_time: Duration::from_secs(60),
@@ -57,6 +60,9 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The most that [`component_bytes`](Self::component_bytes) may be.
+    pub const MOST_COMPONENT_BYTES: u64 = 256 << 20;
+
     /// Finds all values that make no sense, a sentence each. `max_memory_bytes` is
     /// [`HostOptions::max_memory_bytes`](crate::HostOptions).
     pub fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
@@ -70,6 +76,13 @@ impl Limits {
                 ));
             }
         };
+        range(
+            "componentBytes",
+            self.component_bytes,
+            PAGE,
+            Self::MOST_COMPONENT_BYTES,
+            "",
+        );
         range("memoryBytes", self.memory_bytes, 16 * PAGE, most, "");
         range("cpuTime", millis(self.cpu_time), 10, 600_000, " ms");
         range("wallTime", millis(self.wall_time), 100, 3_600_000, " ms");

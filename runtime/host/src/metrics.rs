@@ -119,11 +119,21 @@ struct LoadLabels {
     code: &'static str,
 }
 
+/// What a call has cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    pub time: Duration,
+    pub cpu: Duration,
+    /// Most linear memory, in bytes.
+    pub memory: usize,
+}
+
 /// Counters of one host, for all its providers.
 #[derive(Debug, Clone)]
 pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    memory: Family<OperationLabels, Histogram, fn() -> Histogram>,
     cpu: Family<ProviderLabels, Counter<f64, AtomicU64>>,
     faults: Family<FaultLabels, Counter>,
     invalid_items: Family<ItemLabels, Counter>,
@@ -138,11 +148,14 @@ impl Metrics {
     pub fn register(registry: &mut Registry) -> Self {
         // 1 ms (no request to the cloud) to 65 s (the default wall-clock limit and the wait before).
         let durations = || Histogram::new(exponential_buckets(0.001, 2.0, 17));
+        // 1 MiB (a component in Rust) to 256 MiB (the most that limits.memoryBytes can be).
+        let memory = || Histogram::new(exponential_buckets(1_048_576.0, 2.0, 9));
         // 1 ms (found compiled) to 33 s (a guest with a whole language runtime, compiled).
         let loads = || Histogram::new(exponential_buckets(0.001, 2.0, 16));
         let metrics = Self {
             calls: Family::default(),
             durations: Family::new_with_constructor(durations),
+            memory: Family::new_with_constructor(memory),
             cpu: Family::default(),
             faults: Family::default(),
             invalid_items: Family::default(),
@@ -162,6 +175,12 @@ impl Metrics {
             "Time calls took, without the wait for a free instance",
             Unit::Seconds,
             metrics.durations.clone(),
+        );
+        registry.register_with_unit(
+            "call_memory",
+            "Most memory that calls had",
+            Unit::Bytes,
+            metrics.memory.clone(),
         );
         registry.register_with_unit("cpu", "CPU time of calls", Unit::Seconds, metrics.cpu.clone());
         registry.register(
@@ -205,14 +224,7 @@ impl Metrics {
 
     /// An instance is gone, and with it the call it was made for. `outcome` is none when nobody waited for the answer
     /// any more.
-    pub fn call_ends(
-        &self,
-        provider: &str,
-        operation: Operation,
-        outcome: Option<Outcome>,
-        took: Duration,
-        cpu: Duration,
-    ) {
+    pub fn call_ends(&self, provider: &str, operation: Operation, outcome: Option<Outcome>, spent: Spent) {
         self.instances.dec();
         let provider = provider.to_owned();
         let result = outcome.map_or("cancelled", Outcome::label);
@@ -228,13 +240,17 @@ impl Metrics {
             .get_or_create(&ProviderLabels {
                 provider: provider.clone(),
             })
-            .inc_by(cpu.as_secs_f64());
+            .inc_by(spent.cpu.as_secs_f64());
+        let of_operation = OperationLabels {
+            provider: provider.clone(),
+            operation,
+        };
+        self.memory
+            .get_or_create(&of_operation)
+            .observe(u32::try_from(spent.memory).unwrap_or(u32::MAX).into());
         self.durations
-            .get_or_create(&OperationLabels {
-                provider: provider.clone(),
-                operation,
-            })
-            .observe(took.as_secs_f64());
+            .get_or_create(&of_operation)
+            .observe(spent.time.as_secs_f64());
         self.calls
             .get_or_create(&CallLabels {
                 provider,
@@ -337,17 +353,16 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.instance_begins();
-        let (took, cpu) = (Duration::from_millis(3), Duration::from_millis(2));
-        metrics.call_ends(
-            "sim",
-            Operation::Lookup,
-            Some(Outcome::Fault(FaultKind::Trap)),
-            took,
-            cpu,
-        );
+        let spent = Spent {
+            time: Duration::from_millis(3),
+            cpu: Duration::from_millis(2),
+            memory: 1_200_000,
+        };
+        let trap = Some(Outcome::Fault(FaultKind::Trap));
+        metrics.call_ends("sim", Operation::Lookup, trap, spent);
         metrics.instance_begins();
-        metrics.call_ends("sim", Operation::Probe, None, took, cpu);
-        metrics.loaded(true, took);
+        metrics.call_ends("sim", Operation::Probe, None, spent);
+        metrics.loaded(true, spent.time);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
@@ -357,6 +372,8 @@ mod tests {
             "cloudwit_provider_instances_in_use 0",
             "cloudwit_provider_cpu_seconds_total{provider=\"sim\"} 0.004",
             "cloudwit_provider_call_duration_seconds_count{provider=\"sim\",operation=\"info.probe\"} 1",
+            "cloudwit_provider_call_memory_bytes_bucket{le=\"1048576.0\",provider=\"sim\",operation=\"info.probe\"} 0",
+            "cloudwit_provider_call_memory_bytes_bucket{le=\"2097152.0\",provider=\"sim\",operation=\"info.probe\"} 1",
             "cloudwit_provider_load_duration_seconds_count{code=\"cached\"} 1",
         ] {
             assert!(text.contains(line), "{line} is missing in:\n{text}");

@@ -159,9 +159,12 @@ async fn a_file_over_the_size_limit_is_refused() {
     let scene = Scene::new("bad-size").await;
     let file = std::fs::File::create(scene.path("bad.wasm")).unwrap();
     // A hole in a file takes no room on disk.
-    file.set_len((16 << 20) + 1).unwrap();
+    file.set_len((32 << 20) + 1).unwrap();
     let said = scene.refused(&["--cloud-provider=bad".into()]).await;
-    contains_all(&said, &["bad.wasm", "16777217", "16777216"]);
+    contains_all(
+        &said,
+        &["bad.wasm", "33554433", "33554432", "limits: {componentBytes: 67108864}"],
+    );
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use cloudwit_host::http_client::HttpClients;
-use cloudwit_host::resolver::{Found, Lookup};
+use cloudwit_host::resolver::{Lookup, LookupFuture};
 use cloudwit_host::{Host, HostOptions, Limits, Outside, Provider, ProviderSettings};
 use cloudwit_model::{
     Cloud, CloudError, ClusterNode, ClusterView, EventSink, Failure, FaultKind, NodeRef, ObjectEvent, Service,
@@ -28,7 +28,7 @@ const CANARY: &str = "canary/quill+1";
 struct Names;
 
 impl Lookup for Names {
-    fn lookup(&self, name: &str) -> Found {
+    fn lookup(&self, name: &str) -> LookupFuture {
         let addresses: Vec<IpAddr> = match name {
             "localhost" | "cloud.example" | "elsewhere.example" => vec![[127, 0, 0, 1].into()],
             "metadata.example" => vec![[169, 254, 169, 254].into()],

@@ -59,6 +59,9 @@ async fn refusal(hosting: &Hosting, bytes: &[u8], settings: ProviderSettings) ->
     (error, rest)
 }
 
+/// A module with a section that names its toolchain.
+const PYTHON_MODULE: &str = r#"(module (@custom "producers" "\01\0cprocessed-by\01\0fcomponentize-py\040.25"))"#;
+
 #[tokio::test]
 async fn every_refusal_names_both_sides_and_what_to_do() {
     let hosting = Hosting::new(HostOptions::default());
@@ -74,6 +77,14 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         ),
         (Vec::new(), ["is no WebAssembly but starts with \"\"", "wasm32-wasip2"]),
         (core_module, ["is a core WebAssembly module", "wasm32-wasip2"]),
+        (
+            wat::parse_str(PYTHON_MODULE).unwrap(),
+            ["is a core WebAssembly module", "componentize-py"],
+        ),
+        (
+            wat::parse_str("(component (type (func async)))").unwrap(),
+            ["is an asynchronous component", "build the synchronous variant"],
+        ),
         (
             truncated,
             [
@@ -154,13 +165,16 @@ async fn an_import_that_does_not_exist_is_named_with_what_there_is() {
 
 #[tokio::test]
 async fn a_file_that_is_too_large_or_not_there_is_refused() {
-    let hosting = Hosting::new(HostOptions {
-        max_component_bytes: 100,
-        ..HostOptions::default()
-    });
-    let (error, text) = refusal(&hosting, &provider_with(""), settings()).await;
-    assert!(matches!(error, LoadError::TooLarge { limit: 100, .. }), "{error}");
-    assert!(text.contains("at most 100 are taken"), "{text}");
+    let hosting = Hosting::new(HostOptions::default());
+    let mut small = settings();
+    small.limits.component_bytes = 64 << 10;
+    let large = format!("(@custom \"filler\" \"{}\")", "x".repeat(64 << 10));
+    let (error, text) = refusal(&hosting, &provider_with(&large), small).await;
+    assert!(matches!(error, LoadError::TooLarge { limit: 65_536, .. }), "{error}");
+    assert!(
+        text.contains("at most 65536 are taken; build it smaller, or raise the provider's limit with `limits: {componentBytes: 131072}`"),
+        "{text}"
+    );
     let error = hosting
         .load_file("/nowhere/cloud.wasm".as_ref(), settings())
         .await

@@ -82,9 +82,9 @@ struct FaultyNode {
     error: CloudError,
 }
 
-/// How Nodes are asked about: together, alone, or not now.
+/// How Nodes are looked up: together, alone, or not now.
 #[derive(Debug, Default)]
-struct Question {
+struct Batches {
     together: Vec<usize>,
     alone: Vec<usize>,
     early: Vec<(usize, CloudError)>,
@@ -108,21 +108,21 @@ impl LookupFaults {
         }
     }
 
-    fn question(&mut self, provider: &str, refs: &[NodeRef], now: Instant) -> Question {
+    fn batches(&mut self, provider: &str, refs: &[NodeRef], now: Instant) -> Batches {
         if self.provider != provider {
             provider.clone_into(&mut self.provider);
             self.nodes.clear();
             self.splits = Budget::with_burst(BURST, REFILL, now);
         }
-        let mut question = Question::default();
+        let mut batches = Batches::default();
         for (at, node) in refs.iter().enumerate() {
             match self.nodes.get(&node.name) {
-                None => question.together.push(at),
-                Some(faulty) if faulty.not_before > now => question.early.push((at, faulty.error.clone())),
-                Some(_) => question.alone.push(at),
+                None => batches.together.push(at),
+                Some(faulty) if faulty.not_before > now => batches.early.push((at, faulty.error.clone())),
+                Some(_) => batches.alone.push(at),
             }
         }
-        question
+        batches
     }
 
     /// Whether a call that faulted may be made again in parts.
@@ -157,7 +157,7 @@ impl LookupFaults {
 }
 
 /// The Nodes that a call is about.
-struct Asked {
+struct Batch {
     at: Vec<usize>,
     refs: Vec<NodeRef>,
     /// Whether it is a part of a call that faulted.
@@ -165,7 +165,7 @@ struct Asked {
 }
 
 /// A call under way.
-type Call<'a> = Pin<Box<dyn Future<Output = (Asked, Answers)> + Send + 'a>>;
+type Call<'a> = Pin<Box<dyn Future<Output = (Batch, Answers)> + Send + 'a>>;
 
 /// A question that is being answered.
 struct Search<'a> {
@@ -177,11 +177,11 @@ struct Search<'a> {
     /// Parts of calls that faulted, under way.
     further: usize,
     /// What faulted and is to be cut, the latest last: one Node is found before the search for the next begins.
-    faulted: Vec<(Asked, CloudError)>,
+    faulted: Vec<(Batch, CloudError)>,
 }
 
 impl<'a> Search<'a> {
-    fn ask(&mut self, asked: Asked) {
+    fn ask(&mut self, asked: Batch) {
         let (lookups, purpose) = (self.lookups, self.purpose);
         self.further += usize::from(asked.further);
         let call = async move {
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
     }
 
     /// Asks about parts of these Nodes; false when it was enough.
-    fn split(&mut self, asked: &Asked, fault: &CloudError) -> bool {
+    fn split(&mut self, asked: &Batch, fault: &CloudError) -> bool {
         let now = Instant::now();
         if now - self.began >= LONGEST_SEARCH || !lock(&self.lookups.faults).may_split(now) {
             return false;
@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
         debug!(nodes = asked.refs.len(), %fault, "look-up faulted; retrying with fewer Nodes per call");
         let size = asked.refs.len().div_ceil(PARTS);
         for (at, refs) in asked.at.chunks(size).zip(asked.refs.chunks(size)) {
-            self.ask(Asked {
+            self.ask(Batch {
                 at: at.to_vec(),
                 refs: refs.to_vec(),
                 further: true,
@@ -275,7 +275,7 @@ impl NodeLookups {
         span: Span,
     ) -> impl Stream<Item = LookupPart> + Send {
         let provider = self.cloud.identity().digest;
-        let question = lock(&self.faults).question(&provider, &refs, Instant::now());
+        let batches = lock(&self.faults).batches(&provider, &refs, Instant::now());
         let mut refs: Vec<Option<NodeRef>> = refs.into_iter().map(Some).collect();
         let mut search = Search {
             lookups: self,
@@ -286,16 +286,13 @@ impl NodeLookups {
             further: 0,
             faulted: Vec::new(),
         };
-        let together = Some(question.together).filter(|together| !together.is_empty());
-        for at in together
-            .into_iter()
-            .chain(question.alone.into_iter().map(|at| vec![at]))
-        {
+        let together = Some(batches.together).filter(|together| !together.is_empty());
+        for at in together.into_iter().chain(batches.alone.into_iter().map(|at| vec![at])) {
             let refs = at.iter().filter_map(|at| refs[*at].take()).collect();
             let further = false;
-            search.ask(Asked { at, refs, further });
+            search.ask(Batch { at, refs, further });
         }
-        let early = question.early.into_iter().map(|(at, error)| LookupPart {
+        let early = batches.early.into_iter().map(|(at, error)| LookupPart {
             at: vec![at],
             answer: Err(error),
         });

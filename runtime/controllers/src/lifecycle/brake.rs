@@ -116,7 +116,7 @@ struct Sighting {
 
 /// What is known about a Node whose machine seems to be gone; for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct SuspectedAbsence {
     /// Answers that said so.
     pub answers: u32,
     /// Time since the first of them.
@@ -127,7 +127,7 @@ pub struct Seen {
     pub not_before: Option<Duration>,
 }
 
-impl Seen {
+impl SuspectedAbsence {
     /// The same, this much later.
     pub fn later(&self, by: Duration) -> Self {
         Self {
@@ -301,8 +301,8 @@ impl Guard {
     }
 
     /// What is known about the Nodes that seem to be gone, by uid.
-    pub fn all(&self, now: Instant) -> HashMap<String, Seen> {
-        let seen = |sighting: &Sighting| Seen {
+    pub fn all(&self, now: Instant) -> HashMap<String, SuspectedAbsence> {
+        let seen = |sighting: &Sighting| SuspectedAbsence {
             answers: sighting.answers,
             since: now - sighting.first,
             held: sighting.held,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::lifecycle::brake::{AFTER_FAILURE, Proof, Seen};
+use crate::lifecycle::brake::{AFTER_FAILURE, Proof, SuspectedAbsence};
 use crate::options::LifecycleOptions;
 
 /// So many checks are spread over the grace.
@@ -134,8 +134,8 @@ impl GuardByName {
     }
 
     /// What is known about the Nodes that seem to be gone, by uid.
-    pub fn all(&self, now: Instant) -> HashMap<String, Seen> {
-        let seen = |absence: &Absence| Seen {
+    pub fn all(&self, now: Instant) -> HashMap<String, SuspectedAbsence> {
+        let seen = |absence: &Absence| SuspectedAbsence {
             answers: absence.answers,
             since: now - absence.first,
             held: absence.held,

@@ -3,25 +3,21 @@
 //! When such a Node may be deleted is decided in [`lifecycle::brake_by_name`](crate::lifecycle::brake_by_name).
 
 use std::collections::HashSet;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Evidence, Failure, NodeRef, Presence, ProviderIdentity};
-use futures::StreamExt;
+use cloudwit_model::{EventKind, Evidence, Failure, Presence, ProviderIdentity};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
-use tracing::{Instrument as _, Span, debug, warn};
+use tracing::{Instrument as _, debug, warn};
 
 use crate::ambient;
 use crate::kube::node::Node;
-use crate::kube::node::view::node_ref;
 use crate::lifecycle::brake::Proof;
 use crate::lifecycle::brake_by_name::NameVerdict;
-use crate::lifecycle::deletion::Gone;
+use crate::lifecycle::deletion::AbsentNode;
 use crate::lifecycle::plan::may_go_by_name;
 use crate::lifecycle::{Lifecycle, age};
-use crate::metrics::Purpose;
 use crate::options::{Controller, NodeDeletion};
 use crate::queue::span;
 
@@ -72,43 +68,25 @@ impl Lifecycle {
     }
 
     /// The Nodes whose grace is over, and whether there was an answer about all. What is missing deletes nothing.
-    async fn look_up_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<Gone>, bool) {
+    async fn look_up_by_name(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> (Vec<AbsentNode>, bool) {
         let mut gone = Vec::new();
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
-            let lookups = self.context.lookups.clone();
-            let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
-            let mut failed: Option<CloudError> = None;
-            while let Some(part) = parts.next().await {
-                self.heartbeat();
-                let one_fault = part.is_one_fault();
-                let asked = part.at.iter().map(|at| &page[*at]);
-                match part.answer {
-                    Ok(_) if self.was_swapped(provider) => {}
-                    Ok(answers) => {
-                        self.cloud_answered();
-                        let judged = asked.zip(answers).filter_map(|(node, answer)| {
-                            let proof = self.judge_by_name(node, answer)?;
-                            Some(Gone {
-                                node: node.clone(),
-                                proof,
-                                evidence: Evidence::ByName,
-                            })
-                        });
-                        gone.extend(judged);
-                    }
-                    Err(error) => {
-                        asked.for_each(|node| self.by_name.restart(node.metadata.uid.as_deref().unwrap_or_default()));
-                        if !one_fault {
-                            failed = Some(error);
-                        }
-                    }
+            let Some(answers) = self.look_up_page(page, provider).await else {
+                return (Vec::new(), false);
+            };
+            for (node, answer) in answers.answered {
+                if let Some(proof) = self.judge_by_name(&node, answer) {
+                    gone.push(AbsentNode {
+                        node,
+                        proof,
+                        evidence: Evidence::ByName,
+                    });
                 }
             }
-            if self.was_swapped(provider) {
-                return (Vec::new(), false);
+            for (node, _) in answers.faults {
+                self.by_name.restart(node.metadata.uid.as_deref().unwrap_or_default());
             }
-            if let Some(error) = failed {
+            if let Some((_, error)) = answers.failed {
                 // The Nodes are those of the controller of first contact, which says on them what fails.
                 self.lookup_failed(&[], &error, provider);
                 return (Vec::new(), false);

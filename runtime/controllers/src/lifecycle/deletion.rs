@@ -23,7 +23,7 @@ use crate::queue::span;
 use crate::report::reconcile_clock::ReconcileRun;
 
 /// A Node that is gone for certain.
-pub struct Gone {
+pub struct AbsentNode {
     /// The Node as it was judged.
     pub node: Arc<Node>,
     /// Why.
@@ -32,7 +32,7 @@ pub struct Gone {
     pub evidence: Evidence,
 }
 
-impl Gone {
+impl AbsentNode {
     fn uid(&self) -> String {
         self.node.metadata.uid.clone().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ enum Deletion {
 impl Deleter<'_> {
     /// Deletes those that were found to be gone by their name, all of them or none, as the brake says. `total` is how many Nodes the
     /// provider has, these included.
-    pub async fn delete_all_by_name(&mut self, gone: Vec<Gone>, total: usize) {
+    pub async fn delete_all_by_name(&mut self, gone: Vec<AbsentNode>, total: usize) {
         let brake = self.guard.brake_by_name(gone.len(), total, Instant::now());
         for gone in &gone {
             match brake {
@@ -90,8 +90,8 @@ impl Deleter<'_> {
     }
 
     /// Deletes those that the brake lets go. `total` is how many Nodes the provider has.
-    pub async fn delete_all(&mut self, gone: Vec<Gone>, total: usize) {
-        let certain: Vec<String> = gone.iter().map(Gone::uid).collect();
+    pub async fn delete_all(&mut self, gone: Vec<AbsentNode>, total: usize) {
+        let certain: Vec<String> = gone.iter().map(AbsentNode::uid).collect();
         let engaged = self.guard.brake().is_some();
         let admission = self.guard.admit(&certain, total, Instant::now());
         self.report_brake(engaged, &admission, &gone);
@@ -101,7 +101,7 @@ impl Deleter<'_> {
         }
     }
 
-    async fn delete_one(&mut self, gone: &Gone) {
+    async fn delete_one(&mut self, gone: &AbsentNode) {
         let name = gone.node.metadata.name.as_deref().unwrap_or_default();
         let span = span::part_on_object(Controller::CloudNodeLifecycle, name);
         let deleted = self.delete(gone).instrument(span.clone()).await;
@@ -109,7 +109,7 @@ impl Deleter<'_> {
         span::ended(&span, deleted);
     }
 
-    fn report_brake(&self, before: bool, admission: &Admission, gone: &[Gone]) {
+    fn report_brake(&self, before: bool, admission: &Admission, gone: &[AbsentNode]) {
         // Counted, since each of several providers has its own brake.
         let engaged = i64::from(admission.brake.is_some()) - i64::from(before);
         self.context.metrics.brake_engaged.inc_by(engaged);
@@ -130,7 +130,7 @@ impl Deleter<'_> {
         held.for_each(|gone| self.report_held(gone, brake));
     }
 
-    fn report_held(&self, gone: &Gone, brake: Brake) {
+    fn report_held(&self, gone: &AbsentNode, brake: Brake) {
         let window = self.context.options.lifecycle.window.as_secs();
         let message = format!(
             "Node deletion paused ({}): {} Nodes missing and {} deleted within {window} s, \
@@ -145,7 +145,7 @@ impl Deleter<'_> {
     }
 
     /// False when the API server did not let it go.
-    async fn delete(&mut self, gone: &Gone) -> bool {
+    async fn delete(&mut self, gone: &AbsentNode) -> bool {
         let uid = gone.uid();
         let name = gone.node.metadata.name.clone().unwrap_or_default();
         let result = self.delete_if_unchanged(gone, &name).await;
@@ -194,7 +194,7 @@ impl Deleter<'_> {
         !failed
     }
 
-    fn report_failed(&self, gone: &Gone, name: &str, error: &WriteError) {
+    fn report_failed(&self, gone: &AbsentNode, name: &str, error: &WriteError) {
         warn!(node = name, %error, "could not be deleted");
         let message = format!("Failed deleting node {name}: {error}");
         self.recorder
@@ -211,7 +211,7 @@ impl Deleter<'_> {
         self.by_name.restart(uid);
     }
 
-    async fn delete_if_unchanged(&self, gone: &Gone, name: &str) -> Result<Deletion, WriteError> {
+    async fn delete_if_unchanged(&self, gone: &AbsentNode, name: &str) -> Result<Deletion, WriteError> {
         let apply = &self.context.apply;
         let fresh: Node = apply.read(Target::node(name)).await?.ok_or(WriteError::NotFound)?;
         let several = self.context.scope.are_several();

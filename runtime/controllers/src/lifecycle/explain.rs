@@ -8,7 +8,7 @@ use crate::kube::node::Node;
 use crate::kube::node::view::{
     ABSENT, Readiness, SHUTDOWN, UNINITIALIZED, belongs_to, has_taint, provider_id, readiness,
 };
-use crate::lifecycle::brake::{Brake, Seen};
+use crate::lifecycle::brake::{Brake, SuspectedAbsence};
 use crate::options::NodeDeletion;
 use crate::report::explain::span;
 
@@ -29,7 +29,7 @@ pub struct ExplainFacts {
 pub fn lifecycle(
     node: &Node,
     provider: &ProviderIdentity,
-    seen: Option<&Seen>,
+    seen: Option<&SuspectedAbsence>,
     known: &ExplainFacts,
 ) -> Option<String> {
     if node.metadata.deletion_timestamp.is_some() {
@@ -57,7 +57,7 @@ pub fn lifecycle(
     Some(text)
 }
 
-fn gone(node: &Node, seen: &Seen, known: &ExplainFacts) -> String {
+fn gone(node: &Node, seen: &SuspectedAbsence, known: &ExplainFacts) -> String {
     let id = provider_id(node).map(|id| id.to_string()).unwrap_or_default();
     let times = if seen.answers == 1 {
         "once"
@@ -89,7 +89,7 @@ fn gone(node: &Node, seen: &Seen, known: &ExplainFacts) -> String {
 }
 
 /// What the lifecycle controller has to say about a Node that never got a provider id and whose machine it does not find by its name.
-pub fn gone_by_name(seen: &Seen, grace: Duration) -> String {
+pub fn gone_by_name(seen: &SuspectedAbsence, grace: Duration) -> String {
     let times = match seen.answers {
         1 => "once".to_owned(),
         answers => format!("{answers} times"),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_node_whose_machine_is_gone_says_what_follows() {
-        let mut seen = Seen {
+        let mut seen = SuspectedAbsence {
             answers: 3,
             since: Duration::from_secs(80),
             held: false,
@@ -135,7 +135,8 @@ mod tests {
             ..ExplainFacts::default()
         };
         let dead = node("vm-3", "Unknown", &[]);
-        let say = |seen: &Seen, known: &ExplainFacts| lifecycle(&dead, &provider(), Some(seen), known).unwrap();
+        let say =
+            |seen: &SuspectedAbsence, known: &ExplainFacts| lifecycle(&dead, &provider(), Some(seen), known).unwrap();
         let begin = "is not Ready; the cloud said 3 times since 1 m 20 s that machine sim://vm-3 does not exist;";
         assert_eq!(
             say(&seen, &known),
@@ -161,14 +162,14 @@ mod tests {
 
     #[test]
     fn a_node_that_is_not_found_by_name_says_when_it_goes() {
-        let mut seen = Seen {
+        let mut seen = SuspectedAbsence {
             answers: 3,
             since: Duration::from_secs(600),
             held: false,
             not_before: None,
         };
         let begin = "is not Ready and never got a provider id; the cloud said 3 times since 10 m that it has no machine of this name;";
-        let say = |seen: &Seen| gone_by_name(seen, Duration::from_secs(3600));
+        let say = |seen: &SuspectedAbsence| gone_by_name(seen, Duration::from_secs(3600));
         assert_eq!(
             say(&seen),
             format!("{begin} it will be deleted when every check says so for 1 h.")

@@ -13,7 +13,7 @@ use crate::kube::cache::Key;
 use crate::kube::node::Node;
 use crate::kube::node::view::{node_ref, provider_id};
 use crate::lifecycle::brake::{Absent, Proof, Verdict};
-use crate::lifecycle::deletion::Gone;
+use crate::lifecycle::deletion::AbsentNode;
 use crate::lifecycle::plan::{After, Mark, after, is_announced};
 use crate::lifecycle::{Lifecycle, age};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
@@ -27,6 +27,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 enum Fate {
     Mark(Mark),
     Gone(Proof),
+}
+
+/// What came of the look-ups of some Nodes.
+#[derive(Default)]
+pub(super) struct PageAnswers {
+    /// Nodes that were answered about.
+    pub answered: Vec<(Arc<Node>, Result<Presence, Failure>)>,
+    /// Nodes on which alone the provider faults: a failure of that Node.
+    pub faults: Vec<(Arc<Node>, CloudError)>,
+    /// Nodes about which there was no answer for another reason, and the last reason.
+    pub failed: Option<(Vec<Arc<Node>>, CloudError)>,
 }
 
 impl Lifecycle {
@@ -49,72 +60,70 @@ impl Lifecycle {
 
     /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
     /// None when the cloud did not answer about all: an incomplete picture deletes nothing.
-    pub(super) async fn look_up(&mut self, nodes: &[Arc<Node>], provider: &ProviderIdentity) -> Option<Vec<Gone>> {
+    pub(super) async fn look_up(
+        &mut self,
+        nodes: &[Arc<Node>],
+        provider: &ProviderIdentity,
+    ) -> Option<Vec<AbsentNode>> {
         let (mut gone, mut marks, mut complete) = (Vec::new(), Vec::new(), true);
         for page in nodes.chunks(self.context.cloud.lookup_limit().max(1)) {
-            let answered = self.look_up_page(page, provider, &mut marks, &mut gone).await;
-            if self.was_swapped(provider) {
+            let Some(answers) = self.look_up_page(page, provider).await else {
+                complete = false;
+                break;
+            };
+            for (node, answer) in answers.answered {
+                match self.judge(&node, answer, provider) {
+                    Some(Fate::Mark(mark)) => marks.push((node, mark)),
+                    Some(Fate::Gone(proof)) => gone.push(AbsentNode {
+                        node,
+                        proof,
+                        evidence: Evidence::ById,
+                    }),
+                    None => {}
+                }
+            }
+            for (node, error) in answers.faults {
+                let metrics = &self.context.metrics;
+                metrics.lifecycle_call("instance_exists", upstream_result(&error));
+                self.report_unanswered(&node, &error.to_string(), provider);
+            }
+            if let Some((unanswered, error)) = answers.failed {
+                self.lookup_failed(&unanswered, &error, provider);
                 complete = false;
                 break;
             }
-            let Err((unanswered, error)) = answered else {
-                continue;
-            };
-            self.lookup_failed(&unanswered, &error, provider);
-            complete = false;
-            break;
         }
         self.mark(marks).await;
         complete.then_some(gone)
     }
 
-    /// Asks about some Nodes and judges the answers. One on which the provider faults is a failure of that Node alone; the error has the Nodes
-    /// about which there was no answer for another reason.
-    async fn look_up_page(
+    /// Asks about some Nodes. None when the provider was swapped meanwhile: which of the two has answered cannot be told.
+    pub(super) async fn look_up_page(
         &mut self,
         page: &[Arc<Node>],
         provider: &ProviderIdentity,
-        marks: &mut Vec<(Arc<Node>, Mark)>,
-        gone: &mut Vec<Gone>,
-    ) -> Result<(), (Vec<Arc<Node>>, CloudError)> {
+    ) -> Option<PageAnswers> {
         let refs: Vec<NodeRef> = page.iter().map(|node| node_ref(node)).collect();
         let lookups = self.context.lookups.clone();
         let mut parts = pin!(lookups.about(Purpose::Lifecycle, refs, Span::current()));
-        let mut unanswered = Ok(());
+        let mut found = PageAnswers::default();
         while let Some(part) = parts.next().await {
             self.heartbeat();
             let one_fault = part.is_one_fault();
-            let nodes = part.at.iter().map(|at| &page[*at]);
+            let nodes = part.at.iter().map(|at| page[*at].clone());
             match part.answer {
-                // Nobody knows which of the two it is from.
-                Ok(_) if self.was_swapped(provider) => {}
                 Ok(answers) => {
                     self.cloud_answered();
-                    for (node, answer) in nodes.zip(answers) {
-                        match self.judge(node, answer, provider) {
-                            Some(Fate::Mark(mark)) => marks.push((node.clone(), mark)),
-                            Some(Fate::Gone(proof)) => gone.push(Gone {
-                                node: node.clone(),
-                                proof,
-                                evidence: Evidence::ById,
-                            }),
-                            None => {}
-                        }
-                    }
+                    found.answered.extend(nodes.zip(answers));
                 }
-                Err(error) if one_fault => nodes.for_each(|node| {
-                    self.context
-                        .metrics
-                        .lifecycle_call("instance_exists", upstream_result(&error));
-                    self.report_unanswered(node, &error.to_string(), provider);
-                }),
+                Err(error) if one_fault => found.faults.extend(nodes.map(|node| (node, error.clone()))),
                 Err(error) => {
-                    let before = unanswered.err().map_or_else(Vec::new, |(nodes, _)| nodes);
-                    unanswered = Err((before.into_iter().chain(nodes.cloned()).collect(), error));
+                    let before = found.failed.map_or_else(Vec::new, |(nodes, _)| nodes);
+                    found.failed = Some((before.into_iter().chain(nodes).collect(), error));
                 }
             }
         }
-        unanswered
+        (!self.was_swapped(provider)).then_some(found)
     }
 
     /// Whether the provider is another one than this, which the pass began with. An answer that came meanwhile confirms nothing that the one
@@ -244,7 +253,7 @@ impl Lifecycle {
     }
 
     /// Deletes, or taints, the Nodes that are gone, as far as the brake lets them.
-    async fn remove(&mut self, gone: Vec<Gone>, total: usize, provider: &ProviderIdentity) {
+    async fn remove(&mut self, gone: Vec<AbsentNode>, total: usize, provider: &ProviderIdentity) {
         match self.context.options.lifecycle.node_deletion {
             NodeDeletion::Off => {}
             // Tainting keeps Pods away and can be taken back, so the brake does not hold it.

@@ -17,7 +17,7 @@ pub mod brake_by_name;
 mod by_name;
 pub mod deletion;
 pub mod explain;
-pub mod known;
+pub mod last_run;
 mod lookup;
 pub(crate) mod plan;
 mod report;
@@ -40,7 +40,7 @@ use crate::kube::node::Node;
 use crate::lifecycle::brake::{Guard, Rules};
 use crate::lifecycle::brake_by_name::GuardByName;
 use crate::lifecycle::deletion::Deleter;
-use crate::lifecycle::known::Known;
+use crate::lifecycle::last_run::LastRun;
 use crate::lifecycle::plan::{Before, Mark, before, is_own, plan_taints};
 use crate::lifecycle::report::LifecycleReport;
 use crate::lifecycle::taints::write_taints;
@@ -72,7 +72,7 @@ pub(crate) struct Lifecycle {
     /// Look-ups that failed in a row.
     failures: u32,
     pub(crate) next_lookup: Instant,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<LastRun>>,
     clock: ReconcileClock,
     /// The pass in progress.
     pub(crate) pass: Option<ReconcileRun>,

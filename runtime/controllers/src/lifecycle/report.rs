@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use crate::kube::cache::Cache;
 use crate::kube::node::Node;
-use crate::lifecycle::brake::Seen;
+use crate::lifecycle::brake::SuspectedAbsence;
 use crate::lifecycle::explain::{self, ExplainFacts};
-use crate::lifecycle::known::Known;
+use crate::lifecycle::last_run::LastRun;
 use crate::lifecycle::plan::is_own;
 use crate::options::{Controller, Options};
 use crate::report::reconcile_clock::ReconcileClock;
@@ -21,7 +21,7 @@ pub(crate) struct LifecycleReport {
     pub(crate) scope: Scope,
     pub(crate) nodes: Arc<Cache<Node>>,
     pub(crate) options: Arc<Options>,
-    pub(crate) known: Arc<Mutex<Known>>,
+    pub(crate) known: Arc<Mutex<LastRun>>,
     pub(crate) clock: ReconcileClock,
 }
 
@@ -59,7 +59,7 @@ impl Report for LifecycleReport {
         let options = &self.options.lifecycle;
         let (known, now) = (lock(&self.known), Instant::now());
         let uid = node.metadata.uid.as_deref()?;
-        let as_of_now = |seen: &Seen| match known.at {
+        let as_of_now = |seen: &SuspectedAbsence| match known.at {
             Some(at) => seen.later(now - at),
             None => seen.clone(),
         };

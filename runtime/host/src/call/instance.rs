@@ -16,8 +16,9 @@ use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::{GuestLog, Stream};
 use crate::call::guest_memory::MemoryShare;
 use crate::call::id::CallId;
-use crate::call::limiter::{HEADER_BYTES, Limiter};
-use crate::egress::{Egress, EgressHooks};
+use crate::call::limiter::{HEADER_BYTES, Limiter, PeakMemory};
+use crate::egress::Egress;
+use crate::egress::hooks::EgressHooks;
 use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::secrets::Secrets;
@@ -152,6 +153,7 @@ pub(crate) fn store(
     hooks: EgressHooks,
     log: &GuestLog,
     cpu: &CpuMeter,
+    peak: &PeakMemory,
 ) -> Store<CallState> {
     let limits = &env.limits;
     let mut table = ResourceTable::new();
@@ -169,7 +171,7 @@ pub(crate) fn store(
         wasi: wasi(log),
         http,
         hooks,
-        limiter: Limiter::new(limits.memory_bytes, env.memory.call()),
+        limiter: Limiter::new(limits.memory_bytes, env.memory.call(), peak.clone()),
     };
     let mut store = Store::new(engine, state);
     store.limiter_async(|state| &mut state.limiter);

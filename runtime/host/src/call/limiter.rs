@@ -1,5 +1,8 @@
 //! Memory limiter of one call: linear memories, tables, and the headers that its handles hold.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use thiserror::Error;
 use wasmtime::ResourceLimiterAsync;
 use wasmtime::component::ResourceTable;
@@ -31,6 +34,16 @@ pub(crate) enum Exceeded {
     Table { wanted: usize },
 }
 
+/// The most linear memory that a call has had, in bytes. Clones are of the same call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PeakMemory(Arc<AtomicUsize>);
+
+impl PeakMemory {
+    pub fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Counts the linear memories of one call together, and lets the call wait for its part of the provider's share.
 pub(crate) struct Limiter {
     limit: usize,
@@ -46,11 +59,12 @@ pub(crate) struct Limiter {
     /// Too many headers: ends the call at the next tick.
     exceeded: Option<Exceeded>,
     memory: CallMemory,
+    peak: PeakMemory,
 }
 
 impl Limiter {
     /// For a call that may have so many bytes.
-    pub fn new(limit: u64, memory: CallMemory) -> Self {
+    pub fn new(limit: u64, memory: CallMemory, peak: PeakMemory) -> Self {
         Self {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             used: 0,
@@ -60,6 +74,7 @@ impl Limiter {
             uncounted: 0,
             exceeded: None,
             memory,
+            peak,
         }
     }
 
@@ -117,6 +132,7 @@ impl ResourceLimiterAsync for Limiter {
         }
         self.memory.grow(in_bytes(self.last)).await;
         self.used = wanted;
+        self.peak.0.fetch_max(wanted, Ordering::Relaxed);
         Ok(true)
     }
 
@@ -160,7 +176,7 @@ mod tests {
 
     /// The limiter of the only call there is.
     fn limiter(share: &MemoryShare) -> Limiter {
-        Limiter::new(100, share.call())
+        Limiter::new(100, share.call(), PeakMemory::default())
     }
 
     #[tokio::test]
@@ -169,6 +185,7 @@ mod tests {
         let mut limiter = limiter(&share);
         assert!(limiter.memory_growing(0, 60, None).await.unwrap());
         assert!(limiter.memory_growing(0, 40, None).await.unwrap());
+        assert_eq!(limiter.peak.bytes(), 100);
         let error = limiter.memory_growing(40, 41, None).await.unwrap_err();
         assert!(matches!(
             error.downcast_ref(),
@@ -249,7 +266,7 @@ mod tests {
         let share = GuestMemory::new(None).share("a", LIMIT).unwrap();
         let (_oldest, full) = (share.call(), share.call());
         full.grow(LIMIT).await;
-        let mut limiter = Limiter::new(LIMIT, share.call());
+        let mut limiter = Limiter::new(LIMIT, share.call(), PeakMemory::default());
         let mut table = ResourceTable::new();
         let map = || {
             let mut map = FieldMap::new_mutable(HEADER_BYTES);

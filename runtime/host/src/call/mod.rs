@@ -38,9 +38,10 @@ use crate::call::answer_limits as limits;
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::GuestLog;
 use crate::call::instance::{CallState, Env, Subjects};
+use crate::call::limiter::PeakMemory;
 use crate::contract::adapter::{Adapter, Reply};
-use crate::egress::EgressHooks;
-use crate::metrics::{ItemKind, Metrics, Operation, Outcome};
+use crate::egress::hooks::EgressHooks;
+use crate::metrics::{ItemKind, Metrics, Operation, Outcome, Spent};
 
 /// What all providers of a host share.
 pub(crate) struct Shared {
@@ -153,12 +154,21 @@ impl Caller {
             self.remember(&fault);
             return Err(fault);
         };
-        let (cpu, log) = (
+        let (cpu, peak, log) = (
             CpuMeter::default(),
+            PeakMemory::default(),
             GuestLog::new(self.env.limits.output_bytes, Arc::clone(&self.env.secrets.redactor)),
         );
         let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
-        let store = instance::store(&self.shared.engine, &self.env, subjects, hooks.clone(), &log, &cpu);
+        let store = instance::store(
+            &self.shared.engine,
+            &self.env,
+            subjects,
+            hooks.clone(),
+            &log,
+            &cpu,
+            &peak,
+        );
         span.record("id", tracing::field::display(store.data().id));
         self.shared.metrics.instance_begins();
         let call = Call {
@@ -167,6 +177,7 @@ impl Caller {
             span,
             began: Instant::now(),
             cpu,
+            peak,
             log,
             hooks,
             outcome: None,
@@ -233,6 +244,7 @@ pub(crate) struct Call<'a> {
     span: Span,
     began: Instant,
     cpu: CpuMeter,
+    peak: PeakMemory,
     log: GuestLog,
     hooks: EgressHooks,
     outcome: Option<Outcome>,
@@ -306,13 +318,12 @@ impl Drop for Call<'_> {
         let Caller { name, shared, .. } = self.caller;
         self.span
             .record("result", self.outcome.map_or("cancelled", Outcome::label));
-        shared.metrics.call_ends(
-            name,
-            self.operation,
-            self.outcome,
-            self.began.elapsed(),
-            self.cpu.spent(),
-        );
+        let spent = Spent {
+            time: self.began.elapsed(),
+            cpu: self.cpu.spent(),
+            memory: self.peak.bytes(),
+        };
+        shared.metrics.call_ends(name, self.operation, self.outcome, spent);
     }
 }
 

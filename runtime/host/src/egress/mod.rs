@@ -14,6 +14,7 @@
 
 pub(crate) mod budget;
 mod fill;
+pub(crate) mod hooks;
 pub(crate) mod in_flight;
 pub mod metrics;
 pub(crate) mod plan;
@@ -26,29 +27,19 @@ pub(crate) mod retry_after;
 mod wire;
 
 #[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-mod h2_tests;
-#[cfg(test)]
-mod plan_tests;
-#[cfg(test)]
-mod rate_limit_tests;
-#[cfg(test)]
-mod secrets_tests;
-#[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use http::{HeaderName, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
+use reqwest::Url;
 use tokio::time::Instant;
-use tracing::Instrument as _;
-use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpHooks};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use crate::egress::budget::{BudgetStatus, RequestBudgets};
 use crate::egress::fill::Fill;
@@ -58,16 +49,15 @@ use crate::egress::plan::Rule;
 use crate::egress::rate_limit::Rate;
 use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
-use crate::egress::wire::Seen;
+use crate::egress::wire::ObservedRequest;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
 use crate::net::client::{HttpClient, HttpClients, Outgoing};
 use crate::net::destination::Destination;
-use crate::net::http_error::Failed;
+use crate::net::http_error::HttpFailure;
 use crate::net::wire::Tap;
 use crate::secrets::Secrets;
-use crate::secrets::keys::KeyError;
-use crate::secrets::placeholders::{Placeholders, StandsFor};
+use crate::secrets::placeholders::Placeholders;
 
 /// What one loaded provider may reach; shared by all its calls.
 pub struct Egress {
@@ -129,19 +119,6 @@ impl Egress {
         }))
     }
 
-    /// The hooks for one call. A request whose turn would come after `latest` is answered with 429 instead of being sent.
-    pub fn hooks(self: &Arc<Self>, latest: Instant) -> EgressHooks {
-        EgressHooks {
-            egress: Arc::clone(self),
-            latest,
-            places: Places::of_call(&self.limits),
-            unsent: 0,
-            headers_denied: false,
-            last: Arc::default(),
-            placeholders: Placeholders::default(),
-        }
-    }
-
     async fn send(
         &self,
         request: Request<WasiBody>,
@@ -152,24 +129,61 @@ impl Egress {
     ) -> Result<Response<WasiBody>, Stopped> {
         let (parts, body) = request.into_parts();
         let (url, to) = plan::target(&parts.uri)?;
-        let mut fill = Fill::new(placeholders, &self.secrets.keyring, &to);
+        let fill = Fill::new(placeholders, &self.secrets.keyring, &to);
         fill.leave_out_of(&parts.uri)?;
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
         let shown = self.secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
+        let seen = ObservedRequest::of(
+            &self.tap,
+            &self.secrets,
+            placeholders,
+            (&parts.method, &url),
+            &parts.headers,
+        );
+        let granted = Granted {
+            url,
+            to: &to,
+            rule,
+            fill,
+            options: options.unwrap_or_default(),
+            latest,
+        };
+        let Some(mut seen) = seen else {
+            return self.exchange(granted, parts, body, places, None).await;
+        };
+        let outcome = self.exchange(granted, parts, body, places, Some(&mut seen)).await;
+        seen.ended(outcome).await
+    }
+
+    /// From the grant to the response: waits for a place and a turn, fills secrets in, and sends.
+    async fn exchange(
+        &self,
+        granted: Granted<'_>,
+        parts: Parts,
+        body: WasiBody,
+        places: &Places,
+        seen: Option<&mut ObservedRequest<'_>>,
+    ) -> Result<Response<WasiBody>, Stopped> {
+        let Granted {
+            url,
+            to,
+            rule,
+            mut fill,
+            options,
+            latest,
+        } = granted;
         let most = request_body::most(&parts.headers, &body);
         let place = Place::take(places, &self.places, most);
         let (mut place, waited) = request_span::spent_waiting(Duration::ZERO, place).await;
-        let body = request_body::collect(body).await.map_err(Stopped::Failed)?;
-        let line = (&parts.method, &url);
-        let seen = Seen::of(&self.tap, &self.secrets, placeholders, line, &parts.headers, &body);
         let mut headers = fill.headers(parts.headers)?;
+        let body = request_body::collect(body).await.map_err(Stopped::Failed)?;
+        let instead = seen.and_then(|seen| seen.answer(&body));
         let body = fill.body(body, &mut headers)?;
-        if let Some(answer) = seen.as_ref().and_then(Seen::answer) {
-            return Ok(answer.map_err(Stopped::Failed)?.map(boxed));
+        if let Some(answer) = instead {
+            return answer.map_err(Stopped::Failed);
         }
         place.keep(body.in_memory());
-        let options = options.unwrap_or_default();
         let capped = |asked: Option<Duration>, cap: Duration| asked.map_or(cap, |asked| asked.min(cap));
         let response = rule.grant.response_timeout();
         let outgoing = Outgoing {
@@ -180,7 +194,7 @@ impl Egress {
             connect: capped(options.connect_timeout, rule.grant.connect_timeout()),
             first_byte: capped(options.first_byte_timeout, response),
         };
-        let budget = self.budgets.of(&to, || rate(&self.rules, &to));
+        let budget = self.budgets.of(to, || rate(&self.rules, to));
         let turn = budget.turn(latest, &self.provider, &self.metrics);
         let (turn, _) = request_span::spent_waiting(waited, turn).await;
         let admitted = match turn {
@@ -200,19 +214,11 @@ impl Egress {
             admitted.pause(pause, &self.provider, &self.metrics);
         }
         drop(admitted);
-        let answer = answer.map_err(|failed| {
-            let stopped = stopped(failed, rule, &to, parts.method.as_str());
-            seen.as_ref().inspect(|seen| seen.failed(&stopped));
-            stopped
-        })?;
+        let answer = answer.map_err(|failed| stopped(failed, rule, to, parts.method.as_str()))?;
         let between = capped(options.between_bytes_timeout, response);
         let (head, body) = Response::from(answer).into_parts();
         let body = ResponseBody::new(body, rule.grant.max_response_bytes, between).map_err(Stopped::Failed)?;
-        let response = Response::from_parts(head, body.holding(place));
-        match seen {
-            None => Ok(response.map(BodyExt::boxed_unsync)),
-            Some(seen) => Ok(seen.answered(response).await.map_err(Stopped::Failed)?.map(boxed)),
-        }
+        Ok(Response::from_parts(head, body.holding(place).boxed_unsync()))
     }
 
     /// Whether requests leave by the same clients: the same authorities, proxies and addresses, by content and not by file name.
@@ -266,6 +272,17 @@ fn rate(rules: &[Rule], to: &Destination) -> Option<Rate> {
     fitting.filter_map(|rule| Rate::of(&rule.grant)).reduce(Rate::smaller)
 }
 
+/// A request that may leave.
+struct Granted<'a> {
+    url: Url,
+    to: &'a Destination,
+    rule: &'a Rule,
+    fill: Fill<'a>,
+    options: RequestOptions,
+    /// When its turn has to have come.
+    latest: Instant,
+}
+
 /// Why there is no response.
 enum Stopped {
     Refused(Refusal),
@@ -281,115 +298,19 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// A body that is there already.
-fn boxed(body: Full<Bytes>) -> WasiBody {
-    body.map_err(|never| match never {}).boxed_unsync()
-}
-
 impl From<Refusal> for Stopped {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-fn stopped(failed: Failed, rule: &Rule, to: &Destination, method: &str) -> Stopped {
+fn stopped(failed: HttpFailure, rule: &Rule, to: &Destination, method: &str) -> Stopped {
     match failed {
-        Failed::Prohibited(found) => plan::prohibited(rule, to, method, found).into(),
-        Failed::Untrusted(why, unknown_issuer) => plan::untrusted(rule, to, &why, unknown_issuer).into(),
-        Failed::Other(error) => {
+        HttpFailure::Prohibited(found) => plan::prohibited(rule, to, method, found).into(),
+        HttpFailure::Untrusted(why, unknown_issuer) => plan::untrusted(rule, to, &why, unknown_issuer).into(),
+        HttpFailure::Other(error) => {
             tracing::debug!(destination = %to, method, "request failed: {error}");
             Stopped::Failed(error)
         }
-    }
-}
-
-/// What the host takes of a body ahead of its client, in bytes, for so many bodies of a call; and for each beyond.
-const CHUNK: usize = 64 << 10;
-const UNSENT: usize = 32;
-const SMALL_CHUNK: usize = 1 << 10;
-
-/// The hooks of one call. Clones belong to the same call.
-#[derive(Clone)]
-pub struct EgressHooks {
-    egress: Arc<Egress>,
-    latest: Instant,
-    /// Requests in flight of this call.
-    places: Places,
-    /// Bodies that the guest began and did not send.
-    unsent: usize,
-    /// The call holds too many headers already.
-    headers_denied: bool,
-    last: Arc<Mutex<Option<Refusal>>>,
-    placeholders: Placeholders,
-}
-
-impl EgressHooks {
-    /// A text for headers and bodies of this call's requests, in whose place the host writes a secret.
-    pub(crate) fn placeholder(&self, stands_for: StandsFor) -> Result<String, KeyError> {
-        let rules = self.egress.rules.iter().map(|rule| &rule.grant);
-        let mut hosts: Vec<String> = Vec::new();
-        for grant in rules {
-            let host = match grant.port {
-                Some(port) => format!("{}:{port}", grant.host),
-                None => grant.host.clone(),
-            };
-            if !hosts.contains(&host) {
-                hosts.push(host);
-            }
-        }
-        self.placeholders
-            .issue(stands_for, &self.egress.secrets.keyring, &hosts)
-    }
-
-    /// From now on the guest can make no headers.
-    pub(crate) fn deny_headers(&mut self) {
-        self.headers_denied = true;
-    }
-
-    /// The last request of this call that was refused.
-    pub fn last_refusal(&self) -> Option<Refusal> {
-        self.last.lock().clone()
-    }
-}
-
-/// A response, and what has to run beside it: nothing, since the client's connections run by themselves.
-type Answer = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
-
-impl WasiHttpHooks for EgressHooks {
-    /// The client sets it from the URL; a guest cannot, since `host` is one of the forbidden headers.
-    fn set_host_header(&mut self) -> bool {
-        false
-    }
-
-    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
-        self.headers_denied || DEFAULT_FORBIDDEN_HEADERS.contains(name)
-    }
-
-    /// Asked once for each body that a guest begins. What it writes before the request has a place is held by the host.
-    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
-        self.unsent += 1;
-        if self.unsent > UNSENT { SMALL_CHUNK } else { CHUNK }
-    }
-
-    fn send_request(
-        &mut self,
-        request: Request<WasiBody>,
-        options: Option<RequestOptions>,
-        _processing: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
-        let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
-        let placeholders = self.placeholders.clone();
-        let places = self.places.clone();
-        self.unsent = self.unsent.saturating_sub(1);
-        // The guest waits for it in another task, so it is here that the call is known.
-        let span = request_span::begin(request.method());
-        let answer = async move {
-            match egress.send(request, options, latest, &placeholders, &places).await {
-                Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
-                Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
-                Err(Stopped::Failed(error)) => Err(error),
-            }
-        };
-        Box::new(answer.instrument(span))
     }
 }

@@ -12,7 +12,7 @@ use tracing::field::Empty;
 use wasmtime_wasi_http::Error;
 
 use crate::egress::metrics::method_class;
-use crate::net::http_error::Failed;
+use crate::net::http_error::HttpFailure;
 
 /// A span for a request with this method, below the current span.
 pub(crate) fn begin(method: &Method) -> Span {
@@ -49,7 +49,7 @@ pub(crate) async fn spent_waiting<T>(before: Duration, turn: impl Future<Output 
 }
 
 /// The current request has its answer, or none.
-pub(crate) fn answered(answer: &Result<reqwest::Response, Failed>) {
+pub(crate) fn answered(answer: &Result<reqwest::Response, HttpFailure>) {
     let span = Span::current();
     match answer {
         Ok(response) => span.record("http.response.status_code", response.status().as_u16()),
@@ -62,11 +62,11 @@ fn whole_milliseconds(time: Duration) -> u64 {
 }
 
 /// What kind of error it is; a closed set.
-fn error_type(failed: &Failed) -> &'static str {
+fn error_type(failed: &HttpFailure) -> &'static str {
     match failed {
-        Failed::Prohibited(_) => "refused",
-        Failed::Untrusted(..) => "tls",
-        Failed::Other(error) => match error {
+        HttpFailure::Prohibited(_) => "refused",
+        HttpFailure::Untrusted(..) => "tls",
+        HttpFailure::Other(error) => match error {
             Error::DnsError { .. } | Error::DnsTimeout => "dns",
             Error::TlsProtocolError | Error::TlsCertificateError | Error::TlsAlertReceived { .. } => "tls",
             Error::ConnectionTimeout | Error::ConnectionReadTimeout | Error::HttpResponseTimeout => "timeout",
@@ -86,11 +86,11 @@ mod tests {
     #[test]
     fn kinds_of_errors_are_told_apart() {
         let kinds = [
-            (Failed::Untrusted("why".into(), true), "tls"),
-            (Failed::Other(Error::ConnectionTimeout), "timeout"),
-            (Failed::Other(Error::HttpResponseTimeout), "timeout"),
-            (Failed::Other(Error::ConnectionRefused), "connection"),
-            (Failed::Other(Error::HttpProtocolError), "protocol"),
+            (HttpFailure::Untrusted("why".into(), true), "tls"),
+            (HttpFailure::Other(Error::ConnectionTimeout), "timeout"),
+            (HttpFailure::Other(Error::HttpResponseTimeout), "timeout"),
+            (HttpFailure::Other(Error::ConnectionRefused), "connection"),
+            (HttpFailure::Other(Error::HttpProtocolError), "protocol"),
         ];
         for (failed, kind) in kinds {
             assert_eq!(error_type(&failed), kind);

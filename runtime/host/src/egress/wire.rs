@@ -10,86 +10,92 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use reqwest::Url;
-use wasmtime_wasi_http::Error;
+use wasmtime_wasi_http::{Error, WasiBody};
 
+use crate::egress::Stopped;
 use crate::egress::request_body::Collected;
 use crate::net::wire::{Tap, Wire, WireRequest, WireResponse};
 use crate::secrets::Secrets;
 use crate::secrets::placeholders::Placeholders;
 
 /// What is seen of one request.
-pub(super) struct Seen<'a> {
+pub(super) struct ObservedRequest<'a> {
     wire: &'a dyn Wire,
     secrets: &'a Secrets,
+    placeholders: &'a Placeholders,
     request: WireRequest,
     began: Instant,
 }
 
-impl<'a> Seen<'a> {
-    /// The request, where somebody looks. `headers` and `body` are those of the guest, nothing filled in.
+impl<'a> ObservedRequest<'a> {
+    /// The request, where there is a tool. `headers` are those of the guest, nothing filled in.
     pub fn of(
         tap: &'a Tap,
         secrets: &'a Secrets,
-        placeholders: &Placeholders,
+        placeholders: &'a Placeholders,
         (method, url): (&Method, &Url),
         headers: &HeaderMap,
-        body: &Collected,
     ) -> Option<Self> {
         let wire = tap.0.as_deref()?;
-        let text = |bytes: &[u8]| shown(secrets, &placeholders.named(bytes));
         let request = WireRequest {
             method: method.clone(),
             url: url.clone(),
-            headers: named(headers, text),
-            body: text(body.start()),
+            headers: named(headers, |value| shown(secrets, &placeholders.named(value))),
+            body: String::new(),
         };
         Some(Self {
             wire,
             secrets,
+            placeholders,
             request,
             began: Instant::now(),
         })
     }
 
-    /// The answer that the cloud is not asked for.
-    pub fn answer(&self) -> Option<Result<Response<Full<Bytes>>, Error>> {
-        let answer = self.wire.answer(&self.request)?;
-        self.wire.saw(&self.request, Ok(&answer), self.began.elapsed());
-        Some(response(answer))
+    /// The answer to send it in the place of the cloud's, if the tool has one. `body` is the guest's, nothing filled in.
+    pub fn answer(&mut self, body: &Collected) -> Option<Result<Response<WasiBody>, Error>> {
+        self.request.body = shown(self.secrets, &self.placeholders.named(body.start()));
+        self.wire.answer(&self.request).map(response)
     }
 
-    /// There was no response.
-    pub fn failed(&self, why: &impl fmt::Display) {
-        let why = shown(self.secrets, why.to_string().as_bytes());
-        self.wire.saw(&self.request, Err(&why), self.began.elapsed());
-    }
-
-    /// There was a response; its body is read whole.
-    pub async fn answered<B>(&self, response: Response<B>) -> Result<Response<Full<Bytes>>, Error>
-    where
-        B: http_body::Body<Data = Bytes, Error = Error>,
-    {
-        let (head, body) = response.into_parts();
-        let body = match body.collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) => {
-                self.failed(&error);
-                return Err(error);
+    /// What came of it. The body of a response is read whole.
+    pub async fn ended(self, outcome: Result<Response<WasiBody>, Stopped>) -> Result<Response<WasiBody>, Stopped> {
+        let whole = match outcome {
+            Ok(response) => whole(response).await.map_err(Stopped::Failed),
+            Err(stopped) => Err(stopped),
+        };
+        let took = self.began.elapsed();
+        match whole {
+            Ok(response) => {
+                let seen = WireResponse {
+                    status: response.status().as_u16(),
+                    headers: named(response.headers(), |value| shown(self.secrets, value)),
+                    body: shown(self.secrets, response.body()),
+                };
+                self.wire.saw(&self.request, Ok(&seen), took);
+                Ok(response.map(boxed))
             }
-        };
-        let seen = WireResponse {
-            status: head.status.as_u16(),
-            headers: named(&head.headers, |value| shown(self.secrets, value)),
-            body: shown(self.secrets, &body),
-        };
-        self.wire.saw(&self.request, Ok(&seen), self.began.elapsed());
-        Ok(Response::from_parts(head, Full::new(body)))
+            Err(stopped) => {
+                let why = shown(self.secrets, stopped.to_string().as_bytes());
+                self.wire.saw(&self.request, Err(&why), took);
+                Err(stopped)
+            }
+        }
     }
 }
 
-fn response(answer: WireResponse) -> Result<Response<Full<Bytes>>, Error> {
+async fn whole(response: Response<WasiBody>) -> Result<Response<Bytes>, Error> {
+    let (head, body) = response.into_parts();
+    Ok(Response::from_parts(head, body.collect().await?.to_bytes()))
+}
+
+fn boxed(body: Bytes) -> WasiBody {
+    Full::new(body).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn response(answer: WireResponse) -> Result<Response<WasiBody>, Error> {
     let unfit = |what: &dyn fmt::Display| Error::InternalError(Some(format!("the answer cannot be used: {what}")));
-    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+    let mut response = Response::new(boxed(Bytes::from(answer.body)));
     *response.status_mut() = StatusCode::from_u16(answer.status).map_err(|error| unfit(&error))?;
     for (name, value) in &answer.headers {
         let name = name.parse::<HeaderName>().map_err(|error| unfit(&error))?;

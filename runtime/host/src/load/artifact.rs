@@ -9,6 +9,7 @@ use ring::digest::{SHA256, digest};
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::LoadError;
+use crate::load::toolchain::Toolchain;
 
 /// First four bytes of every wasm file.
 const MAGIC: &[u8] = b"\0asm";
@@ -60,6 +61,7 @@ impl Artifact {
                 file: file.into(),
                 size: metadata.len().max(size),
                 limit,
+                unpacked: false,
             });
         }
         let bytes = if bytes.starts_with(ZSTD) {
@@ -96,8 +98,9 @@ pub(crate) fn unpack(file: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, 
     if size > limit {
         return Err(LoadError::TooLarge {
             file: file.into(),
-            size,
+            size: limit,
             limit,
+            unpacked: true,
         });
     }
     let decoder = frame.into_frame_decoder();
@@ -122,7 +125,10 @@ fn recognise(file: &Path, bytes: &[u8]) -> Result<(), LoadError> {
     if rest.starts_with(COMPONENT) {
         Ok(())
     } else if rest.starts_with(CORE) {
-        Err(LoadError::CoreModule { file: file.into() })
+        Err(LoadError::CoreModule {
+            file: file.into(),
+            toolchain: Toolchain::of(bytes),
+        })
     } else {
         let problem = format!("it has the unknown binary version {:02x?}", &rest[..rest.len().min(4)]);
         Err(LoadError::Invalid {
@@ -206,7 +212,8 @@ mod tests {
             error,
             Err(LoadError::TooLarge {
                 limit: 100_000,
-                size: 100_001,
+                size: 100_000,
+                unpacked: true,
                 ..
             })
         ));

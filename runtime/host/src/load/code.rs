@@ -9,6 +9,7 @@ use wasmtime::component::Component;
 use crate::load::artifact::Artifact;
 use crate::load::cache::CodeCache;
 use crate::load::compiler::{Compiler, Ended, compile_apart};
+use crate::load::toolchain::{Toolchain, is_asynchronous};
 use crate::{CompileFault, LoadError};
 
 /// A component ready to be linked. Clones share the machine code.
@@ -37,53 +38,65 @@ impl CodeMaker {
     /// Reads the file. A component that `before` is made of, or that the cache knows, is not compiled again.
     pub async fn code(self, compiler: &Compiler, before: Option<Code>) -> Result<Code, LoadError> {
         let artifact = match self.blocking(|maker| maker.find(before)).await? {
-            Found::Code(code) => return Ok(code),
-            Found::Artifact(artifact) => Arc::new(artifact),
+            CodeSource::Code(code) => return Ok(code),
+            CodeSource::Artifact(artifact) => Arc::new(artifact),
         };
         if let Compiler::Apart(limits) = compiler {
-            let file = self.file.clone();
-            let code = match compile_apart(limits, &artifact.bytes).await {
+            let limits = limits.for_component(artifact.bytes.len());
+            let code = match compile_apart(&limits, &artifact.bytes).await {
                 Ended::Compiled(code) => code,
-                Ended::Invalid(problem) => return Err(LoadError::Invalid { file, problem }),
-                Ended::Failed(fault) => return Err(LoadError::Compile { file, fault }),
+                Ended::Invalid(problem) => {
+                    return self.blocking(move |maker| Err(maker.invalid(problem, &artifact))).await;
+                }
+                Ended::Failed(fault) => return self.blocking(move |maker| Err(maker.failed(fault, &artifact))).await,
             };
             let adopt = move |maker: &Self| {
                 let component = maker.cache.adopt(&maker.engine, &artifact, &code);
-                let component = component.map_err(|error| maker.invalid(format!("{error:#}")))?;
+                let component = component.map_err(|error| maker.invalid(format!("{error:#}"), &artifact))?;
                 Ok(compiled(component, &artifact))
             };
             return self.blocking(adopt).await;
         }
         self.blocking(move |maker| {
             let component = Component::from_binary(&maker.engine, &artifact.bytes)
-                .map_err(|error| maker.invalid(format!("{error:#}")))?;
+                .map_err(|error| maker.invalid(format!("{error:#}"), &artifact))?;
             maker.cache.store(&maker.engine, &artifact, &component);
             Ok(compiled(component, &artifact))
         })
         .await
     }
 
-    fn find(&self, before: Option<Code>) -> Result<Found, LoadError> {
+    fn find(&self, before: Option<Code>) -> Result<CodeSource, LoadError> {
         let artifact = Artifact::read(&self.file, self.limit)?;
         if let Some(before) = before.filter(|before| before.digest == artifact.digest) {
-            return Ok(Found::Code(Code {
+            return Ok(CodeSource::Code(Code {
                 from_cache: true,
                 ..before
             }));
         }
         Ok(match self.cache.load(&self.engine, &artifact) {
-            Some(component) => Found::Code(Code {
+            Some(component) => CodeSource::Code(Code {
                 from_cache: true,
                 ..compiled(component, &artifact)
             }),
-            None => Found::Artifact(artifact),
+            None => CodeSource::Artifact(artifact),
         })
     }
 
-    fn invalid(&self, problem: String) -> LoadError {
-        LoadError::Invalid {
+    /// Reads through the component for what is wrong with it.
+    fn invalid(&self, problem: String, artifact: &Artifact) -> LoadError {
+        let file = self.file.clone();
+        if is_asynchronous(&artifact.bytes) {
+            return LoadError::Asynchronous { file };
+        }
+        LoadError::Invalid { file, problem }
+    }
+
+    fn failed(&self, fault: CompileFault, artifact: &Artifact) -> LoadError {
+        LoadError::Compile {
             file: self.file.clone(),
-            problem,
+            fault,
+            toolchain: Toolchain::of(&artifact.bytes),
         }
     }
 
@@ -98,12 +111,13 @@ impl CodeMaker {
             Err(LoadError::Compile {
                 file: self.file.clone(),
                 fault: CompileFault::Crash(crash.to_string()),
+                toolchain: Toolchain::default(),
             })
         })
     }
 }
 
-enum Found {
+enum CodeSource {
     Code(Code),
     /// To be compiled.
     Artifact(Artifact),

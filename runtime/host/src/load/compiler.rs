@@ -19,6 +19,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::load::compiler_process::{COMMAND, GREETING, INVALID, NO_MEMORY};
+use crate::load::toolchain::Toolchain;
 
 /// The program that runs, whatever became of its file since.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -50,6 +51,8 @@ pub enum Compiler {
 pub struct CompilerLimits {
     /// Memory of the process, in bytes: all that it may write to, touched or not (`RLIMIT_DATA`).
     pub memory_bytes: u64,
+    /// The most of it whatever the component's size, in bytes.
+    pub most_memory_bytes: u64,
     /// CPU time, in whole seconds.
     pub cpu_time: Duration,
     /// Time.
@@ -59,14 +62,33 @@ pub struct CompilerLimits {
 }
 
 impl Default for CompilerLimits {
-    /// Far more than a component of the largest size that is taken needs, when compilers of programming languages made it. The time is less than
-    /// the startup probe of the Deployment gives.
+    /// Far more than components need that have a few megabytes, as compilers of programming languages make them. The time is less than the startup
+    /// probe of the Deployment gives.
     fn default() -> Self {
         Self {
             memory_bytes: 512 << 20,
+            most_memory_bytes: u64::MAX,
             cpu_time: Duration::from_secs(60),
             wall_time: Duration::from_secs(100),
             code_bytes: 128 << 20,
+        }
+    }
+}
+
+impl CompilerLimits {
+    /// The limits for a component of so many bytes. One with a language's runtime in it has 12 to 18 MB, and was seen to need 2 s of CPU time and
+    /// 30 MB of memory for each of them on a fast machine, and to become three times as large.
+    pub(crate) fn for_component(&self, bytes: usize) -> Self {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let seconds = (bytes >> 20).saturating_mul(8);
+        Self {
+            memory_bytes: self
+                .memory_bytes
+                .max(bytes.saturating_mul(32))
+                .min(self.most_memory_bytes),
+            cpu_time: self.cpu_time.max(Duration::from_secs(seconds)),
+            code_bytes: self.code_bytes.max(bytes.saturating_mul(4)),
+            ..*self
         }
     }
 }
@@ -106,10 +128,10 @@ impl CompileFault {
     }
 
     /// What the author of the component can do about it.
-    pub(crate) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self, toolchain: Toolchain) -> String {
         match self {
-            Self::NotStarted(_) => "",
-            _ => "; build it with `cargo build --target wasm32-wasip2`, `opt-level = \"s\"` and `lto = true`",
+            Self::NotStarted(_) => String::new(),
+            _ => format!("; {}", toolchain.smaller()),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) const NO_MEMORY: i32 = 4;
 const NOT_LIMITED: u8 = 5;
 
 /// What the command line says.
-struct Asked {
+struct CompileArgs {
     parent: i32,
     memory_bytes: u64,
     cpu_seconds: u64,
@@ -46,13 +46,13 @@ pub fn compile_for_parent(args: impl IntoIterator<Item = String>) -> Option<Exit
     })
 }
 
-fn asked(args: impl IntoIterator<Item = String>) -> Option<Asked> {
+fn asked(args: impl IntoIterator<Item = String>) -> Option<CompileArgs> {
     let args: Vec<String> = args.into_iter().skip(1).collect();
     let [command, parent, memory_bytes, cpu_seconds] = args.as_slice() else {
         return None;
     };
     (command == COMMAND).then_some(())?;
-    Some(Asked {
+    Some(CompileArgs {
         parent: parent.parse().ok()?,
         memory_bytes: memory_bytes.parse().ok()?,
         cpu_seconds: cpu_seconds.parse().ok()?,
@@ -60,7 +60,7 @@ fn asked(args: impl IntoIterator<Item = String>) -> Option<Asked> {
 }
 
 /// Ends with the parent, writes no file and no core dump, and uses no more than it may.
-fn limit(asked: &Asked) -> io::Result<()> {
+fn limit(asked: &CompileArgs) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid().map(Pid::as_raw_nonzero).map(i32::from) != Some(asked.parent) {
         return Err(io::Error::other("the parent is gone"));

@@ -10,6 +10,7 @@ use super::compiler::*;
 
 const LIMITS: CompilerLimits = CompilerLimits {
     memory_bytes: 512 << 20,
+    most_memory_bytes: 800 << 20,
     cpu_time: Duration::from_secs(7),
     wall_time: Duration::from_secs(100),
     code_bytes: 1000,
@@ -189,4 +190,22 @@ async fn whoever_stops_waiting_ends_it() {
     while runs(&state()) {
         tokio::task::yield_now().await;
     }
+}
+
+#[test]
+fn limits_follow_the_size_of_the_component_and_the_memory_of_the_container() {
+    let small = LIMITS.for_component(700_000);
+    assert_eq!(LIMITS.for_component(0), LIMITS);
+    assert_eq!(
+        (small.memory_bytes, small.cpu_time),
+        (512 << 20, Duration::from_secs(7))
+    );
+    let python = LIMITS.for_component(18 << 20);
+    assert_eq!(
+        (python.memory_bytes, python.cpu_time),
+        (576 << 20, Duration::from_secs(144))
+    );
+    assert_eq!((python.code_bytes, python.wall_time), (72 << 20, LIMITS.wall_time));
+    assert_eq!(LIMITS.for_component(32 << 20).memory_bytes, 800 << 20);
+    assert_eq!(LIMITS.for_component(usize::MAX).memory_bytes, 800 << 20);
 }

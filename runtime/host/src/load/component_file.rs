@@ -6,9 +6,8 @@ use std::path::Path;
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::LoadError;
-use crate::host::HostOptions;
 use crate::load::artifact::Artifact;
+use crate::{Limits, LoadError};
 
 /// A component's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +28,12 @@ impl ComponentFile {
     ///
     /// # Errors
     /// The file cannot be read, is too large, damaged, or something else: the same sentence as when it is loaded.
-    pub fn read(file: &Path) -> Result<Self, LoadError> {
+    pub fn read(file: &Path, limits: &Limits) -> Result<Self, LoadError> {
         let Artifact {
             bytes,
             digest,
             file_bytes,
-        } = Artifact::read(file, HostOptions::default().max_component_bytes)?;
+        } = Artifact::read(file, limits.component_bytes)?;
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(Self {
             file_bytes,
@@ -70,8 +69,8 @@ mod tests {
         std::fs::write(&plain_file, &component).unwrap();
         std::fs::write(&packed_file, &packed).unwrap();
         let (plain, small) = (
-            ComponentFile::read(&plain_file).unwrap(),
-            ComponentFile::read(&packed_file).unwrap(),
+            ComponentFile::read(&plain_file, &Limits::default()).unwrap(),
+            ComponentFile::read(&packed_file, &Limits::default()).unwrap(),
         );
         assert_eq!((plain.compressed, small.compressed), (false, true));
         assert_eq!((plain.file_bytes, plain.bytes), (50_000, 50_000));

@@ -8,6 +8,7 @@ pub(crate) mod compiler_process;
 pub(crate) mod component_file;
 pub(crate) mod engine;
 pub(crate) mod requests;
+pub(crate) mod toolchain;
 pub(crate) mod version;
 
 #[cfg(test)]

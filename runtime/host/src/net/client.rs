@@ -33,7 +33,7 @@ use crate::grants::{GrantProblem, HttpGrant};
 use crate::net::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
 use crate::net::destination::Scheme;
 use crate::net::dns::SystemResolver;
-use crate::net::http_error::{self, Failed};
+use crate::net::http_error::{self, HttpFailure};
 use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
 use crate::net::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
 use crate::net::wire::{Tap, Wire};
@@ -366,18 +366,18 @@ pub struct Outgoing {
 
 impl HttpClient {
     /// Sends a request and waits for the head of the response.
-    pub async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, Failed> {
+    pub async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, HttpFailure> {
         let mut exchange = pin!(self.exchange(outgoing));
         poll_fn(|context| {
             if !(self.open)() {
-                return Poll::Ready(Err(Failed::Other(Error::HttpRequestDenied)));
+                return Poll::Ready(Err(HttpFailure::Other(Error::HttpRequestDenied)));
             }
             exchange.as_mut().poll(context)
         })
         .await
     }
 
-    async fn exchange(&self, outgoing: Outgoing) -> Result<reqwest::Response, Failed> {
+    async fn exchange(&self, outgoing: Outgoing) -> Result<reqwest::Response, HttpFailure> {
         let Outgoing {
             method,
             url,
@@ -393,7 +393,7 @@ impl HttpClient {
             response = CONNECTING.scope(Connecting { limit: connect, busy }, request) => {
                 response.map_err(|error| http_error::without_response(&error))
             }
-            () = unanswered_for(first_byte, &mut connecting) => Err(Failed::Other(Error::HttpResponseTimeout)),
+            () = unanswered_for(first_byte, &mut connecting) => Err(HttpFailure::Other(Error::HttpResponseTimeout)),
         }
     }
 }

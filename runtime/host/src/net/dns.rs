@@ -21,7 +21,7 @@ use hickory_resolver::{Hosts, TokioResolver};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::net::resolver::{Found, Lookup};
+use crate::net::resolver::{Lookup, LookupFuture};
 
 /// How often the files are read again, at most.
 pub(super) const RECHECK: Duration = Duration::from_secs(5);
@@ -102,7 +102,7 @@ impl SystemResolver {
 }
 
 impl Lookup for SystemResolver {
-    fn lookup(&self, name: &str) -> Found {
+    fn lookup(&self, name: &str) -> LookupFuture {
         let (following, name) = (Arc::clone(&self.0), name.to_owned());
         Box::pin(async move {
             let resolver = following.resolver().await?;

@@ -14,7 +14,7 @@ use crate::net::resolver::{LookupFailed, Prohibited};
 
 /// Why there is no response.
 #[derive(Debug)]
-pub enum Failed {
+pub enum HttpFailure {
     /// The name leads to addresses that are not allowed.
     Prohibited(Prohibited),
     /// The certificate is not trusted: why, and whether other authorities could change that.
@@ -24,15 +24,15 @@ pub enum Failed {
 }
 
 /// Why the client has no response.
-pub fn without_response(error: &reqwest::Error) -> Failed {
+pub fn without_response(error: &reqwest::Error) -> HttpFailure {
     if let Some(prohibited) = find::<Prohibited>(error) {
-        return Failed::Prohibited(*prohibited);
+        return HttpFailure::Prohibited(*prohibited);
     }
     if let Some(rustls::Error::InvalidCertificate(why)) = find::<rustls::Error>(error) {
         let unknown = matches!(why, CertificateError::UnknownIssuer | CertificateError::BadSignature);
-        return Failed::Untrusted(certificate(why), unknown);
+        return HttpFailure::Untrusted(certificate(why), unknown);
     }
-    Failed::Other(other(error))
+    HttpFailure::Other(other(error))
 }
 
 /// Why a body ended early.

@@ -51,12 +51,12 @@ pub struct Prohibited {
 pub struct LookupFailed(pub io::Error);
 
 /// The answer of a [`Lookup`].
-pub type Found = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Looks names up without blocking a thread. Tests put their own in the place of the system's.
 pub trait Lookup: Send + Sync {
     /// All addresses of the name.
-    fn lookup(&self, name: &str) -> Found;
+    fn lookup(&self, name: &str) -> LookupFuture;
 }
 
 /// The resolver of one client.

@@ -45,7 +45,8 @@ pub(crate) fn in_text(text: &str) -> Vec<(String, String)> {
     found
 }
 
-fn is_secret(key: &str) -> bool {
+/// Whether a key is the name of a secret, by how it ends: `password`, `client_secret`, `Access-Token`.
+pub fn is_secret(key: &str) -> bool {
     let key: String = key.chars().filter(|letter| letter.is_alphanumeric()).collect();
     let key = key.to_lowercase();
     ENDINGS.iter().any(|ending| key.ends_with(ending))

@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::anyhow;
 use cloudwit_host::ComponentFile;
 use cloudwit_host::grants::HttpGrant;
 
 use crate::config::file::{self, Common, Configured, Routing};
+use crate::config::mistakes::Mistakes;
 use crate::config::schema;
 use crate::providers::swap::Source;
 
@@ -73,8 +73,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         cluster_name: "",
         cluster_cidrs: &[],
     };
-    let configured = file::read(&args.file, common).map_err(|mistakes| told(&mistakes))?;
-    let components = components(&configured).map_err(|mistakes| told(&mistakes))?;
+    let wrong = |mistakes| Mistakes::of(mistakes, " in the configuration");
+    let configured = file::read(&args.file, common).map_err(wrong)?;
+    let components = components(&configured).map_err(wrong)?;
     print!(
         "{}: nothing is wrong.\n{}",
         args.file.display(),
@@ -83,21 +84,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(mistakes: &[String]) -> anyhow::Error {
-    match mistakes {
-        [one] => anyhow!("{one}"),
-        many => anyhow!(
-            "{} mistakes in the configuration:\n  - {}",
-            many.len(),
-            many.join("\n  - ")
-        ),
-    }
-}
-
 fn components(configured: &Configured) -> Result<Vec<ComponentFile>, Vec<String>> {
     let (mut files, mut mistakes) = (Vec::new(), Vec::new());
     for source in &configured.providers {
-        match ComponentFile::read(&source.component) {
+        match ComponentFile::read(&source.component, &source.settings.limits) {
             Ok(file) => files.push(file),
             Err(error) => mistakes.push(format!("{}.component: {error}", source.config_origin)),
         }

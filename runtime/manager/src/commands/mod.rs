@@ -1,5 +1,6 @@
 //! Subcommands.
 
+pub mod cluster;
 pub mod config;
 pub mod explain;
 pub mod explain_answer;

@@ -256,6 +256,12 @@ pub const STATE: Shape = Shape::Keys(&[key(
 /// Limits of a provider.
 pub const LIMITS: Shape = Shape::Keys(&[
     key(
+        "componentBytes",
+        Shape::Whole(64 << 10, 256 << 20),
+        "33554432",
+        "Size of the component, as a file and unpacked, in bytes. What compiling it may use follows from its size.",
+    ),
+    key(
         "memoryBytes",
         Shape::Whole(1 << 20, 256 << 20),
         "67108864",

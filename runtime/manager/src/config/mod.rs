@@ -3,6 +3,7 @@
 pub mod check;
 pub mod file;
 pub mod keys;
+pub mod mistakes;
 pub mod options;
 pub mod schema;
 pub mod settings;

@@ -1,7 +1,6 @@
 //! Settings from the command line and the files it names; all mistakes at once.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config::file::{self, Common, Configured, Routing};
+use crate::config::mistakes::Mistakes;
 use crate::config::yaml;
 use crate::election::candidate::Election;
 use crate::flags::args::Args;
@@ -19,23 +19,8 @@ use crate::flags::values::selection;
 use crate::providers::dir;
 use crate::providers::swap::Source;
 
-/// All mistakes of a configuration.
-#[derive(Debug)]
-pub struct Problems(Vec<String>);
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [one] => f.write_str(one),
-            many => {
-                write!(f, "{} mistakes in the configuration, nothing was started:", many.len())?;
-                many.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
-            }
-        }
-    }
-}
-
-impl std::error::Error for Problems {}
+/// What follows the number of mistakes at start.
+const NOT_STARTED: &str = " in the configuration, nothing was started";
 
 /// What the process works with.
 #[derive(Debug)]
@@ -67,7 +52,7 @@ pub struct SettingsFile {
 }
 
 /// Checks all flags and reads the files they name.
-pub fn resolve(args: &Args) -> Result<Settings, Problems> {
+pub fn resolve(args: &Args) -> Result<Settings, Mistakes> {
     let mut problems = checks::mistakes(args);
     let controllers = selection::select(&args.controllers.controllers).unwrap_or_else(|wrong| {
         problems.extend(wrong);
@@ -81,9 +66,7 @@ pub fn resolve(args: &Args) -> Result<Settings, Problems> {
         problems.extend(wrong);
         None
     });
-    if !problems.is_empty() {
-        return Err(Problems(problems));
-    }
+    Mistakes::none_of(problems, NOT_STARTED)?;
     Ok(Settings {
         providers: configured.providers,
         guest_memory_bytes: configured.guest_memory_bytes,
@@ -125,32 +108,14 @@ fn configured(args: &Args, cluster_cidrs: &[IpNet], problems: &mut Vec<String>) 
 
 fn from_flags(args: &Args, cluster_cidrs: Vec<String>, problems: &mut Vec<String>) -> Configured {
     let flags = &args.provider;
-    let component = component(args, problems);
-    let config_text = cloud_config(flags.cloud_config.as_deref(), problems);
-    let file = settings_file(flags.provider_settings.as_deref(), "--provider-settings", problems);
-    let config_origin = flags
-        .cloud_config
-        .as_ref()
-        .map_or("(none)".into(), |file| file.display().to_string());
-    let source = Source {
-        component,
-        settings: ProviderSettings {
-            name: flags.cloud_provider.clone(),
-            config_text,
-            values: file.values.into_iter().collect(),
-            cluster_name: args.cluster.cluster_name.clone(),
-            cluster_cidrs,
-            grants: file.grants,
-            limits: file.limits,
-        },
-        config_origin: format!("--cloud-config={config_origin}"),
-        files: flags
-            .cloud_config
-            .iter()
-            .chain(&flags.provider_settings)
-            .cloned()
-            .collect(),
+    let files = ProviderFiles {
+        name: flags.cloud_provider.clone(),
+        component: component(args, problems),
+        cloud_config: flags.cloud_config.as_deref(),
+        settings: flags.provider_settings.as_deref(),
+        settings_flag: "--provider-settings",
     };
+    let source = files.read(&args.cluster.cluster_name, cluster_cidrs, problems);
     Configured {
         routing: Routing {
             default: flags.cloud_provider.clone(),
@@ -172,8 +137,49 @@ fn component(args: &Args, problems: &mut Vec<String>) -> PathBuf {
     })
 }
 
+/// The files that flags name for one provider.
+#[derive(Debug)]
+pub struct ProviderFiles<'a> {
+    /// Name of the provider.
+    pub name: String,
+    /// The component.
+    pub component: PathBuf,
+    /// `--cloud-config`.
+    pub cloud_config: Option<&'a Path>,
+    /// A [`SettingsFile`].
+    pub settings: Option<&'a Path>,
+    /// The flag that named it.
+    pub settings_flag: &'static str,
+}
+
+impl ProviderFiles<'_> {
+    /// Reads them.
+    pub fn read(self, cluster_name: &str, cluster_cidrs: Vec<String>, problems: &mut Vec<String>) -> Source {
+        let config_text = cloud_config(self.cloud_config, problems);
+        let file = settings_file(self.settings, self.settings_flag, problems);
+        let origin = self
+            .cloud_config
+            .map_or("(none)".into(), |file| file.display().to_string());
+        let files = self.cloud_config.into_iter().chain(self.settings);
+        Source {
+            component: self.component,
+            settings: ProviderSettings {
+                name: self.name,
+                config_text,
+                values: file.values.into_iter().collect(),
+                cluster_name: cluster_name.to_owned(),
+                cluster_cidrs,
+                grants: file.grants,
+                limits: file.limits,
+            },
+            config_origin: format!("--cloud-config={origin}"),
+            files: files.map(Path::to_path_buf).collect(),
+        }
+    }
+}
+
 /// The text of `--cloud-config`.
-pub fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
+fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
     let Some(file) = file else { return String::new() };
     std::fs::read_to_string(file).unwrap_or_else(|error| {
         problems.push(format!(
@@ -185,7 +191,7 @@ pub fn cloud_config(file: Option<&Path>, problems: &mut Vec<String>) -> String {
 }
 
 /// The file of the flag with this name.
-pub fn settings_file(file: Option<&Path>, flag: &str, problems: &mut Vec<String>) -> SettingsFile {
+fn settings_file(file: Option<&Path>, flag: &str, problems: &mut Vec<String>) -> SettingsFile {
     let Some(file) = file else {
         return SettingsFile::default();
     };
@@ -261,7 +267,7 @@ mod tests {
         dir
     }
 
-    fn of(dir: &Path, flags: &[&str]) -> Result<Settings, Problems> {
+    fn of(dir: &Path, flags: &[&str]) -> Result<Settings, Mistakes> {
         let dir = format!("--provider-dir={}", dir.display());
         resolve(&Args::parse_from(
             ["cloudwit", &dir].into_iter().chain(flags.iter().copied()),

@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 
 use crate::election::board::LeaseBoard;
 use crate::election::metrics::LeaseMetrics;
-use crate::election::plan::{self, Seen, Step, Timing};
+use crate::election::plan::{self, ObservedLease, Step, Timing};
 use crate::election::watch::{Change, LeaseWatch};
 
 /// Attempts to acquire are up to 120 % of the retry period later (`leaderelection.go:JitterFactor`), so that replicas do not meet.
@@ -51,7 +51,7 @@ pub struct Candidate {
     metrics: LeaseMetrics,
     /// Shows to people what was seen.
     board: LeaseBoard,
-    seen: Option<Seen>,
+    seen: Option<ObservedLease>,
     /// Until then we lead; none before.
     until: Option<Duration>,
     told: Option<String>,
@@ -133,7 +133,7 @@ impl Candidate {
             match change {
                 Change::Now(lease) => {
                     self.board.see(Some(&lease));
-                    self.seen = Some(Seen::look(self.seen.take(), *lease, (self.clock)()));
+                    self.seen = Some(ObservedLease::look(self.seen.take(), *lease, (self.clock)()));
                 }
                 Change::Gone => self.seen = None,
                 Change::Watch => {}
@@ -215,12 +215,12 @@ impl Candidate {
         let found = within(limit, self.leases.get_opt(&self.settings.name)).await?;
         let now = (self.clock)();
         self.board.see(found.as_ref());
-        self.seen = found.map(|lease| Seen::look(self.seen.take(), lease, now));
+        self.seen = found.map(|lease| ObservedLease::look(self.seen.take(), lease, now));
         let next = self.next(self.seen.as_ref());
         self.carry_out(next).await
     }
 
-    fn next(&self, seen: Option<&Seen>) -> Step {
+    fn next(&self, seen: Option<&ObservedLease>) -> Step {
         let LeaseSettings { identity, timing, .. } = &self.settings;
         plan::step(
             seen,
@@ -252,7 +252,7 @@ impl Candidate {
             }
         };
         self.board.see(Some(&lease));
-        self.seen = Some(Seen { lease, since: sent });
+        self.seen = Some(ObservedLease { lease, since: sent });
         Ok(Attempt::Ours(sent))
     }
 

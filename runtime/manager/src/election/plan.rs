@@ -39,14 +39,14 @@ impl Timing {
 
 /// The Lease as it was last seen, and since when it is unchanged before our eyes.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ObservedLease {
     /// The object.
     pub lease: Lease,
     /// When this state was seen first, on our clock.
     pub since: Duration,
 }
 
-impl Seen {
+impl ObservedLease {
     /// Takes a look into account: time begins anew only when something has changed.
     pub fn look(before: Option<Self>, lease: Lease, now: Duration) -> Self {
         match before {
@@ -84,7 +84,7 @@ pub enum Step {
 
 /// Decides. `leading` is whether we have been leading up to now; `wall` is only written into the Lease, for people.
 pub fn step(
-    seen: Option<&Seen>,
+    seen: Option<&ObservedLease>,
     identity: &str,
     timing: Timing,
     leading: bool,

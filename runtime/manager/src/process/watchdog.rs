@@ -36,9 +36,9 @@ const CHECK: &str = "working-thread";
 
 /// Watches the working thread; clones share what was seen.
 #[derive(Clone)]
-pub struct Watchdog(Arc<Seen>);
+pub struct Watchdog(Arc<Heartbeats>);
 
-struct Seen {
+struct Heartbeats {
     clock: Clock,
     /// Nanoseconds on the clock of the last heartbeat.
     beat: AtomicU64,
@@ -56,7 +56,7 @@ impl fmt::Debug for Watchdog {
 impl Watchdog {
     /// A watchdog that saw a heartbeat just now.
     pub fn new(clock: Clock, registry: &mut Registry) -> Self {
-        let watchdog = Self(Arc::new(Seen {
+        let watchdog = Self(Arc::new(Heartbeats {
             beat: AtomicU64::new(nanos(clock())),
             clock,
             stalls: Counter::default(),

@@ -84,14 +84,13 @@ pub fn find(dir: &Path, name: &str) -> Result<PathBuf, ProviderDirError> {
 
 /// The providers whose components these are, sorted.
 fn known(files: &[String]) -> Vec<String> {
-    let name = |file: &String| {
-        ENDINGS
-            .iter()
-            .find_map(|ending| file.strip_suffix(ending))
-            .map(str::to_owned)
-    };
-    let known: BTreeSet<String> = files.iter().filter_map(name).collect();
-    known.into_iter().collect()
+    let known: BTreeSet<&str> = files.iter().filter_map(|file| name_of(file)).collect();
+    known.into_iter().map(str::to_owned).collect()
+}
+
+/// The name of the provider whose component has this file name; none for another file.
+pub fn name_of(file: &str) -> Option<&str> {
+    ENDINGS.iter().find_map(|ending| file.strip_suffix(ending))
 }
 
 #[cfg(test)]

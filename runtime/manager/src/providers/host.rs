@@ -32,6 +32,7 @@ fn within(memory_max: Option<&str>) -> CompilerLimits {
         .map(|most| most / 4 * 3);
     CompilerLimits {
         memory_bytes: share.map_or(limits.memory_bytes, |share| share.min(limits.memory_bytes)),
+        most_memory_bytes: share.unwrap_or(limits.most_memory_bytes),
         ..limits
     }
 }

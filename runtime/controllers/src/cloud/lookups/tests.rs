@@ -145,11 +145,11 @@ fn another_provider_begins_with_nothing_against_any_node() {
     let now = Instant::now();
     let mut faults = LookupFaults::new(now);
     let refs = refs(3);
-    faults.question("one", &refs, now);
+    faults.batches("one", &refs, now);
     faults.faulted("n1", &fault(FaultKind::Trap), now);
-    let question = faults.question("one", &refs, now);
-    assert_eq!((question.together, question.early.len()), (vec![0, 2], 1));
-    assert_eq!(faults.question("another", &refs, now).together, [0, 1, 2]);
+    let batches = faults.batches("one", &refs, now);
+    assert_eq!((batches.together, batches.early.len()), (vec![0, 2], 1));
+    assert_eq!(faults.batches("another", &refs, now).together, [0, 1, 2]);
 }
 
 #[test]

@@ -2,38 +2,13 @@
 
 use std::sync::Arc;
 
-use cloudwit_host::{Host, Outside, Problem};
-use cloudwit_model::{ClusterNode, ClusterView, EventSink, ObjectEvent, Service};
+use cloudwit_host::{Host, Problem};
 use prometheus_client::registry::Registry;
 
+use crate::commands::cluster::Cluster;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
 use crate::providers::host;
-
-/// There is no cluster yet.
-struct NoCluster;
-
-impl EventSink for NoCluster {
-    fn emit(&self, _: ObjectEvent) {}
-}
-
-impl ClusterView for NoCluster {
-    fn nodes(&self) -> Vec<ClusterNode> {
-        Vec::new()
-    }
-
-    fn services(&self) -> Vec<Service> {
-        Vec::new()
-    }
-}
-
-/// For providers that are tried where there is no cluster.
-pub fn no_cluster() -> Outside {
-    Outside {
-        events: Arc::new(NoCluster),
-        cluster: Arc::new(NoCluster),
-    }
-}
 
 /// What the components and the providers themselves find wrong. Grants that a provider would like to have and lacks are told as warnings on
 /// standard error, as the process in the cluster does in its log.
@@ -43,7 +18,7 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
         return Ok(Vec::new());
     }
     let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
-    let outside = no_cluster();
+    let outside = Arc::new(Cluster::default()).outside();
     let mut mistakes = Vec::new();
     for source in &bundle.sources {
         let name = &source.settings.name;

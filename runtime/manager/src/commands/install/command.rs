@@ -11,12 +11,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
 use crate::commands::install::apply;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::check;
 use crate::commands::install::manifests::{self, Settings};
+use crate::config::mistakes::Mistakes;
 use crate::flags::values::go::whole;
 
 /// Flags of `install`.
@@ -94,32 +95,22 @@ pub struct InstallArgs {
     pub flags: Vec<String>,
 }
 
+/// What follows the number of mistakes.
+const NOT_INSTALLED: &str = ", nothing was installed";
+
 /// Prints the manifests, or applies them.
 pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
-    let bundle = Bundle::read(&args).map_err(|mistakes| told(&mistakes))?;
-    let mistakes = check::mistakes(&args, &bundle).await?;
-    if !mistakes.is_empty() {
-        return Err(told(&mistakes));
-    }
+    let wrong = |mistakes| Mistakes::of(mistakes, NOT_INSTALLED);
+    let bundle = Bundle::read(&args).map_err(wrong)?;
+    Mistakes::none_of(check::mistakes(&args, &bundle).await?, NOT_INSTALLED)?;
     let settings = Settings::new(&args);
-    let objects = manifests::objects(&settings, &bundle).map_err(|mistakes| told(&mistakes))?;
+    let objects = manifests::objects(&settings, &bundle).map_err(wrong)?;
     if !args.apply {
         print!("{}", manifests::yaml(&objects).context("writing YAML")?);
         return Ok(ExitCode::SUCCESS);
     }
     apply::apply(&objects, args.kubeconfig.as_deref(), args.force_conflicts).await?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn told(mistakes: &[String]) -> anyhow::Error {
-    match mistakes {
-        [one] => anyhow!("{one}"),
-        many => anyhow!(
-            "{} mistakes, nothing was installed:\n  - {}",
-            many.len(),
-            many.join("\n  - ")
-        ),
-    }
 }
 
 fn host_and_port(text: &str) -> Result<(String, u16), String> {

@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cloudwit_host::{Outside, Provider};
+use cloudwit_host::Provider;
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, ObjectEvent};
 use serde_json::{Value, json};
 
+use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
-use crate::commands::provider::function::{Function, Question};
+use crate::commands::provider::function::{Function, FunctionCall};
 use crate::commands::provider::source::{self, SourceArgs};
 use crate::commands::provider::{answer, objects};
+use crate::config::mistakes::Mistakes;
 
 /// Arguments of `provider call`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +72,7 @@ fn route(text: &str) -> Result<(String, NodeRef), String> {
 }
 
 /// A call that was made.
-struct Made {
+struct CallOutcome {
     answer: Result<Value, CloudError>,
     exchanges: Vec<Exchange>,
     took: Duration,
@@ -79,7 +81,7 @@ struct Made {
 /// Calls it, and prints all about it.
 pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
-    let mut cluster = objects::Cluster::default();
+    let mut cluster = Cluster::default();
     let mut nodes = args.node;
     if let Some(file) = &args.nodes {
         for (node, view) in objects::nodes(file)? {
@@ -88,7 +90,7 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let service = args.service.as_deref().map(objects::manifest).transpose()?;
-    let mut question = Question {
+    let mut question = FunctionCall {
         function: args.function,
         nodes,
         service,
@@ -96,14 +98,10 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         create: args.create,
         delete: args.delete,
     };
-    source::none_of(&question.mistakes())?;
+    Mistakes::none_of(question.mistakes(), "")?;
     cluster.services.extend(question.service()?);
     let (cluster, wire) = (Arc::new(cluster), Arc::new(Exchanges::default()));
-    let outside = Outside {
-        events: cluster.clone(),
-        cluster: cluster.clone(),
-    };
-    let provider = source::load(&from, outside, wire.clone()).await?;
+    let provider = source::load(&from, cluster.outside(), wire.clone()).await?;
     if question.function != Function::Check {
         source::insist_on_soundness(&provider, &from).await?;
     }
@@ -146,10 +144,10 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
     Ok(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn ask(provider: &Provider, question: &Question, wire: &Exchanges) -> anyhow::Result<Made> {
+async fn ask(provider: &Provider, question: &FunctionCall, wire: &Exchanges) -> anyhow::Result<CallOutcome> {
     let began = Instant::now();
     let answer = question.ask(provider).await?;
-    Ok(Made {
+    Ok(CallOutcome {
         answer,
         exchanges: wire.take(),
         took: began.elapsed(),
@@ -158,7 +156,7 @@ async fn ask(provider: &Provider, question: &Question, wire: &Exchanges) -> anyh
 
 /// What is told of the calls.
 struct Report<'a> {
-    made: &'a [Made],
+    made: &'a [CallOutcome],
     events: &'a [ObjectEvent],
     /// Most memory that a call of the provider had, in bytes.
     memory: u64,

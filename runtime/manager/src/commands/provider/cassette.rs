@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::commands::provider::exchanges::Exchange;
-use crate::commands::provider::function::{Function, Question};
+use crate::commands::provider::function::{Function, FunctionCall};
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -148,7 +148,7 @@ impl RecordedSettings {
 
 impl RecordedCall {
     /// A call that was made.
-    pub fn of(question: &Question, answer: Value, exchanges: Vec<Exchange>) -> Self {
+    pub fn of(question: &FunctionCall, answer: Value, exchanges: Vec<Exchange>) -> Self {
         let create = question.create.iter();
         Self {
             function: question.function,
@@ -165,9 +165,9 @@ impl RecordedCall {
     }
 
     /// What was asked.
-    pub fn question(&self) -> Question {
+    pub fn question(&self) -> FunctionCall {
         let create = self.create.iter();
-        Question {
+        FunctionCall {
             function: self.function,
             nodes: self.nodes.iter().map(RecordedNode::node).collect(),
             service: self.service.clone(),

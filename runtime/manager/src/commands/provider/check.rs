@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use cloudwit_host::{MissingGrant, Problem};
 
-use crate::commands::install::check::no_cluster;
+use crate::commands::cluster::Cluster;
 use crate::commands::provider::exchanges::Exchanges;
 use crate::commands::provider::source::{self, SourceArgs};
+use crate::config::mistakes::Mistakes;
 
 /// Arguments of `provider check`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,8 @@ pub struct CheckArgs {
 pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
     // A check that asks the cloud gets no answer.
-    let provider = source::load(&from, no_cluster(), Arc::new(Exchanges::answered_from(Vec::new()))).await?;
+    let no_cluster = Arc::new(Cluster::default()).outside();
+    let provider = source::load(&from, no_cluster, Arc::new(Exchanges::answered_from(Vec::new()))).await?;
     let description = provider.description();
     let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
         provider.check().await?.into_iter().partition(Problem::is_error);
@@ -37,9 +39,7 @@ pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|lack| format!("a grant lacks that it asks for; add {lack}"));
     let mistakes: Vec<String> = errors.chain(missing).collect();
-    if !mistakes.is_empty() {
-        return Err(source::told(&mistakes));
-    }
+    Mistakes::none_of(mistakes, "")?;
     println!(
         "{} {}: nothing is wrong, and no grant lacks",
         description.name, description.version

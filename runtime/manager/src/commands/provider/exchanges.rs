@@ -25,7 +25,7 @@ pub struct Exchange {
     pub body: Value,
     /// The response; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Answered>,
+    pub response: Option<RecordedResponse>,
     /// Why there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -37,7 +37,7 @@ pub struct Exchange {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answered {
+pub struct RecordedResponse {
     /// Status.
     pub status: u16,
     /// Headers.
@@ -78,14 +78,6 @@ impl Exchanges {
         std::mem::take(&mut self.seen.lock().1)
     }
 
-    /// What is left of the recording: requests that were not made.
-    pub fn left(&self) -> Vec<Exchange> {
-        self.recorded
-            .as_ref()
-            .map(|left| left.lock().clone())
-            .unwrap_or_default()
-    }
-
     /// Replaces the recording.
     pub fn load(&self, exchanges: Vec<Exchange>) {
         if let Some(recorded) = &self.recorded {
@@ -95,16 +87,12 @@ impl Exchanges {
 }
 
 impl Wire for Exchanges {
-    /// The first recorded answer to such a request: with the same body if there is one, since several may differ in nothing else.
     fn answer(&self, request: &WireRequest) -> Option<WireResponse> {
         let mut recorded = self.recorded.as_ref()?.lock();
         let asked = Exchange::of(&self.seen.lock().0, request);
-        let at = recorded
-            .iter()
-            .position(|known| known.is_like(&asked) && known.body == asked.body)
-            .or_else(|| recorded.iter().position(|known| known.is_like(&asked)));
+        let at = asked.place_in(recorded.iter());
         let answered = at.and_then(|at| recorded.remove(at).response);
-        let answered = answered.unwrap_or_else(|| Answered {
+        let answered = answered.unwrap_or_else(|| RecordedResponse {
             status: 501,
             headers: Vec::new(),
             body: format!("{} {} is not in the recording", asked.method, asked.url),
@@ -125,7 +113,7 @@ impl Wire for Exchanges {
         let mut exchange = Exchange::of(scrub, request);
         exchange.took = took;
         match outcome {
-            Ok(response) => exchange.response = Some(Answered::of(scrub, response)),
+            Ok(response) => exchange.response = Some(RecordedResponse::of(scrub, response)),
             Err(why) => exchange.error = Some(scrub.hide(why)),
         }
         exchanges.push(exchange);
@@ -147,13 +135,18 @@ impl Exchange {
         }
     }
 
-    /// Whether it is the same request, whatever its body and headers: those carry times and signatures.
-    pub fn is_like(&self, other: &Self) -> bool {
-        (&self.method, &self.url) == (&other.method, &other.url)
+    /// Which of the recorded ones is this request, whatever the headers, which carry times and signatures: the first with the same body, since several may
+    /// differ in nothing else; without one the first with the same method and URL.
+    pub fn place_in<'a>(&self, recorded: impl Iterator<Item = &'a Self> + Clone) -> Option<usize> {
+        let like = |known: &Self| (&known.method, &known.url) == (&self.method, &self.url);
+        let same = recorded
+            .clone()
+            .position(|known| like(known) && known.body == self.body);
+        same.or_else(|| recorded.clone().position(like))
     }
 }
 
-impl Answered {
+impl RecordedResponse {
     fn of(scrub: &Scrub, response: &WireResponse) -> Self {
         Self {
             status: response.status,

@@ -74,7 +74,7 @@ impl Function {
 
 /// A function with what it is called with.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct FunctionCall {
     /// The function.
     pub function: Function,
     /// The Nodes that are looked up, or behind the load balancer.
@@ -89,7 +89,7 @@ pub struct Question {
     pub delete: Vec<String>,
 }
 
-impl Question {
+impl FunctionCall {
     /// What lacks; empty when it can be asked.
     pub fn mistakes(&self) -> Vec<String> {
         let name = self.function.name();

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use cloudwit_host::{ComponentFile, Grants, Host, Limits, MissingGrant, Provider, ProviderSettings};
@@ -13,8 +14,8 @@ use cloudwit_model::{Abilities, Cloud as _};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 
+use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
-use crate::commands::install::check;
 use crate::providers::host;
 use crate::providers::load::insist_on_sound_config;
 
@@ -125,7 +126,12 @@ impl Fit {
 
 /// Loads the component and prints what it is.
 pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
-    let file = ComponentFile::read(&args.file)?;
+    // What an operator allows is not known here.
+    let limits = Limits {
+        component_bytes: Limits::MOST_COMPONENT_BYTES,
+        ..Limits::default()
+    };
+    let file = ComponentFile::read(&args.file, &limits)?;
     let config_text = match &args.cloud_config {
         Some(file) => std::fs::read_to_string(file)
             .with_context(|| format!("--cloud-config={}: cannot be read as text", file.display()))?,
@@ -138,10 +144,11 @@ pub async fn run(args: InspectArgs) -> anyhow::Result<ExitCode> {
         cluster_name: "kubernetes".into(),
         cluster_cidrs: Vec::new(),
         grants: Grants::default(),
-        limits: Limits::default(),
+        limits,
     };
     let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
-    let provider = host.load(&args.file, settings, check::no_cluster()).await?;
+    let no_cluster = Arc::new(Cluster::default()).outside();
+    let provider = host.load(&args.file, settings, no_cluster).await?;
     if let Some(file) = &args.cloud_config {
         for warning in insist_on_sound_config(&provider, &format!("--cloud-config={}", file.display())).await? {
             eprintln!("Warning: {warning}");

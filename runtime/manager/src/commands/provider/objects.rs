@@ -7,8 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use cloudwit_controllers::kube::node::Node;
 use cloudwit_controllers::kube::node::view::{cluster_node, node_ref};
 use cloudwit_controllers::kube::service::view::service_view;
-use cloudwit_model::{ClusterNode, ClusterView, EventSink, NodeRef, ObjectEvent, Service};
-use parking_lot::Mutex;
+use cloudwit_model::{ClusterNode, NodeRef, Service};
 use serde::Deserialize as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -104,32 +103,5 @@ fn items(mut document: Value) -> Vec<Value> {
         }
         _ if document.is_null() => Vec::new(),
         _ => vec![document],
-    }
-}
-
-/// The cluster of a call: the objects it is given, and its Events.
-#[derive(Debug, Default)]
-pub struct Cluster {
-    /// The Nodes.
-    pub nodes: Vec<ClusterNode>,
-    /// The Services.
-    pub services: Vec<Service>,
-    /// Events that the provider wrote.
-    pub events: Mutex<Vec<ObjectEvent>>,
-}
-
-impl EventSink for Cluster {
-    fn emit(&self, event: ObjectEvent) {
-        self.events.lock().push(event);
-    }
-}
-
-impl ClusterView for Cluster {
-    fn nodes(&self) -> Vec<ClusterNode> {
-        self.nodes.clone()
-    }
-
-    fn services(&self) -> Vec<Service> {
-        self.services.clone()
     }
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use cloudwit_host::Outside;
 use serde_json::Value;
 
+use crate::commands::cluster::Cluster;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
-use crate::commands::provider::{answer, objects, source};
+use crate::commands::provider::{answer, source};
 use crate::providers::swap::Source;
 
 /// Arguments of `provider replay`.
@@ -36,19 +36,15 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         files: Vec::new(),
     };
     let wire = Arc::new(Exchanges::answered_from(Vec::new()));
-    let cluster = Arc::new(objects::Cluster::default());
-    let outside = Outside {
-        events: cluster.clone(),
-        cluster,
-    };
-    let provider = source::load(&from, outside, wire.clone()).await?;
+    let cluster = Arc::new(Cluster::default());
+    let provider = source::load(&from, cluster.outside(), wire.clone()).await?;
     let mut differences = 0;
     for (at, call) in cassette.calls.iter().enumerate() {
         let question = call.question();
         wire.load(call.exchanges.clone());
         let answer = question.ask(&provider).await?;
         let answer = answer.unwrap_or_else(|error| answer::error(&error));
-        let found = compare(call, &answer, &wire.take(), &wire.left());
+        let found = compare(call, &answer, &wire.take());
         let name = question.function.name();
         if found.is_empty() {
             println!("{} {name}: the same, {} requests", at + 1, call.exchanges.len());
@@ -65,17 +61,14 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What is not as it was recorded, a line each.
-fn compare(call: &RecordedCall, answer: &Value, made: &[Exchange], left: &[Exchange]) -> Vec<String> {
+fn compare(call: &RecordedCall, answer: &Value, made: &[Exchange]) -> Vec<String> {
     let mut differences = Vec::new();
     if *answer != call.answer {
         differences.push(format!("the answer was {} and is {answer}", call.answer));
     }
     let mut recorded: Vec<&Exchange> = call.exchanges.iter().collect();
     for exchange in made {
-        let same = recorded
-            .iter()
-            .position(|known| known.is_like(exchange) && known.body == exchange.body);
-        let at = same.or_else(|| recorded.iter().position(|known| known.is_like(exchange)));
+        let at = exchange.place_in(recorded.iter().copied());
         let Exchange { method, url, body, .. } = exchange;
         match at.map(|at| recorded.remove(at)) {
             None => differences.push(format!("a request that was not recorded: {method} {url}")),
@@ -88,7 +81,7 @@ fn compare(call: &RecordedCall, answer: &Value, made: &[Exchange], left: &[Excha
             Some(_) => {}
         }
     }
-    for Exchange { method, url, .. } in left {
+    for Exchange { method, url, .. } in recorded {
         differences.push(format!("a request that is not made any more: {method} {url}"));
     }
     differences
@@ -111,13 +104,8 @@ mod tests {
         }))
         .unwrap();
         let (a, b) = (exchange("a", json!(1)), exchange("b", json!(2)));
-        assert_eq!(compare(&call, &json!([1]), &[b.clone(), a.clone()], &[]), [""; 0]);
-        let other = compare(
-            &call,
-            &json!([]),
-            &[exchange("a", json!(3)), exchange("c", json!(2))],
-            &[b],
-        );
+        assert_eq!(compare(&call, &json!([1]), &[b, a]), [""; 0]);
+        let other = compare(&call, &json!([]), &[exchange("a", json!(3)), exchange("c", json!(2))]);
         assert_eq!(
             other,
             [

@@ -3,6 +3,7 @@
 //! The host hides the secrets that the operator gave it. What a cloud answers with is found by the name of its header or key, gets a number in the order in which
 //! it is seen, and is replaced by it wherever it comes again. So a recording says which token was used where, and the tokens are not in it.
 
+use cloudwit_host::names_a_secret;
 use serde_json::Value;
 
 /// Headers whose values are secrets, in lower case.
@@ -19,26 +20,9 @@ const HEADERS: [&str; 10] = [
     "x-vault-token",
 ];
 
-/// Keys of JSON and names of XML elements whose texts are secrets, in lower case, without dashes and underscores.
-const KEYS: [&str; 17] = [
-    "accesstoken",
-    "adminpass",
-    "assertion",
-    "clientsecret",
-    "credential",
-    "idtoken",
-    "password",
-    "passphrase",
-    "privatekey",
-    "refreshtoken",
-    "secret",
-    "secretaccesskey",
-    "secretkey",
-    "securitytoken",
-    "sessionid",
-    "sessiontoken",
-    "token",
-];
+/// Keys of JSON and names of XML elements whose texts are secrets, beside those that the host knows in configurations: in lower case, without dashes
+/// and underscores.
+const KEYS: [&str; 4] = ["adminpass", "assertion", "credential", "sessionid"];
 
 /// A text that is shorter is no secret worth hiding: it would be found in every other word.
 const SHORTEST: usize = 8;
@@ -120,7 +104,7 @@ impl Scrub {
 
 fn is_secret(key: &str) -> bool {
     let key: String = key.chars().filter(char::is_ascii_alphanumeric).collect();
-    KEYS.contains(&key.to_ascii_lowercase().as_str())
+    names_a_secret(&key) || KEYS.contains(&key.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{anyhow, bail};
 use cloudwit_host::wire::Wire;
-use cloudwit_host::{Host, Outside, Provider, ProviderSettings, http_client::HttpClients};
+use cloudwit_host::{Host, Outside, Provider, http_client::HttpClients};
 use prometheus_client::registry::Registry;
 
 use crate::config::file::{self, Common};
-use crate::config::settings;
-use crate::providers::host;
+use crate::config::mistakes::Mistakes;
+use crate::config::settings::ProviderFiles;
 use crate::providers::load::insist_on_sound_config;
 use crate::providers::swap::Source;
+use crate::providers::{dir, host};
 
 /// Which component, with which settings.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ impl SourceArgs {
         };
         match source {
             Some(source) if problems.is_empty() => Ok(source),
-            _ => Err(told(&problems)),
+            _ => Err(Mistakes::of(problems, "").into()),
         }
     }
 
@@ -96,35 +96,27 @@ impl SourceArgs {
 
     fn of_files(&self, problems: &mut Vec<String>) -> Source {
         let component = PathBuf::from(&self.provider);
-        let name = component.file_name().map_or_else(String::new, |name| {
-            let name = name.to_string_lossy();
-            let name = name.strip_suffix(".zst").unwrap_or(&name);
-            name.strip_suffix(".wasm").unwrap_or(name).to_owned()
-        });
-        let file = settings::settings_file(self.settings.as_deref(), "--settings", problems);
-        let origin = self.cloud_config.as_ref();
-        let origin = origin.map_or("(none)".into(), |file| file.display().to_string());
-        Source {
-            component,
-            settings: ProviderSettings {
-                name,
-                config_text: settings::cloud_config(self.cloud_config.as_deref(), problems),
-                values: file.values.into_iter().collect(),
-                cluster_name: self.cluster_name.clone(),
-                cluster_cidrs: Vec::new(),
-                grants: file.grants,
-                limits: file.limits,
-            },
-            config_origin: format!("--cloud-config={origin}"),
-            files: Vec::new(),
-        }
+        let file = component.file_name().unwrap_or_default().to_string_lossy();
+        let files = ProviderFiles {
+            name: dir::name_of(&file).unwrap_or(&file).to_owned(),
+            cloud_config: self.cloud_config.as_deref(),
+            settings: self.settings.as_deref(),
+            settings_flag: "--settings",
+            component: component.clone(),
+        };
+        files.read(&self.cluster_name, Vec::new(), problems)
     }
 }
 
-/// Loads it in a host of its own, whose requests and responses `wire` sees.
+/// A host whose requests and responses `wire` sees. With a folder for compiled code, a component that is loaded again is not compiled again.
+pub fn host(wire: Arc<dyn Wire>, cache_dir: Option<PathBuf>) -> anyhow::Result<Host> {
+    let host = Host::new(host::on_this_system(cache_dir), &mut Registry::default())?;
+    Ok(host.with_http_clients(HttpClients::seen_by(wire)))
+}
+
+/// Loads it in a host of its own.
 pub async fn load(source: &Source, outside: Outside, wire: Arc<dyn Wire>) -> anyhow::Result<Provider> {
-    let host = Host::new(host::on_this_system(None), &mut Registry::default())?;
-    let host = host.with_http_clients(HttpClients::seen_by(wire));
+    let host = host(wire, None)?;
     Ok(host.load(&source.component, source.settings.clone(), outside).await?)
 }
 
@@ -132,22 +124,6 @@ pub async fn load(source: &Source, outside: Outside, wire: Arc<dyn Wire>) -> any
 pub async fn insist_on_soundness(provider: &Provider, source: &Source) -> anyhow::Result<()> {
     for warning in insist_on_sound_config(provider, &source.config_origin).await? {
         eprintln!("Warning: {}: {warning}", source.config_origin);
-    }
-    Ok(())
-}
-
-/// All mistakes in one error.
-pub fn told(mistakes: &[String]) -> anyhow::Error {
-    match mistakes {
-        [one] => anyhow!("{one}"),
-        many => anyhow!("{} mistakes:\n  - {}", many.len(), many.join("\n  - ")),
-    }
-}
-
-/// Fails when there are mistakes.
-pub fn none_of(mistakes: &[String]) -> anyhow::Result<()> {
-    if !mistakes.is_empty() {
-        bail!(told(mistakes));
     }
     Ok(())
 }

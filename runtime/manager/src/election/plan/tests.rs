@@ -32,7 +32,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn me(seen: Option<&Seen>, leading: bool, now: Duration) -> Step {
+fn me(seen: Option<&ObservedLease>, leading: bool, now: Duration) -> Step {
     step(seen, "me", TIMING, leading, now, wall(100))
 }
 
@@ -51,7 +51,7 @@ fn a_missing_lease_is_created_in_upstreams_shape() {
 #[test]
 fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_wrote() {
     // The holder's own times are years off; only what we see counts.
-    let first = Seen::look(None, held_by("other", 40, -100_000_000), at(100));
+    let first = ObservedLease::look(None, held_by("other", 40, -100_000_000), at(100));
     assert_eq!(
         me(Some(&first), false, at(139)),
         Step::Wait {
@@ -59,10 +59,10 @@ fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_w
             rest: at(1)
         }
     );
-    let renewed = Seen::look(Some(first.clone()), held_by("other", 40, 7), at(139));
+    let renewed = ObservedLease::look(Some(first.clone()), held_by("other", 40, 7), at(139));
     assert_eq!(renewed.since, at(139));
     assert!(matches!(me(Some(&renewed), false, at(178)), Step::Wait { .. }));
-    let silent = Seen::look(Some(renewed), held_by("other", 40, 7), at(178));
+    let silent = ObservedLease::look(Some(renewed), held_by("other", 40, 7), at(178));
     assert_eq!(silent.since, at(139), "nothing has changed");
     let Step::Replace(spec) = me(Some(&silent), false, at(179)) else {
         panic!()
@@ -82,13 +82,13 @@ fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_w
 
 #[test]
 fn a_lease_that_nobody_holds_is_taken_at_once() {
-    let free = Seen::look(None, held_by("", 40, 0), at(5));
+    let free = ObservedLease::look(None, held_by("", 40, 0), at(5));
     assert!(matches!(me(Some(&free), false, at(5)), Step::Replace(_)));
 }
 
 #[test]
 fn our_own_lease_is_renewed_and_keeps_its_beginning() {
-    let ours = Seen::look(None, held_by("me", 15, 0), at(5));
+    let ours = ObservedLease::look(None, held_by("me", 15, 0), at(5));
     for leading in [true, false] {
         let Step::Replace(spec) = me(Some(&ours), leading, at(500)) else {
             panic!()
@@ -104,17 +104,17 @@ fn our_own_lease_is_renewed_and_keeps_its_beginning() {
 #[test]
 fn a_leader_that_sees_another_holder_or_none_has_lost_at_once() {
     for holder in ["other", ""] {
-        let theirs = Seen::look(None, held_by(holder, 15, 0), at(5));
+        let theirs = ObservedLease::look(None, held_by(holder, 15, 0), at(5));
         assert_eq!(me(Some(&theirs), true, at(5)), Step::Lost { holder: holder.into() });
     }
 }
 
 #[test]
 fn a_lease_of_the_same_name_that_was_made_anew_counts_from_now() {
-    let first = Seen::look(None, held_by("other", 15, 0), at(0));
+    let first = ObservedLease::look(None, held_by("other", 15, 0), at(0));
     let mut anew = held_by("other", 15, 0);
     anew.metadata.uid = Some("v".into());
-    assert_eq!(Seen::look(Some(first), anew, at(10)).since, at(10));
+    assert_eq!(ObservedLease::look(Some(first), anew, at(10)).since, at(10));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn only_our_own_lease_is_released_and_then_it_is_free() {
         (free.holder_identity.as_deref(), free.lease_transitions),
         (None, Some(3))
     );
-    let seen = Seen::look(None, replacement(&held_by("me", 15, 0), free), at(0));
+    let seen = ObservedLease::look(None, replacement(&held_by("me", 15, 0), free), at(0));
     assert!(matches!(
         step(Some(&seen), "next", TIMING, false, at(0), wall(100)),
         Step::Replace(_)

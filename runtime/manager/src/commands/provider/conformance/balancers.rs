@@ -128,6 +128,18 @@ async fn delete(trial: &Trial, text: &str, report: &mut Report) {
     report.add(promise);
 }
 
+/// Tries it until it works; the last error where it never does.
+async fn repeated<T, F: Future<Output = Result<T, String>>>(attempt: impl Fn() -> F) -> Result<T, String> {
+    let mut last = attempt().await;
+    for _ in 1..TRIES {
+        if last.is_ok() {
+            break;
+        }
+        last = attempt().await;
+    }
+    last
+}
+
 /// A cloud that refuses one request of seven: what is half made is finished, and what is half deleted goes.
 async fn interrupted(trial: &Trial, report: &mut Report) {
     let mut promise = Promise::of(
@@ -135,22 +147,8 @@ async fn interrupted(trial: &Trial, report: &mut Report) {
         "it is made and deleted on a cloud that refuses one request of seven",
     );
     trial.faults.each(7);
-    let mut made = Err(String::new());
-    for _ in 0..TRIES {
-        made = ensured(trial, &trial.provider).await;
-        if made.is_ok() {
-            break;
-        }
-    }
-    promise.answered(made);
-    let mut gone = Err(String::new());
-    for _ in 0..TRIES {
-        gone = deleted(trial).await;
-        if gone.is_ok() {
-            break;
-        }
-    }
-    promise.answered(gone);
+    promise.answered(repeated(|| ensured(trial, &trial.provider)).await);
+    promise.answered(repeated(|| deleted(trial)).await);
     trial.faults.none();
     if let Some(found) = promise.answered(trial.provider.get_balancer(&trial.service).await) {
         promise.holds(found.is_none(), || format!("left is {found:?}"));

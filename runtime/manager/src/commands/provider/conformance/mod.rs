@@ -20,7 +20,7 @@ mod trial;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use cloudwit_host::grants::HttpGrant;
 use cloudwit_model::{Cloud as _, NodeRef};
 use reqwest::Url;
@@ -28,7 +28,7 @@ use reqwest::Url;
 use crate::commands::provider::conformance::report::Report;
 use crate::commands::provider::conformance::trial::Trial;
 use crate::commands::provider::objects;
-use crate::commands::provider::source::{self, SourceArgs};
+use crate::commands::provider::source::SourceArgs;
 
 /// Arguments of `provider conformance`.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     let mut trial = Trial::begin(from, args.node, objects::service(service)?).await?;
     let abilities = trial.provider.abilities();
     if trial.nodes.is_empty() && (abilities.instances || abilities.routes) {
-        source::none_of(&["it is asked about machines; name one or more that the cloud has with --node=NAME".into()])?;
+        bail!("no machine is given to look up; name one or more that the cloud has with --node=NAME");
     }
     let mut report = Report::default();
     config::run(&trial, &mut report).await;

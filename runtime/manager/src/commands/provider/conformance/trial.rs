@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_host::{Outside, Provider};
+use cloudwit_host::wire::Wire;
+use cloudwit_host::{Host, Provider};
 use cloudwit_model::{CloudError, ClusterNode, Failure, NodeRef, Service, Target};
+use tempfile::TempDir;
 
+use crate::commands::cluster::Cluster;
 use crate::commands::provider::conformance::faults::Faults;
-use crate::commands::provider::{objects, source};
+use crate::commands::provider::source;
 use crate::providers::swap::Source;
 
 /// Pending answers that one operation may have.
@@ -27,13 +30,22 @@ pub struct Trial {
     /// The Service whose load balancer is made.
     pub service: Service,
     source: Source,
+    loader: Loader,
+}
+
+/// One host for all that is loaded, so that the component is compiled once.
+struct Loader {
+    host: Host,
+    /// Compiled code.
+    _cache: TempDir,
 }
 
 impl Trial {
     /// Loads it. Fails when the configuration is not accepted, since then nothing else can be tried.
     pub async fn begin(source: Source, nodes: Vec<NodeRef>, service: Service) -> anyhow::Result<Self> {
         let faults = Arc::new(Faults::default());
-        let provider = load(&source, &faults, &nodes, &service).await?;
+        let loader = Loader::new(faults.clone())?;
+        let provider = loader.load(&source, &nodes, &service).await?;
         source::insist_on_soundness(&provider, &source).await?;
         Ok(Self {
             provider,
@@ -41,12 +53,13 @@ impl Trial {
             nodes,
             service,
             source,
+            loader,
         })
     }
 
     /// The same trial in a cluster with these Nodes.
     pub async fn on(self, nodes: Vec<NodeRef>) -> anyhow::Result<Self> {
-        let provider = load(&self.source, &self.faults, &nodes, &self.service).await?;
+        let provider = self.loader.load(&self.source, &nodes, &self.service).await?;
         Ok(Self {
             provider,
             nodes,
@@ -56,14 +69,14 @@ impl Trial {
 
     /// The same provider loaded anew: it remembers nothing.
     pub async fn anew(&self) -> anyhow::Result<Provider> {
-        load(&self.source, &self.faults, &self.nodes, &self.service).await
+        self.loader.load(&self.source, &self.nodes, &self.service).await
     }
 
     /// The provider with another configuration.
     pub async fn configured(&self, config_text: &str) -> anyhow::Result<Provider> {
         let mut source = self.source.clone();
         source.settings.config_text = config_text.to_owned();
-        load(&source, &self.faults, &self.nodes, &self.service).await
+        self.loader.load(&source, &self.nodes, &self.service).await
     }
 
     /// The Nodes as targets.
@@ -73,21 +86,28 @@ impl Trial {
     }
 }
 
-async fn load(source: &Source, faults: &Arc<Faults>, nodes: &[NodeRef], service: &Service) -> anyhow::Result<Provider> {
-    let cluster_node = |node: &NodeRef| ClusterNode {
-        node: node.clone(),
-        ..ClusterNode::default()
-    };
-    let cluster = Arc::new(objects::Cluster {
-        nodes: nodes.iter().map(cluster_node).collect(),
-        services: vec![service.clone()],
-        ..objects::Cluster::default()
-    });
-    let outside = Outside {
-        events: cluster.clone(),
-        cluster,
-    };
-    source::load(source, outside, faults.clone()).await
+impl Loader {
+    fn new(wire: Arc<dyn Wire>) -> anyhow::Result<Self> {
+        let cache = tempfile::tempdir()?;
+        Ok(Self {
+            host: source::host(wire, Some(cache.path().to_path_buf()))?,
+            _cache: cache,
+        })
+    }
+
+    async fn load(&self, source: &Source, nodes: &[NodeRef], service: &Service) -> anyhow::Result<Provider> {
+        let cluster_node = |node: &NodeRef| ClusterNode {
+            node: node.clone(),
+            ..ClusterNode::default()
+        };
+        let cluster = Arc::new(Cluster {
+            nodes: nodes.iter().map(cluster_node).collect(),
+            services: vec![service.clone()],
+            ..Cluster::default()
+        });
+        let settings = source.settings.clone();
+        Ok(self.host.load(&source.component, settings, cluster.outside()).await?)
+    }
 }
 
 /// Calls until the answer is not pending. The error says what came instead of an answer.

@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 
-use super::tests::{call, egress, get, request, send_in, with_body};
-use super::*;
+use super::{call, egress, get, request, send_in, with_body};
+use crate::egress::hooks::EgressHooks;
 use crate::egress::refusal::RefusalReason;
 use crate::egress::request_body::BUFFER_LIMIT;
+use crate::egress::*;
 use crate::net::testing::{Echo, TestServer, secret_file};
 use crate::secrets::encoding::Encoding;
-use crate::secrets::placeholders::MOST_PER_REQUEST;
+use crate::secrets::keys::KeyError;
+use crate::secrets::placeholders::{MOST_PER_REQUEST, StandsFor};
 
 pub const CANARY: &str = "canary \"quill\"";
 

@@ -4,7 +4,7 @@ use http::Uri;
 use proptest::prelude::*;
 use reqwest::Url;
 
-use super::plan::*;
+use crate::egress::plan::*;
 use crate::egress::refusal::{Refusal, RefusalReason};
 use crate::grants::Grants;
 use crate::net::destination::Destination;

@@ -2,6 +2,12 @@
 //!
 //! Over 400 lines: one test for each promise of the egress, all on the same set-up.
 
+mod budget;
+mod h2;
+mod plan;
+mod rate_limit;
+mod secrets;
+
 use std::io;
 use std::net::IpAddr;
 
@@ -9,10 +15,12 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::Full;
 use prometheus_client::registry::Registry;
+use wasmtime_wasi_http::WasiHttpHooks as _;
 
 use super::*;
+use crate::egress::hooks::EgressHooks;
 use crate::egress::refusal::RefusalReason;
-use crate::net::resolver::{Found, Lookup};
+use crate::net::resolver::{Lookup, LookupFuture};
 use crate::net::testing::{Echo, TestServer};
 use crate::secrets::keys::Keyring;
 
@@ -20,7 +28,7 @@ use crate::secrets::keys::Keyring;
 pub(super) struct Names;
 
 impl Lookup for Names {
-    fn lookup(&self, name: &str) -> Found {
+    fn lookup(&self, name: &str) -> LookupFuture {
         let addresses: Vec<IpAddr> = match name {
             "localhost" | "rebound.example" | "other.example" => vec![[127, 0, 0, 1].into()],
             "metadata.example" => vec![[169, 254, 169, 254].into()],
@@ -565,10 +573,10 @@ impl io::Write for Log {
 async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
     let log = Log::of_the_process();
     let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
-    let egress = egress(&secrets_tests::granted(server.port, &dir));
+    let egress = egress(&secrets::granted(server.port, &dir));
     let here = format!("http://localhost:{}/", server.port);
     let mut call = call(&egress);
-    let (basic, plain, form) = secrets_tests::three_of(&call);
+    let (basic, plain, form) = secrets::three_of(&call);
     for url in [
         &here,
         "http://localhost:1/",
@@ -591,7 +599,7 @@ async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
         ),
         "{text}"
     );
-    for shape in [secrets_tests::CANARY, "canary", "quill", "YWRtaW46Y2FuYXJ5ICJxdWlsbCI="] {
+    for shape in [secrets::CANARY, "canary", "quill", "YWRtaW46Y2FuYXJ5ICJxdWlsbCI="] {
         assert!(!text.contains(shape), "{shape} is in the log:\n{text}");
     }
 }

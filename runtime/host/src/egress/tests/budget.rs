@@ -9,8 +9,8 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::time::Instant;
 use wasmtime_wasi_http::WasiHttpHooks as _;
 
-use super::budget::*;
 use crate::egress::Egress;
+use crate::egress::budget::*;
 use crate::egress::metrics::EgressMetrics;
 use crate::egress::rate_limit::Rate;
 use crate::grants::{Grants, HttpGrant};

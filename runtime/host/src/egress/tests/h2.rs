@@ -13,10 +13,12 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use wasmtime_wasi_http::WasiHttpHooks as _;
 
-use super::*;
+use crate::egress::hooks::EgressHooks;
+use crate::egress::*;
 use crate::net::client::STREAM_WINDOW;
-use crate::net::resolver::{Found, Lookup};
+use crate::net::resolver::{Lookup, LookupFuture};
 use crate::secrets::keys::Keyring;
 
 /// Far more than anything here takes.
@@ -29,7 +31,7 @@ const PIECE: usize = 16 << 10;
 struct Here;
 
 impl Lookup for Here {
-    fn lookup(&self, _name: &str) -> Found {
+    fn lookup(&self, _name: &str) -> LookupFuture {
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     }
 }

@@ -9,18 +9,18 @@ use tokio::time::Instant;
 use crate::kube::cache::Key;
 use crate::kube::node::Node;
 use crate::kube::node::view::provider_id;
-use crate::lifecycle::brake::{Brake, Seen};
+use crate::lifecycle::brake::{Brake, SuspectedAbsence};
 use crate::options::LifecycleOptions;
 use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::report::waiting::FailedAttempts;
 
 /// What the last pass has learned, for those who ask.
 #[derive(Default)]
-pub struct Known {
+pub struct LastRun {
     /// Nodes that seem to be gone, by uid, as of `at`.
-    pub seen: HashMap<String, Seen>,
+    pub seen: HashMap<String, SuspectedAbsence>,
     /// The same for Nodes that are looked for by name.
-    pub by_name: HashMap<String, Seen>,
+    pub by_name: HashMap<String, SuspectedAbsence>,
     /// When the pass ended.
     pub at: Option<Instant>,
     /// When the cloud last answered about all that it was asked about.
@@ -37,7 +37,7 @@ pub struct Known {
     pub unanswered: FailedAttempts,
 }
 
-impl Known {
+impl LastRun {
     /// How far it is, in numbers.
     pub fn progress(&self, now: Instant) -> Progress {
         let trouble = |(next, why): &(Instant, String)| Trouble {
