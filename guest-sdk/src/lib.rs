@@ -48,6 +48,7 @@ pub mod lookup;
 #[cfg(test)]
 mod properties;
 pub mod provider;
+pub mod reconcile;
 pub mod register;
 pub mod service;
 pub mod state;
