@@ -247,11 +247,17 @@ fn conclude<'n, P: Machines>(
         _ => None,
     });
     let found: Vec<_> = found.collect();
-    let described = if found.is_empty() {
-        Vec::new()
-    } else {
-        provider.describe(&found)?
+    let described = match found.as_slice() {
+        [] => Vec::new(),
+        found => provider.describe(found)?,
     };
+    let (told, asked) = (described.len(), found.len());
+    if told != asked {
+        // Nobody can say whose they are.
+        return Err(Failure::other(format!(
+            "{asked} machines were to be described, and {told} are"
+        )));
+    }
     let mut described = described.into_iter();
     let told = machines.into_iter().map(|(key, _, machine)| {
         let existing = match machine {

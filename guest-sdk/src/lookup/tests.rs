@@ -101,7 +101,8 @@ impl Machines for Lab {
             machine if machine.contains("off") => Ok(Existing::Stopped(Instance::new("lab://own"))),
             machine => Ok(Existing::Running(Instance::new(format!("lab://{machine}")))),
         };
-        Ok(found.iter().map(existing).collect())
+        let told = found.iter().filter(|found| !found.machine.contains("unspoken"));
+        Ok(told.map(existing).collect())
     }
 }
 
@@ -241,4 +242,15 @@ fn a_failure_of_one_machine_stays_its_own() {
     );
     let cloud = lab(|_| vec!["down"]);
     assert_eq!(cloud.lookup(&[by_id("1")]), Err(Failure::unavailable("down")));
+}
+
+#[test]
+fn a_description_too_few_is_nobodys() {
+    let _host = FakeHost::new();
+    let cloud = lab(|key| match key {
+        "1" => vec!["1/unspoken"],
+        _ => vec!["2/two"],
+    });
+    let failure = cloud.lookup(&[by_id("1"), by_id("2")]).unwrap_err();
+    assert_eq!(failure, Failure::other("2 machines were to be described, and 1 are"));
 }
