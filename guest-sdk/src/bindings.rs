@@ -7,7 +7,7 @@
 pub mod imports {
     #![expect(missing_docs, reason = "generated")]
     wit_bindgen::generate!({
-        path: "../wit/v0.1",
+        path: "wit/v0.1",
         world: "imports",
         generate_all,
         generate_unused_types: true,
@@ -21,7 +21,7 @@ macro_rules! exported {
         pub mod $module {
             #![expect(missing_docs, reason = "generated")]
             wit_bindgen::generate!({
-                path: "../wit/v0.1",
+                path: "wit/v0.1",
                 world: $world,
                 with: {
                     "cloudwit:provider/common@0.1.0": crate::bindings::imports::cloudwit::provider::common,

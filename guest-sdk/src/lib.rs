@@ -24,7 +24,7 @@
 //! README.md goes on from there in ten minutes; `providers/sim` is a whole one. The way of a call:
 //!
 //! ```text
-//!   export -> register.rs -> config -> Provider::new -> your trait method -> http, state.rs, auth
+//!   export -> register.rs -> config -> Provider::new -> (lookup) -> your trait method -> http, state.rs, auth
 //!                                                                              |
 //!                                                  in a component: host/component.rs, host/wasi_http.rs (wasi:http)
 //!                                                  in a test:      host/fake.rs, testing
@@ -44,9 +44,11 @@ pub mod failure;
 mod host;
 pub mod http;
 pub mod log;
+pub mod lookup;
 #[cfg(test)]
 mod properties;
 pub mod provider;
+pub mod reconcile;
 pub mod register;
 pub mod service;
 pub mod state;

@@ -59,6 +59,8 @@ macro_rules! __export_interface {
 /// `invalid` with every mistake of the configuration, or what the provider's own `new` says.
 pub(crate) fn start<P: Provider>() -> Result<P, Failure> {
     let config = config::read::<P>().map_err(|problems| problems.into_failure())?;
+    #[cfg(not(target_family = "wasm"))]
+    crate::testing::describe(P::describe(Some(&config)));
     P::new(config, Context::new())
 }
 

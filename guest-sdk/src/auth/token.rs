@@ -38,13 +38,37 @@ pub struct Token<T> {
     json: Vec<u8>,
 }
 
-/// What became of a request that carried a token.
+/// What became of a request that carried a token, a session or a signature.
 #[derive(Debug)]
-pub enum Tried<R> {
-    /// The cloud took the token.
+pub enum Tried<R, E = Failure> {
+    /// The cloud took it.
     Done(R),
-    /// The cloud does not take the token any more; what the call says if another one does not help either.
-    Refused(Failure),
+    /// The cloud does not take it any more; what the call says if another one does not help either.
+    Refused(E),
+}
+
+/// Makes a request with the credentials at hand, and once again with others when the cloud refuses them: of a token, a session or a
+/// signature alike. `forget` tells whether there can be others.
+///
+/// # Errors
+/// What `current` or `attempt` says; the last refusal.
+pub fn second_chance<C, R, E>(
+    mut current: impl FnMut() -> Result<C, E>,
+    mut forget: impl FnMut(&C) -> bool,
+    mut attempt: impl FnMut(&C) -> Result<Tried<R, E>, E>,
+) -> Result<R, E> {
+    let mut again = true;
+    loop {
+        let credentials = current()?;
+        let refusal = match attempt(&credentials)? {
+            Tried::Done(done) => return Ok(done),
+            Tried::Refused(refusal) => refusal,
+        };
+        if !forget(&credentials) || !std::mem::take(&mut again) {
+            return Err(refusal);
+        }
+        crate::info!("credentials refused; trying once more with new ones");
+    }
 }
 
 impl Tried<Response> {
@@ -108,18 +132,14 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
         obtain: impl Fn() -> Result<(T, u64), Failure>,
         mut attempt: impl FnMut(&T) -> Result<Tried<R>, Failure>,
     ) -> Result<R, Failure> {
-        let mut again = true;
-        loop {
-            let token = Self::cached(state, name, &obtain)?;
-            let failure = match attempt(&token.value)? {
-                Tried::Done(done) => return Ok(done),
-                Tried::Refused(failure) => failure,
-            };
-            token.forget(state);
-            if !std::mem::take(&mut again) {
-                return Err(failure);
-            }
-        }
+        second_chance(
+            || Self::cached(state, name, &obtain),
+            |token| {
+                token.forget(state);
+                true
+            },
+            |token| attempt(&token.value),
+        )
     }
 }
 

@@ -6,9 +6,10 @@ use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encoding, H
 use crate::bindings::imports::cloudwit::provider::log::Level;
 use crate::bindings::imports::cloudwit::provider::state::{Entry, Keep, StateError};
 use crate::http::{Answer, Request, TransportError};
+use crate::testing::granted::{insist_on_secret, insist_on_view};
 use crate::testing::requests;
 use crate::testing::{self, Kept, LogLine, SentEvent, world};
-use crate::types::{ClusterInfo, ClusterNode, EventKind, Pair, Service};
+use crate::types::{ClusterInfo, ClusterNode, ClusterView, EventKind, Pair, SecretUse, Service};
 
 /// Every line is seen in tests.
 pub fn log_enabled(_: Level) -> bool {
@@ -54,10 +55,12 @@ pub(crate) fn cluster() -> ClusterInfo {
 }
 
 pub(crate) fn nodes() -> Result<Vec<ClusterNode>, String> {
+    insist_on_view(ClusterView::Nodes);
     world(|world| world.nodes.clone()).ok_or_else(|| "the view on Nodes is not granted".into())
 }
 
 pub(crate) fn services() -> Result<Vec<Service>, String> {
+    insist_on_view(ClusterView::Services);
     world(|world| world.services.clone()).ok_or_else(|| "the view on Services is not granted".into())
 }
 
@@ -142,6 +145,7 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) fn hmac(&self, hash: Hash, data: &[u8]) -> Result<Vec<u8>, KeyError> {
+        insist_on_secret(&self.name, Some(SecretUse::Hmac));
         let algorithm = match hash {
             Hash::Sha1 => ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
             Hash::Sha256 => ring::hmac::HMAC_SHA256,
@@ -181,29 +185,36 @@ impl Key {
 
     /// No real signature: readable text, so that a test can say what was signed by which key.
     pub(crate) fn sign(&self, scheme: Signature, data: &[u8]) -> Result<Vec<u8>, KeyError> {
+        insist_on_secret(&self.name, Some(SecretUse::Sign));
         Ok(format!("{scheme:?} by {} of {}", self.name, String::from_utf8_lossy(data)).into_bytes())
     }
 }
 
 pub(crate) fn key_open(name: &str) -> Result<Key, KeyError> {
-    key_reveal(name).map(|bytes| Key {
+    secret(name, None).map(|bytes| Key {
         name: name.into(),
         bytes,
     })
 }
 
 pub(crate) fn key_reveal(name: &str) -> Result<Vec<u8>, KeyError> {
-    world(|world| world.secrets.get(name).cloned())
-        .ok_or_else(|| KeyError::NotGranted(format!("the secret {name:?} is not granted")))
+    secret(name, Some(SecretUse::Reveal))
 }
 
 pub(crate) fn key_placeholder(name: &str, encoding: Encoding) -> Result<String, KeyError> {
-    key_reveal(name).map(|_| testing::placeholder(name, encoding))
+    secret(name, Some(SecretUse::Placeholder)).map(|_| testing::placeholder(name, encoding))
 }
 
 pub(crate) fn key_basic(user: &str, password: &str) -> Result<String, KeyError> {
-    key_reveal(user)?;
-    key_reveal(password).map(|_| testing::basic(user, password))
+    secret(user, Some(SecretUse::Placeholder))?;
+    secret(password, Some(SecretUse::Placeholder)).map(|_| testing::basic(user, password))
+}
+
+/// A secret for this use, or for whatever follows.
+fn secret(name: &str, how: Option<SecretUse>) -> Result<Vec<u8>, KeyError> {
+    insist_on_secret(name, how);
+    world(|world| world.secrets.get(name).cloned())
+        .ok_or_else(|| KeyError::NotGranted(format!("the secret {name:?} is not granted")))
 }
 
 pub(crate) fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {

@@ -306,19 +306,28 @@ pub fn paginate<T>(
     mut page: impl FnMut(Option<&str>) -> Result<(Vec<T>, Option<String>), Failure>,
 ) -> Result<Vec<T>, Failure> {
     let mut all = Vec::new();
+    each_page::<Failure>(|token| {
+        let (items, next) = page(token)?;
+        all.extend(items);
+        Ok(next)
+    })?;
+    Ok(all)
+}
+
+/// The same where `page` keeps what it needs of the items itself, or fails in the cloud's own words.
+///
+/// # Errors
+/// As [`paginate`].
+pub fn each_page<E: From<Failure>>(mut page: impl FnMut(Option<&str>) -> Result<Option<String>, E>) -> Result<(), E> {
     let mut token: Option<String> = None;
     for _ in 0..MAX_PAGES {
-        let (items, next) = page(token.as_deref())?;
-        all.extend(items);
-        match next.filter(|next| !next.is_empty()) {
-            None => return Ok(all),
+        match page(token.as_deref())?.filter(|next| !next.is_empty()) {
+            None => return Ok(()),
             next if next == token => break,
             next => token = next,
         }
     }
-    Err(Failure::other(
-        "the cloud's list does not end: the page token repeats, or there are over 10,000 pages",
-    ))
+    Err(Failure::other("the cloud's list does not end: the page token repeats, or there are over 10,000 pages").into())
 }
 
 /// Why there is no answer.

@@ -10,7 +10,9 @@
 //! struct Lab { api: Http }
 //! impl Provider for Lab {
 //!     type Config = NoConfig;
-//!     fn describe(_: Option<&NoConfig>) -> Description { Description::new("lab", "0.1.0") }
+//!     fn describe(_: Option<&NoConfig>) -> Description {
+//!         Description::new("lab", "0.1.0").http(HttpWish::for_url("https://lab.test", &["GET"], "its API"))
+//!     }
 //!     fn new(_: NoConfig, cloud: Context) -> Result<Self, Failure> { Ok(Self { api: cloud.http().base("https://lab.test") }) }
 //!     fn probe(&self) -> Result<(), Failure> { self.api.get("/v1/me").send().map(drop) }
 //! }
@@ -21,8 +23,10 @@
 //! assert_eq!(failure.kind, FailureKind::Denied);
 //! ```
 //!
-//! Requests and answers are in `requests.rs`: [`FakeHost::expect`], and for what takes many requests [`FakeHost::serve`].
+//! Requests and answers are in `requests.rs`: [`FakeHost::expect`], and for what takes many requests [`FakeHost::serve`]. What `describe`
+//! does not ask for is not granted here either: see `granted.rs`.
 
+pub(crate) mod granted;
 pub(crate) mod requests;
 pub(crate) mod sent;
 
@@ -36,6 +40,7 @@ use crate::annotations::Table;
 use crate::bindings::imports::cloudwit::provider::keys::Encoding;
 use crate::bindings::imports::cloudwit::provider::state::Entry;
 use crate::log::Level;
+use crate::testing::granted::Granted;
 use crate::testing::requests::Requests;
 use crate::types::*;
 use crate::{Context, Provider, register};
@@ -80,6 +85,7 @@ pub(crate) struct World {
     pub(crate) nodes: Option<Vec<ClusterNode>>,
     pub(crate) services: Option<Vec<Service>>,
     pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+    pub(crate) granted: Granted,
     pub(crate) state: BTreeMap<String, Kept>,
     pub(crate) state_limit: u64,
     pub(crate) locks: BTreeSet<String>,
@@ -111,6 +117,7 @@ impl World {
             nodes: None,
             services: None,
             secrets: BTreeMap::new(),
+            granted: Granted::new(),
             state: BTreeMap::new(),
             state_limit: STATE_LIMIT,
             locks: BTreeSet::new(),
@@ -135,6 +142,11 @@ thread_local! {
 /// Works with the world of this thread.
 pub(crate) fn world<T>(work: impl FnOnce(&mut World) -> T) -> T {
     WORLD.with_borrow_mut(work)
+}
+
+/// What the provider of the next call asks for.
+pub(crate) fn describe(description: Description) {
+    world(|world| world.granted.describe(description));
 }
 
 fn begin_call() {
@@ -190,7 +202,19 @@ impl FakeHost {
         self
     }
 
-    /// A secret, granted for every use.
+    /// Grants a destination that `describe` cannot ask for, because only the cloud tells it.
+    ///
+    /// # Panics
+    /// When it is no URL.
+    pub fn grants(&self, url: &str, methods: &[&str]) -> &Self {
+        let Some(wish) = HttpWish::for_url(url, methods, "") else {
+            panic!("{url} is no URL")
+        };
+        world(|world| world.granted.add(wish));
+        self
+    }
+
+    /// A secret, granted for every use that `describe` asks for.
     pub fn secret(&self, name: &str, value: impl Into<Vec<u8>>) -> &Self {
         world(|world| world.secrets.insert(name.into(), value.into()));
         self

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::http::{Answer, Request, TransportError, TransportErrorKind};
 use crate::testing::sent::SentRequest;
-use crate::testing::{FakeHost, world};
+use crate::testing::{FakeHost, granted, world};
 
 /// All requests of the current thread: those expected and those made.
 pub(crate) struct Requests {
@@ -243,7 +243,7 @@ pub fn recorded(file: &str) -> &str {
 /// Answers a request: by the next expectation, else by the test's server.
 ///
 /// # Panics
-/// When it is another one than expected, with both.
+/// When it is another one than expected, with both; when its destination is not granted.
 pub(crate) fn answer(request: &Request, body: &[u8]) -> Result<Answer, TransportError> {
     let headers = request
         .headers
@@ -255,6 +255,7 @@ pub(crate) fn answer(request: &Request, body: &[u8]) -> Result<Answer, Transport
         headers: headers.collect(),
         body: body.to_vec(),
     };
+    granted::insist_on_request(&sent);
     let (next, server) = world(|world| {
         let requests = &mut world.requests;
         requests.sent.push(sent.clone());

@@ -12,8 +12,9 @@
 //! here and nowhere else.
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::http::each_page;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::token::{Tried, second_chance};
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::api_error::AwsError;
@@ -68,31 +69,17 @@ impl Api {
         }
     }
 
-    /// One call with all its second chances: each reason is good for one.
+    /// One call, with a second chance where temporary credentials ended.
     fn send(&self, service: Service, action: &str, form: &Form) -> Result<Element, AwsError> {
-        let (mut renewed, mut clock_set) = (false, false);
-        loop {
-            let credential = self.credentials.current(&self.sender)?;
-            let response = self
-                .sender
-                .send(self.endpoints.of(service), form, &[], Some(&credential))
-                .map_err(|failure| AwsError::from(failure.context(action)))?;
-            let error = match AwsError::check(action, response) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            if !clock_set && error.may_be_skew() && self.sender.learn_time(&error) {
-                clock_set = true;
-            } else if !renewed && error.may_be_expiry() && self.credentials.forget(&self.sender, &credential) {
-                renewed = true;
-                info!(
-                    code = error.code,
-                    "AWS does not take these temporary credentials any more; getting others"
-                );
-            } else {
-                return Err(error);
-            }
-        }
+        let endpoint = self.endpoints.of(service);
+        second_chance(
+            || Ok(self.credentials.current(&self.sender)?),
+            |refused| self.credentials.forget(&self.sender, refused),
+            |credential| match self.sender.ask(endpoint, action, form, &[], Some(credential)) {
+                Err(error) if error.may_be_expiry() => Ok(Tried::Refused(error)),
+                answer => answer.map(Tried::Done),
+            },
+        )
     }
 }
 
@@ -207,22 +194,13 @@ impl Call<'_> {
             Service::Ec2 => ("NextToken", "nextToken", "item"),
             _ => ("Marker", "NextMarker", "member"),
         };
-        let mut refusal = None;
-        let pages = paginate(|token| {
-            let call = self.clone().field_opt(token_field, token);
-            let answer = call.send().map_err(|error| {
-                refusal = Some(error.clone());
-                Failure::from(error)
-            })?;
+        each_page(|token| {
+            let answer = self.clone().field_opt(token_field, token).send()?;
             if let Some(list) = answer.at(path) {
                 list.children(item).try_for_each(&mut *read)?;
             }
-            Ok((Vec::<()>::new(), answer.text(token_name).map(Into::into)))
-        });
-        match pages {
-            Ok(_) => Ok(()),
-            Err(failure) => Err(refusal.unwrap_or_else(|| AwsError::from(failure))),
-        }
+            Ok(answer.text(token_name).map(Into::into))
+        })
     }
 }
 

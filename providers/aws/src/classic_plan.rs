@@ -2,6 +2,7 @@
 //! crash: whatever is left undone shows as a difference the next time.
 
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::reconcile::diff;
 
 use crate::classic_balancer::{Attributes, HealthCheck, Listener, Seen, Wanted};
 use crate::security_groups::tag_fields;
@@ -118,8 +119,8 @@ pub fn update_tls_policy(wanted: &Wanted, seen: &Seen) -> Vec<Step> {
 
 /// Detaches before it attaches: two subnets of one zone cannot be attached at once.
 fn subnets(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
-    let leaving: Vec<&String> = seen.subnets.iter().filter(|id| !wanted.subnets.contains(id)).collect();
-    let coming: Vec<&String> = wanted.subnets.iter().filter(|id| !seen.subnets.contains(id)).collect();
+    let subnets = diff(&wanted.subnets, &seen.subnets, String::eq, |_, _| true);
+    let (coming, leaving) = (subnets.create, subnets.delete);
     // The last subnet cannot be detached. Where all change, the new ones come first, which works unless they share a zone.
     let all_change = leaving.len() == seen.subnets.len();
     let detach = (!leaving.is_empty()).then(|| {
@@ -142,37 +143,26 @@ fn subnets(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
 /// A changed listener is deleted and made again: the cloud has no other way. Gives those that stand afterwards, with what is known of their
 /// policies.
 fn listeners<'a>(wanted: &'a Wanted, seen: &'a Seen, steps: &mut Vec<Step>) -> Vec<(&'a Listener, &'a [String])> {
-    let same = |a: &Listener, b: &Listener| {
+    let same = |a: &Listener, (b, _): &(Listener, Vec<String>)| {
         let arn = |listener: &Listener| listener.certificate.as_deref().unwrap_or_default().to_ascii_lowercase();
         (a.protocol, a.port, a.node_protocol, a.node_port) == (b.protocol, b.port, b.node_protocol, b.node_port)
             && arn(a) == arn(b)
     };
-    let leaving: Vec<String> = seen
-        .listeners
-        .iter()
-        .filter(|(listener, _)| !wanted.listeners.iter().any(|one| same(one, listener)))
-        .map(|(listener, _)| listener.port.to_string())
-        .collect();
-    let mut coming = Vec::new();
-    let mut after: Vec<(&Listener, &[String])> = Vec::new();
-    for listener in &wanted.listeners {
-        match seen.listeners.iter().find(|(one, _)| same(one, listener)) {
-            Some((_, policies)) => after.push((listener, policies)),
-            None => {
-                coming.push(listener.clone());
-                after.push((listener, &[]));
-            }
-        }
-    }
-    if !leaving.is_empty() {
-        let form = named(wanted).list("LoadBalancerPorts.member", &leaving);
+    let listeners = diff(&wanted.listeners, &seen.listeners, same, |_, _| true);
+    if !listeners.delete.is_empty() {
+        let ports = listeners.delete.iter().map(|(listener, _)| listener.port.to_string());
+        let form = named(wanted).list("LoadBalancerPorts.member", ports);
         steps.push(Step::classic("DeleteLoadBalancerListeners", form));
     }
-    if !coming.is_empty() {
-        let form = listener_fields(named(wanted), &coming);
+    if !listeners.create.is_empty() {
+        let form = listener_fields(named(wanted), listeners.create);
         steps.push(Step::classic("CreateLoadBalancerListeners", form));
     }
-    after
+    let after = wanted.listeners.iter().map(|listener| {
+        let there = seen.listeners.iter().find(|there| same(listener, there));
+        (listener, there.map_or(&[][..], |(_, policies)| policies))
+    });
+    after.collect()
 }
 
 fn proxy_protocol(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
@@ -258,8 +248,8 @@ fn named(wanted: &Wanted) -> Form {
     Form::new().field("LoadBalancerName", &wanted.name)
 }
 
-fn listener_fields(mut form: Form, listeners: &[Listener]) -> Form {
-    for (index, listener) in listeners.iter().enumerate() {
+fn listener_fields<'a>(mut form: Form, listeners: impl IntoIterator<Item = &'a Listener>) -> Form {
+    for (index, listener) in listeners.into_iter().enumerate() {
         let prefix = format!("Listeners.member.{}.", (index + 1));
         let name = |field: &str| format!("{prefix}{field}");
         form = form

@@ -15,7 +15,6 @@ use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::Token;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::api_error::AwsError;
 use crate::config::{Config, account_of};
 use crate::config_credentials::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN, Source, WEB_IDENTITY_TOKEN};
 use crate::credentials_profile::from_instance_profile;
@@ -198,16 +197,7 @@ impl Credentials {
         headers: &[(&'static str, &str)],
         credential: Option<&Credential>,
     ) -> Result<(Given, u64), Failure> {
-        let answered = sender
-            .send(&self.sts, form, headers, credential)
-            .map_err(AwsError::from)
-            .and_then(|response| AwsError::check(action, response));
-        let answer = match (answered, credential) {
-            (Err(error), Some(_)) if error.may_be_skew() && sender.learn_time(&error) => {
-                AwsError::check(action, sender.send(&self.sts, form, headers, credential)?)
-            }
-            (answered, _) => answered,
-        };
+        let answer = sender.ask(&self.sts, action, form, headers, credential);
         let answer = answer.map_err(|error| Failure::from(error).context("getting credentials"))?;
         let result = format!("{action}Result");
         let given = answer.at(&[&result, "Credentials"]);

@@ -9,45 +9,20 @@
 //!
 //! Labels of zone and network come last, for machines that run: `zones.rs`, `topology.rs`.
 
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::lookup::{Answers, Batch, Existing, Found as Told, Id, Key, Machines, Name};
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::api_error::AwsError;
-use crate::instances_by_id::{Answers, Found};
+use crate::instances_by_id::Found;
+use crate::instances_by_name::MOST_VALUES;
 use crate::instances_machine::{Machine, MachineState};
 use crate::zones::Zone;
 use crate::{Aws, PROVIDER_ID_PREFIX};
 
 /// How the ids of Fargate's machines begin, which are no instances.
 pub(crate) const FARGATE: &str = "fargate-";
-
-/// How a Node's machine is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Search<'a> {
-    /// An instance by the id in the provider id.
-    ById(&'a str),
-    /// An instance by the id that is the Node's name.
-    ByNameId(&'a str),
-    /// An instance by its private DNS name.
-    ByName(&'a str),
-    /// A Fargate machine by the id in the provider id.
-    Fargate(&'a str),
-    /// The provider id is none of AWS.
-    Foreign(&'a str),
-}
-
-impl<'a> Search<'a> {
-    fn of(node: &'a NodeRef) -> Self {
-        match &node.provider_id {
-            Some(id) => match machine_id(id) {
-                Some(id) if id.starts_with(FARGATE) => Self::Fargate(id),
-                Some(id) => Self::ById(id),
-                None => Self::Foreign(id),
-            },
-            None if node.name.starts_with("i-") => Self::ByNameId(node.name.split('.').next().unwrap_or(&node.name)),
-            None => Self::ByName(&node.name),
-        }
-    }
-}
 
 /// The machine's id in a provider id: `aws:///zone/i-…`, `aws:////i-…` and `i-…` are the forms that upstream ever wrote or took.
 pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
@@ -61,101 +36,98 @@ pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
     (last.starts_with("i-") || last.starts_with(FARGATE)).then_some(last)
 }
 
-impl Instances for Aws {
-    fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let (mut ids, mut names, mut fargate) = (Vec::new(), Vec::new(), Vec::new());
-        for node in nodes {
-            match Search::of(node) {
-                Search::ById(id) | Search::ByNameId(id) => ids.push(id),
-                Search::ByName(name) => names.push(name),
-                Search::Fargate(id) => fargate.push(id),
-                Search::Foreign(_) => {}
+impl Machines for Aws {
+    type Machine = Box<Machine>;
+
+    fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
+        let Some(provider_id) = &node.provider_id else {
+            let id = node.name.split('.').next().filter(|id| id.starts_with("i-"));
+            return Ok(id.map_or(Key::Name(&node.name), Key::Id));
+        };
+        machine_id(provider_id).map(Key::Id).ok_or_else(|| {
+            let advice = " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0";
+            Failure::invalid(format!("the provider id {provider_id}{advice}"))
+        })
+    }
+
+    fn batch(&self) -> Batch {
+        Batch {
+            names: MOST_VALUES,
+            bytes: usize::MAX,
+            ..Batch::default()
+        }
+    }
+
+    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Box<Machine>>) -> Result<(), Failure> {
+        let texts = ids.iter().map(Id::as_str);
+        let (fargate, instances): (Vec<&str>, Vec<&str>) = texts.partition(|id| id.starts_with(FARGATE));
+        let mut found = self.find_by_ids(&instances)?;
+        self.find_fargate(&fargate, &mut found)?;
+        for id in ids {
+            match found.remove(id.as_str()) {
+                Some(Found::Machine(machine)) => answers.found(Key::Id(id.as_str()), machine),
+                Some(Found::Gone) => answers.denied(*id),
+                Some(Found::Failed(failure)) => answers.failed(Key::Id(id.as_str()), failure),
+                None => {}
             }
         }
-        // No name begins as an id does, so all answers have room in one table.
-        let mut answers = self.find_by_ids(&ids)?;
-        self.find_by_names(&names, &mut answers)?;
-        self.find_fargate(&fargate, &mut answers)?;
-        let labels = self.labels_of(&answers);
-        let mut found = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            found.push(self.answer(node, &answers, &labels).map_err(Failure::from));
-        }
-        Ok(found)
+        Ok(())
+    }
+
+    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Box<Machine>>) -> Result<(), Failure> {
+        Ok(self.find_by_names(names, answers)?)
+    }
+
+    fn label(&self, machine: &Box<Machine>) -> String {
+        machine.id.clone()
+    }
+
+    fn describe(&self, found: &[Told<'_, Box<Machine>>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
+        let machines: Vec<&Machine> = found.iter().map(|told| told.machine.as_ref()).collect();
+        let labels = self.labels_of(&machines);
+        let existing = |machine: &&Machine| Ok(self.existing(machine, &labels)?);
+        Ok(machines.iter().map(existing).collect())
     }
 }
 
 /// Labels of a machine with this id, or why a label that has to be there is not.
-type Labels<'a> = Vec<(&'a str, Result<Vec<Pair>, AwsError>)>;
+type Labels<'a> = BTreeMap<&'a str, Result<Vec<Pair>, AwsError>>;
 
 impl Aws {
-    fn answer(&self, node: &NodeRef, answers: &Answers, labels: &Labels<'_>) -> Result<Presence, AwsError> {
-        let search = Search::of(node);
-        let (Search::ById(key) | Search::ByNameId(key) | Search::ByName(key) | Search::Fargate(key)) = search else {
-            let id = node.provider_id.as_deref().unwrap_or_default();
-            let advice = " is none of AWS; those look like aws:///us-east-1a/i-0123456789abcdef0";
-            return Err(AwsError::invalid(format!("the provider id {id}{advice}")));
-        };
-        let machine = match answers.get(key) {
-            Some(Found::Machine(machine)) => machine,
-            Some(Found::Gone) => {
-                let asked_by_id = matches!(search, Search::ById(_) | Search::Fargate(_));
-                return Ok(Presence::Absent(if asked_by_id {
-                    Evidence::ById
-                } else {
-                    Evidence::ByName
-                }));
-            }
-            Some(Found::Failed(failure)) => return Err(failure.clone().into()),
-            None => return Err(AwsError::other("nothing was found out about this machine".into())),
-        };
+    fn existing(&self, machine: &Machine, labels: &Labels<'_>) -> Result<Existing, AwsError> {
         let mut instance = machine.instance(&self.config.families(), self.config.region())?;
-        if let Some(provider_id) = &node.provider_id {
-            // As it stands: it can never be changed, and older ones were written without a zone.
-            instance.provider_id = provider_id.clone();
-        }
         if machine.state == MachineState::Stopped {
-            return Ok(Presence::Stopped(instance));
+            return Ok(Existing::Stopped(instance));
         }
-        // They are in the order of their keys.
-        if let Ok(at) = labels.binary_search_by(|(id, _)| (*id).cmp(key)) {
-            instance.labels = labels[at].1.clone()?;
+        if let Some(labels) = labels.get(machine.id.as_str()) {
+            instance.labels = labels.clone()?;
         }
-        Ok(Presence::Running(instance))
+        Ok(Existing::Running(instance))
     }
 
     /// The labels of machines that run. A zone without an id fails its machines, as upstream does: the label is set once, at the
-    /// beginning, and would be missing for ever. Machines that are gone or stopped need none and are not touched by that.
-    fn labels_of<'a>(&self, answers: &'a Answers) -> Labels<'a> {
-        let mut running: Vec<(&str, &Machine)> = Vec::new();
-        for (key, found) in answers {
-            if let Found::Machine(machine) = found
-                && machine.state == MachineState::Running
-            {
-                running.push((key, machine));
-            }
-        }
-        let mut labels = Labels::new();
+    /// beginning, and would be missing for ever. Machines that are stopped need none and are not touched by that.
+    fn labels_of<'a>(&self, machines: &[&'a Machine]) -> Labels<'a> {
+        let running = machines.iter().filter(|machine| machine.state == MachineState::Running);
+        // By their ids, so that each is asked for once.
+        let running: BTreeMap<&str, &Machine> = running.map(|machine| (machine.id.as_str(), *machine)).collect();
         if running.is_empty() {
-            return labels;
+            return Labels::new();
         }
-        let zone_names: Vec<&str> = running.iter().map(|(_, machine)| machine.zone.as_str()).collect();
+        let running: Vec<&Machine> = running.into_values().collect();
+        let zone_names: Vec<&str> = running.iter().map(|machine| machine.zone.as_str()).collect();
         let zones = self.zones(&zone_names);
-        let machines: Vec<&Machine> = running.iter().map(|(_, machine)| *machine).collect();
-        let mut topology = self.topology(&machines);
-        for (key, machine) in running {
-            let mut both = zone_label(&zones, &machine.zone).map(|label| vec![label]);
-            if let Ok(labels) = &mut both
-                && let Some(network) = topology.remove(machine.id.as_str())
-            {
-                match network {
-                    Ok(mut network) => labels.append(&mut network),
-                    Err(failure) => both = Err(failure),
-                }
-            }
-            labels.push((key, both));
-        }
-        labels
+        let mut topology = self.topology(&running);
+        let label = |machine: &Machine| {
+            let mut labels = vec![zone_label(&zones, &machine.zone)?];
+            labels.append(&mut topology.remove(machine.id.as_str()).unwrap_or(Ok(Vec::new()))?);
+            Ok(labels)
+        };
+        running
+            .iter()
+            .map(|machine| machine.id.as_str())
+            .zip(running.iter().copied().map(label))
+            .collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::Pair;
 use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::reconcile::diff;
 
 use crate::network_balancer::{Listener, Port, Seen, Wanted};
 use crate::security_groups::tag_fields;
@@ -80,36 +81,29 @@ pub fn target_attributes(arn: &str, wanted: &[Pair], seen: &[Pair]) -> Option<St
 /// Brings the listeners in line. `groups` are the ids of the target groups, in the order of the wanted ports. First what only changes, so
 /// that traffic goes on; then what goes; then what comes, which may need the port of one that went.
 pub fn listeners(wanted: &Wanted, balancer: &str, seen: &[Listener], groups: &[String]) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let mut coming = Vec::new();
-    let mut kept: Vec<&str> = Vec::new();
-    for (port, group) in wanted.ports.iter().zip(groups) {
-        // A listener can change between TCP and TLS, but not to and from UDP.
-        let udp = |protocol: &str| protocol.find("UDP").is_some();
-        let found = seen
-            .iter()
-            .find(|one| one.port == port.port && udp(&one.protocol) == udp(port.protocol));
-        match found {
-            None => {
-                let form = Form::new().field("LoadBalancerArn", balancer);
-                let form = tag_fields(listener_fields(form, port, group), "Tags.member.", &wanted.tags);
-                coming.push(Step::network("CreateListener", form));
-            }
-            Some(listener) => {
-                kept.push(&listener.arn);
-                if !fits(listener, port, group) {
-                    let form = Form::new().field("ListenerArn", &listener.arn);
-                    steps.push(Step::network("ModifyListener", listener_fields(form, port, group)));
-                }
-            }
-        }
-    }
-    for listener in seen.iter().filter(|listener| !kept.contains(&listener.arn.as_str())) {
+    // A listener can change between TCP and TLS, but not to and from UDP.
+    let udp = |protocol: &str| protocol.find("UDP").is_some();
+    let ports: Vec<(&Port, &String)> = wanted.ports.iter().zip(groups).collect();
+    let listeners = diff(
+        &ports,
+        seen,
+        |(port, _), one| one.port == port.port && udp(&one.protocol) == udp(port.protocol),
+        |(port, group), one| fits(one, port, group),
+    );
+    let changes = listeners.change.iter().map(|((port, group), listener)| {
         let form = Form::new().field("ListenerArn", &listener.arn);
-        steps.push(Step::network("DeleteListener", form).done_by(&["ListenerNotFound"]));
-    }
-    steps.append(&mut coming);
-    steps
+        Step::network("ModifyListener", listener_fields(form, port, group))
+    });
+    let deletions = listeners.delete.iter().map(|listener| {
+        let form = Form::new().field("ListenerArn", &listener.arn);
+        Step::network("DeleteListener", form).done_by(&["ListenerNotFound"])
+    });
+    let creations = listeners.create.iter().map(|(port, group)| {
+        let form = Form::new().field("LoadBalancerArn", balancer);
+        let form = tag_fields(listener_fields(form, port, group), "Tags.member.", &wanted.tags);
+        Step::network("CreateListener", form)
+    });
+    changes.chain(deletions).chain(creations).collect()
 }
 
 fn fits(listener: &Listener, port: &Port, group: &str) -> bool {

@@ -177,16 +177,16 @@ pub fn create(vpc: &str, name: &str, description: &str, tags: &[Pair]) -> Form {
 }
 
 /// Lets traffic into a group; what is allowed already is done.
-pub fn authorize(group: &str, rules: &[Rule]) -> Step {
+pub fn authorize(group: &str, rules: &[&Rule]) -> Step {
     Step::ec2("AuthorizeSecurityGroupIngress", rules_form(group, rules)).done_by(&["InvalidPermission.Duplicate"])
 }
 
 /// Takes rules out of a group; what is not there is done.
-pub fn revoke(group: &str, rules: &[Rule]) -> Step {
+pub fn revoke(group: &str, rules: &[&Rule]) -> Step {
     Step::ec2("RevokeSecurityGroupIngress", rules_form(group, rules)).done_by(&["InvalidPermission.NotFound"])
 }
 
-fn rules_form(group: &str, rules: &[Rule]) -> Form {
+fn rules_form(group: &str, rules: &[&Rule]) -> Form {
     let mut form = Form::new().field("GroupId", group);
     for (index, rule) in rules.iter().enumerate() {
         let prefix = format!("IpPermissions.{}.", (index + 1));

@@ -3,6 +3,8 @@
 //! Two kinds of groups. A load balancer's own group holds exactly what its Service asks for ([`exact`]). The groups of the nodes belong to
 //! the operator: there, only rules that are marked as ours are added and taken away ([`node_rules_classic`], [`node_rules_network`]).
 
+use cloudwit_guest_sdk::reconcile::{Diff, diff};
+
 use crate::security_groups::{Group, Rule, Source, authorize, revoke};
 use crate::steps::Step;
 
@@ -34,13 +36,8 @@ pub fn front_rules<'a>(ports: impl Iterator<Item = (&'a str, u16)>, ranges: &[St
 
 /// Makes the group hold exactly these rules: first what is missing, then what is too much, so that no wanted traffic is ever shut out.
 pub fn exact(group: &Group, wanted: &[Rule]) -> Vec<Step> {
-    let missing: Vec<Rule> = wanted
-        .iter()
-        .filter(|rule| !rule.is_in(&group.rules))
-        .cloned()
-        .collect();
-    let extra: Vec<Rule> = group.rules.iter().filter(|rule| !rule.is_in(wanted)).cloned().collect();
-    change(&group.id, &missing, &extra)
+    let Diff { create, delete, .. } = diff(wanted, &group.rules, Rule::same, |_, _| true);
+    change(&group.id, &create, &delete)
 }
 
 /// The nodes' groups let everything in from the load balancer's group: `wanted` are the ids of the nodes' groups, `seen` what is known
@@ -51,9 +48,9 @@ pub fn node_rules_classic(seen: &[Group], wanted: &[String], balancer_group: &st
     for group in seen {
         let has = rule.is_in(&group.rules);
         if wanted.contains(&group.id) && !has {
-            steps.push(authorize(&group.id, std::slice::from_ref(&rule)));
+            steps.push(authorize(&group.id, &[&rule]));
         } else if !wanted.contains(&group.id) && has && group.id != balancer_group {
-            steps.push(revoke(&group.id, std::slice::from_ref(&rule)));
+            steps.push(revoke(&group.id, &[&rule]));
         }
     }
     steps
@@ -62,18 +59,12 @@ pub fn node_rules_classic(seen: &[Group], wanted: &[String], balancer_group: &st
 /// Takes a group that will be deleted out of every rule of the others: the cloud deletes none that is still named.
 pub fn distrust(seen: &[Group], group: &str) -> Vec<Step> {
     let source = Source::Group(group.into());
-    let rules = |one: &Group| {
-        one.rules
-            .iter()
-            .filter(|rule| rule.source == source)
-            .cloned()
-            .collect::<Vec<_>>()
+    let others = seen.iter().filter(|one| one.id != group);
+    let revocation = |one: &Group| {
+        let rules: Vec<&Rule> = one.rules.iter().filter(|rule| rule.source == source).collect();
+        (!rules.is_empty()).then(|| revoke(&one.id, &rules))
     };
-    let others = seen.iter().filter(|one| one.id != group).map(|one| (one, rules(one)));
-    others
-        .filter(|(_, rules)| !rules.is_empty())
-        .map(|(one, rules)| revoke(&one.id, &rules))
-        .collect()
+    others.filter_map(revocation).collect()
 }
 
 /// What a network load balancer needs of the nodes' groups.
@@ -118,12 +109,15 @@ pub fn node_rules_network(group: &Group, traffic: &NodeTraffic, open: bool) -> V
     };
     let ours = |rule: &Rule| rule.description == client || rule.description == health || orphaned(rule, traffic);
     let stale = |rule: &&Rule| ours(rule) && !rule.is_in(&wanted) && shared.map(i32::from) != Some(rule.from);
-    let mut extra: Vec<Rule> = group.rules.iter().filter(stale).cloned().collect();
-    let mut missing: Vec<Rule> = wanted.into_iter().filter(|rule| !rule.is_in(&group.rules)).collect();
+    let mut extra: Vec<&Rule> = group.rules.iter().filter(stale).collect();
+    let mut missing = diff(&wanted, &group.rules, Rule::same, |_, _| true).create;
 
-    let kept = group.rules.iter().filter(|rule| !rule.is_in(&extra));
+    let kept = group
+        .rules
+        .iter()
+        .filter(|rule| !extra.iter().any(|one| one.same(rule)));
     let after: Vec<&Rule> = kept
-        .chain(&missing)
+        .chain(missing.iter().copied())
         .filter(|rule| rule.description.starts_with(CLIENT))
         .collect();
     let mut mtu: Vec<Rule> = Vec::new();
@@ -133,14 +127,9 @@ pub fn node_rules_network(group: &Group, traffic: &NodeTraffic, open: bool) -> V
             mtu.push(mtu_rule);
         }
     }
-    extra.extend(
-        group
-            .rules
-            .iter()
-            .filter(|rule| rule.description == MTU && !rule.is_in(&mtu))
-            .cloned(),
-    );
-    missing.extend(mtu.into_iter().filter(|rule| !rule.is_in(&group.rules)));
+    let shown = group.rules.iter().filter(|rule| rule.description == MTU);
+    extra.extend(shown.filter(|rule| !rule.is_in(&mtu)));
+    missing.extend(mtu.iter().filter(|rule| !rule.is_in(&group.rules)));
     change(&group.id, &missing, &extra)
 }
 
@@ -163,7 +152,7 @@ fn rules<'a>(
     })
 }
 
-fn change(group: &str, missing: &[Rule], extra: &[Rule]) -> Vec<Step> {
+fn change(group: &str, missing: &[&Rule], extra: &[&Rule]) -> Vec<Step> {
     let mut steps = Vec::new();
     if !missing.is_empty() {
         steps.push(authorize(group, missing));

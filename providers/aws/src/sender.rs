@@ -7,6 +7,7 @@ use cloudwit_guest_sdk::form::{CONTENT_TYPE, Form};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::time::amz_date;
+use cloudwit_guest_sdk::xml::Element;
 
 use crate::api_error::AwsError;
 use crate::credentials::Credential;
@@ -34,11 +35,33 @@ impl Sender {
         Self { context, http }
     }
 
+    /// Sends a form and reads the answer; once again where the clock was wrong. `action` is only for people.
+    ///
+    /// # Errors
+    /// With AWS's code, and the failure for it.
+    pub fn ask(
+        &self,
+        endpoint: &Endpoint,
+        action: &str,
+        form: &Form,
+        headers: &[(&'static str, &str)],
+        credential: Option<&Credential>,
+    ) -> Result<Element, AwsError> {
+        let once = || {
+            let response = self.send(endpoint, form, headers, credential);
+            AwsError::check(action, response.map_err(|failure| failure.context(action))?)
+        };
+        match once() {
+            Err(error) if credential.is_some() && error.may_be_skew() && self.learn_time(&error) => once(),
+            answer => answer,
+        }
+    }
+
     /// Sends a form once, signed unless there is no credential. Any answer is a success, whatever its status.
     ///
     /// # Errors
     /// `denied` when a destination or secret is not granted, `unavailable` when there was no answer.
-    pub fn send(
+    fn send(
         &self,
         endpoint: &Endpoint,
         form: &Form,
@@ -98,7 +121,7 @@ impl Sender {
     }
 
     /// Learns the time from a refusal. Whether it is another than the one that was signed with, so that trying again makes sense.
-    pub fn learn_time(&self, refusal: &AwsError) -> bool {
+    fn learn_time(&self, refusal: &AwsError) -> bool {
         let Some(theirs) = refusal.date else { return false };
         if theirs.abs_diff(self.now()) <= TOLERANCE {
             return false;

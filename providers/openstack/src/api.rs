@@ -3,7 +3,7 @@
 //! `api.get(Endpoint::Network, "/v2.0/routers/1").read(|json| ...)` finds the endpoint in the catalog, sends the token with the request and
 //! reads the answer. A token that is refused is renewed once: it may have been revoked, or Keystone's keys were rotated.
 
-use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::http::each_page;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 use serde_json::Value;
@@ -96,7 +96,7 @@ impl Api {
     ) -> Result<usize, Failure> {
         let links = format!("{collection}_links");
         let mut pages = 0;
-        paginate::<()>(|query| {
+        each_page::<Failure>(|query| {
             pages += 1;
             let mut page = call.clone();
             if let Some(query) = query {
@@ -115,7 +115,7 @@ impl Api {
                     .and_then(|href| href.split_once('?'))
                     .map(|(_, query)| query.into());
                 // Some services link to one more page, which is empty.
-                Ok((Vec::new(), query.filter(|_| !items.is_empty())))
+                Ok(query.filter(|_| !items.is_empty()))
             })
         })?;
         Ok(pages)

@@ -1,20 +1,19 @@
 //! Servers behind Nodes: a few requests for many Nodes.
 //!
 //! ```text
-//!   instances_plan: what to ask for -> servers.rs: one listing, or each by id or name -> ports.rs: one listing
-//!                                                                                         v
-//!                                       instances_plan: what it means for each Node <- addresses.rs: the order
+//!   one listing, or each by id or name (servers.rs) -> ports.rs: one listing -> addresses.rs: the order
 //! ```
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 
 use crate::OpenStack;
 use crate::addresses::AddressRules;
 use crate::config::given;
-use crate::instances_plan::{Found, Search, Wanted, instance, is_stopped, needs_flavors};
+use crate::instances_plan::{instance, is_few, is_stopped, key, needs_flavors};
 use crate::servers::Server;
 use crate::{ports, servers};
 
@@ -24,53 +23,47 @@ const MOST_MISSING: usize = 100;
 /// Where the number of pages of the project's servers is kept, and for how long: by it is decided whether to list them all.
 const PAGES: (&str, Duration) = ("servers-pages", Duration::from_secs(3600));
 
-impl Instances for OpenStack {
-    fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let region = given(&self.config.global.region);
-        let searches: Vec<Search<'_>> = nodes.iter().map(|node| Search::of(node, region)).collect();
-        let found = self.find(&Wanted::of(&searches))?;
-        let details = self.details(&found.servers)?;
-        let answer = |(node, search): (&NodeRef, &Search<'_>)| {
-            Ok(match found.answer(search)? {
-                Err(evidence) => Presence::Absent(evidence),
-                Ok(server) => details.presence(server, node),
-            })
-        };
-        Ok(nodes.iter().zip(&searches).map(answer).collect())
-    }
-}
+impl Machines for OpenStack {
+    type Machine = Server;
 
-impl OpenStack {
-    fn find(&self, wanted: &Wanted<'_>) -> Result<Found, Failure> {
-        let mut found = Found::default();
+    fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
+        key(node, given(&self.config.global.region))
+    }
+
+    /// Nova has no filter for several of either, so many are taken from one listing.
+    fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Server>) -> Result<(), Failure> {
         let state = self.context.state();
         let pages = state.get::<String>(PAGES.0).and_then(|kept| kept.value.parse().ok());
         let pages = pages.map(|pages: usize| pages.min(MOST_MISSING));
-        if wanted.is_few(pages) {
-            for name in &wanted.names {
-                found.servers.extend(servers::by_name(&self.api, name)?);
-            }
+        if is_few(wanted.ids.len() + wanted.names.len(), pages) {
+            self.by_names(&wanted.names, answers)?;
         } else {
-            let (servers, pages) = servers::all(&self.api, &|id, name| wanted.has(id, name))?;
+            let wants = |id: &str, name: &str| answers.wants(Key::Id(id)) || answers.wants(Key::Name(name));
+            let (servers, pages) = servers::all(&self.api, &wants)?;
             state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
-            found.servers = servers;
+            take(servers, answers);
         }
-        let missing: Vec<&str> = wanted
+        let missing = wanted
             .ids
             .iter()
             .copied()
-            .filter(|id| found.server(id).is_none())
-            .collect();
+            .filter(|id| !answers.has(Key::Id(id.as_str())));
+        let missing: Vec<Id<'_>> = missing.collect();
+        self.by_ids(&missing, answers)
+    }
+
+    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Server>) -> Result<(), Failure> {
         let mut stop = None;
-        for (asked, id) in missing.into_iter().enumerate() {
+        for (asked, id) in ids.iter().enumerate() {
             if asked == MOST_MISSING {
                 stop = Some(Failure::unavailable(
                     "too many servers are missing to ask for each; is the project right?",
                 ));
             }
-            match stop.clone().map_or_else(|| servers::by_id(&self.api, id), Err) {
-                Ok(Some(server)) => found.servers.push(server),
-                Ok(None) => found.gone.push(id.into()),
+            let key = Key::Id(id.as_str());
+            match stop.clone().map_or_else(|| servers::by_id(&self.api, id.as_str()), Err) {
+                Ok(Some(server)) => answers.found(key, server),
+                Ok(None) => answers.denied(*id),
                 Err(failure) => {
                     // Of these the next one would fare no better, and it would cost a request.
                     if matches!(
@@ -79,15 +72,34 @@ impl OpenStack {
                     ) {
                         stop = Some(failure.clone());
                     }
-                    found.unclear.push((id.into(), failure));
+                    answers.failed(key, failure);
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
+    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Server>) -> Result<(), Failure> {
+        for name in names {
+            take(servers::by_name(&self.api, name.name)?, answers);
+        }
+        Ok(())
+    }
+
+    fn label(&self, server: &Server) -> String {
+        server.id.clone()
+    }
+
+    fn describe(&self, found: &[Found<'_, Server>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
+        let servers: Vec<&Server> = found.iter().map(|found| found.machine).collect();
+        let details = self.details(&servers)?;
+        Ok(servers.into_iter().map(|server| Ok(details.existing(server))).collect())
+    }
+}
+
+impl OpenStack {
     /// What else has to be known of these servers.
-    fn details(&self, servers: &[Server]) -> Result<Details<'_>, Failure> {
+    fn details(&self, servers: &[&Server]) -> Result<Details<'_>, Failure> {
         let ids: Vec<&str> = servers.iter().map(|server| server.id.as_str()).collect();
         let ports = if ids.is_empty() {
             Vec::new()
@@ -95,7 +107,7 @@ impl OpenStack {
             ports::of_servers(&self.api, &ids)?
         };
         let trunk = ports::trunk_places(&self.api, &ports)?;
-        let flavors = if servers.iter().any(needs_flavors) {
+        let flavors = if servers.iter().copied().any(needs_flavors) {
             servers::flavors(&self.api)?
         } else {
             Vec::new()
@@ -118,6 +130,12 @@ impl OpenStack {
     }
 }
 
+/// A server answers for its id and for its name.
+fn take(servers: Vec<Server>, answers: &mut Answers<'_, Server>) {
+    answers.found_all(servers.iter().cloned(), |server| Key::Id(&server.id));
+    answers.found_all(servers, |server| Key::Name(&server.name));
+}
+
 /// What is known beside the servers themselves.
 struct Details<'a> {
     provider: &'a OpenStack,
@@ -129,7 +147,7 @@ struct Details<'a> {
 }
 
 impl Details<'_> {
-    fn presence(&self, server: &Server, node: &NodeRef) -> Presence {
+    fn existing(&self, server: &Server) -> Existing {
         let ports: Vec<&ports::Port> = self.ports.iter().filter(|port| port.device_id == server.id).collect();
         let trunk: Vec<servers::Place> = self
             .trunk
@@ -137,15 +155,12 @@ impl Details<'_> {
             .filter(|(id, _)| *id == server.id)
             .map(|(_, place)| place.clone())
             .collect();
-        // It is written once: a Node keeps the form it has.
-        let given = node.provider_id.clone().filter(|id| !id.is_empty());
-        let provider_id = given.unwrap_or_else(|| self.provider.provider_id(server));
-        let region = crate::config::given(&self.provider.config.global.region);
-        let mut instance = instance(server, provider_id, region, &self.flavors);
+        let region = given(&self.provider.config.global.region);
+        let mut instance = instance(server, self.provider.provider_id(server), region, &self.flavors);
         instance.addresses = self.rules.addresses(server, &ports, &trunk);
         match is_stopped(&server.status) {
-            true => Presence::Stopped(instance),
-            false => Presence::Running(instance),
+            true => Existing::Stopped(instance),
+            false => Existing::Running(instance),
         }
     }
 }

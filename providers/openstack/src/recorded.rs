@@ -60,6 +60,10 @@ impl Stage {
         for name in ["password", "token", "application-credential-secret"] {
             host.secret(name, "s");
         }
+        // Where they are Keystone's catalog tells.
+        for service in ["nova", "neutron", "octavia"] {
+            host.grants(&format!("http://{service}.test"), &["GET", "POST", "PUT", "DELETE"]);
+        }
         let stage = Self {
             host,
             rules: Rc::default(),

@@ -1,6 +1,7 @@
 //! The security group that opens node ports to the load balancer: which rules and which ports it shall have. Pure.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::diff;
 use serde_json::Value;
 
 use crate::balancer_wanted::Wanted;
@@ -102,19 +103,14 @@ pub fn rules(service: &Service, health_port: Option<i64>, from: &[String]) -> Ve
 
 /// What makes the group's rules these: first what is missing, then what is too much.
 pub fn rule_changes(group: &Group, wanted: &[Rule]) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for rule in wanted {
-        if !group.rules.iter().any(|(_, there)| there.as_ref() == Some(rule)) {
-            changes.push(rule.create(&group.id));
-        }
-    }
-    for (id, there) in &group.rules {
-        if !there.as_ref().is_some_and(|there| wanted.contains(there)) {
-            let path = format!("security-group-rules/{id}");
-            changes.push(Change::network("DELETE", &path, None, "closing a node port"));
-        }
-    }
-    changes
+    let is = |rule: &Rule, (_, there): &(String, Option<Rule>)| there.as_ref() == Some(rule);
+    let rules = diff(wanted, &group.rules, is, |_, _| true);
+    let creations = rules.create.iter().map(|rule| rule.create(&group.id));
+    let deletions = rules.delete.iter().map(|(id, _)| {
+        let path = format!("security-group-rules/{id}");
+        Change::network("DELETE", &path, None, "closing a node port")
+    });
+    creations.chain(deletions).collect()
 }
 
 /// A port of a server, as far as its groups matter.

@@ -205,12 +205,6 @@ struct Page<T> {
     next: Option<String>,
 }
 
-/// Bytes of keys in one URL. Servers take URLs of at least twice that.
-const MAX_KEYS_LENGTH: usize = 30_000;
-
-/// Bytes of a comma in a URL: `%2C`.
-const SEPARATOR: usize = 3;
-
 /// The calls.
 #[derive(Debug)]
 pub struct Api {
@@ -233,25 +227,9 @@ impl Api {
         })
     }
 
-    /// Ids or names of machines in parts that can be asked for at once: no more than a page, and no longer than a URL may be.
-    pub fn parts<'k, K: AsRef<str>>(&self, keys: &'k [K]) -> Vec<&'k [K]> {
-        let (mut parts, mut rest) = (Vec::new(), keys);
-        while !rest.is_empty() {
-            let mut length = 0;
-            let mut fits = |key: &K| {
-                length += key.as_ref().len() + SEPARATOR;
-                length <= MAX_KEYS_LENGTH
-            };
-            let count = rest
-                .iter()
-                .take(self.page_size.into())
-                .take_while(|key| fits(key))
-                .count();
-            let (part, left) = rest.split_at(count.max(1));
-            parts.push(part);
-            rest = left;
-        }
-        parts
+    /// How many machines can be asked for at once.
+    pub fn page_size(&self) -> usize {
+        self.page_size.into()
     }
 
     /// One cheap call, to see whether address and token are right.
@@ -259,20 +237,19 @@ impl Api {
         self.http.get("/v1/zones").send()
     }
 
-    /// The machines with these ids, or these names; as `by` says, and in its order. One of the [`parts`](Self::parts) of all keys; those
-    /// without a machine are left out. Several machines can have one name.
-    pub fn machines(&self, by: MachineKey, keys: &[&str]) -> Result<Vec<Machine>, Failure> {
-        let keys = keys.join(",");
-        let mut machines: Vec<Machine> = self.list(|| {
-            let request = self.http.get("/v1/instances").query(by.parameter(), &keys);
-            // An id means one machine wherever it is; a name is only looked for where the cluster is.
-            match by {
-                MachineKey::Id => request,
-                MachineKey::Name => request.query_opt("region", self.region.as_ref()),
-            }
-        })?;
-        machines.sort_by(|one, other| by.of(one).cmp(by.of(other)));
-        Ok(machines)
+    /// The machines with these ids, wherever they are; those without a machine are left out.
+    pub fn machines_by_id(&self, ids: &[impl AsRef<str>]) -> Result<Vec<Machine>, Failure> {
+        let ids = joined(ids);
+        self.list(|| self.http.get("/v1/instances").query("ids", &ids))
+    }
+
+    /// The machines with these names where the cluster is. Several can have one name.
+    pub fn machines_by_name(&self, names: &[impl AsRef<str>]) -> Result<Vec<Machine>, Failure> {
+        let names = joined(names);
+        self.list(|| {
+            let request = self.http.get("/v1/instances").query("names", &names);
+            request.query_opt("region", self.region.as_ref())
+        })
     }
 
     /// The load balancers of this cluster that match `parameter`.
@@ -345,36 +322,8 @@ impl Api {
     }
 }
 
-/// By what machines are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MachineKey {
-    /// Their ids.
-    Id,
-    /// Their names.
-    Name,
-}
-
-impl MachineKey {
-    /// Those with this key among machines in its order.
-    pub fn find<'m>(self, key: &str, machines: &'m [Machine]) -> &'m [Machine] {
-        let begin = machines.partition_point(|machine| self.of(machine) < key);
-        let found = &machines[begin..];
-        &found[..found.partition_point(|machine| self.of(machine) == key)]
-    }
-
-    fn of(self, machine: &Machine) -> &str {
-        match self {
-            Self::Id => &machine.id,
-            Self::Name => &machine.name,
-        }
-    }
-
-    fn parameter(self) -> &'static str {
-        match self {
-            Self::Id => "ids",
-            Self::Name => "names",
-        }
-    }
+fn joined(keys: &[impl AsRef<str>]) -> String {
+    keys.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(",")
 }
 
 fn balancer_path(id: &str) -> String {

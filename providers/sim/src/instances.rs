@@ -4,98 +4,56 @@
 //! lets the controller delete the Node. A Node without one is searched by name, and finding nothing says little: the machine
 //! may be in another region, or the Node may be called differently.
 
+use cloudwit_guest_sdk::lookup::{Answers, Batch, Existing, Found, Id, Key, Machines, Name};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::types::id_after;
 
 use crate::Sim;
-use crate::api::{Machine, MachineKey, MachineState, Network};
+use crate::api::{Machine, MachineState, Network};
 
-/// How a Node's machine is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Search<'a> {
-    ById(&'a str),
-    ByName(&'a str),
-    /// The Node belongs to another cloud.
-    Foreign(&'a str),
-}
+impl Machines for Sim {
+    type Machine = Machine;
 
-impl<'a> Search<'a> {
-    fn of(node: &'a NodeRef, prefix: &str) -> Self {
-        match &node.provider_id {
-            Some(provider_id) => id_after(prefix, provider_id).map_or(Self::Foreign(provider_id), Self::ById),
-            None => Self::ByName(&node.name),
+    fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
+        Key::of(node, &self.prefix)
+    }
+
+    /// A page is the most that can be asked for at once.
+    fn batch(&self) -> Batch {
+        let page = self.api.page_size();
+        Batch {
+            ids: page,
+            names: page,
+            ..Batch::default()
         }
     }
-}
 
-impl Instances for Sim {
-    fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let searches: Vec<Search<'_>> = nodes.iter().map(|node| Search::of(node, &self.prefix)).collect();
-        let (mut ids, mut names) = (Vec::new(), Vec::new());
-        for search in &searches {
-            match search {
-                Search::ById(id) => ids.push(*id),
-                Search::ByName(name) => names.push(*name),
-                Search::Foreign(_) => {}
-            }
+    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        answers.found_all(self.api.machines_by_id(ids)?, |machine| Key::Id(&machine.id));
+        // The cloud answers for every id, wherever its machine is: what it leaves out does not exist.
+        for id in ids {
+            answers.denied(*id);
         }
-        let mut by_id = self.find_machines(MachineKey::Id, &ids)?.into_iter();
-        let mut by_name = self.find_machines(MachineKey::Name, &names)?.into_iter();
-
-        // Both kinds of answers have the order of their questions, so they fall into place.
-        let answer = |search| match search {
-            Search::ById(_) => by_id.next().unwrap_or_else(unanswered),
-            Search::ByName(_) => by_name.next().unwrap_or_else(unanswered),
-            Search::Foreign(id) => Err(Failure::invalid(format!(
-                "the provider id {id} does not begin with {}",
-                self.prefix
-            ))),
-        };
-        Ok(searches.into_iter().map(answer).collect())
+        Ok(())
     }
-}
 
-impl Sim {
-    /// Asks for machines by id or name, as many at a time as the cloud answers. One answer for each key, in order.
-    fn find_machines(&self, by: MachineKey, keys: &[&str]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let mut answers = Vec::with_capacity(keys.len());
-        for part in self.api.parts(keys) {
-            let machines = self.api.machines(by, part)?;
-            debug!(asked = part.len(), found = machines.len(), "machines");
-            answers.extend(part.iter().map(|key| decide(by.find(key, &machines), by, &self.prefix)));
-        }
-        Ok(answers)
+    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        answers.found_all(self.api.machines_by_name(names)?, |machine| Key::Name(&machine.name));
+        Ok(())
     }
-}
 
-fn unanswered() -> Result<Presence, Failure> {
-    Err(Failure::other("nothing was found out about this machine"))
-}
+    fn label(&self, machine: &Machine) -> String {
+        machine.id.clone()
+    }
 
-/// What the machines that were found for one Node say about it.
-fn decide(machines: &[Machine], by: MachineKey, prefix: &str) -> Result<Presence, Failure> {
-    match machines {
-        [] => Ok(Presence::Absent(match by {
-            MachineKey::Id => Evidence::ById,
-            MachineKey::Name => Evidence::ByName,
-        })),
-        [machine] => {
-            let instance = instance(machine, prefix);
-            Ok(match machine.state {
-                MachineState::Running => Presence::Running(instance),
-                MachineState::Stopped => Presence::Stopped(instance),
+    fn describe(&self, found: &[Found<'_, Machine>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
+        let existing = |found: &Found<'_, Machine>| {
+            let instance = instance(found.machine, &self.prefix);
+            Ok(match found.machine.state {
+                MachineState::Running => Existing::Running(instance),
+                MachineState::Stopped => Existing::Stopped(instance),
             })
-        }
-        // To guess would bind the Node to the wrong machine for ever.
-        [first, ..] => {
-            let ids: Vec<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
-            let advice = "; rename all but one, or set the Node's provider id";
-            Err(Failure::invalid(format!(
-                "several machines are named {}: {}{advice}",
-                first.name,
-                ids.join(", ")
-            )))
-        }
+        };
+        Ok(found.iter().map(existing).collect())
     }
 }
 

@@ -5,13 +5,15 @@
 //! unique, so a new one is made without asking for its name first. The cloud builds for a while: `ensure` answers `pending`
 //! with the id as token, and goes on from there when it is called again.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use cloudwit_guest_sdk::lookup::{Machines, batches};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
 use crate::Sim;
-use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, MachineKey, PortProtocol, Scheme};
+use crate::api::{BalancerPort, BalancerSpec, BalancerState, LoadBalancer, PortProtocol, Scheme};
 
 /// Annotation: who can reach the load balancer, `public` (the default) or `internal`.
 pub const SCHEME: &str = "sim.cloudwit.dev/scheme";
@@ -159,11 +161,11 @@ impl Sim {
     /// Node does, and must not hold up the load balancers of everybody else. If none is gone, the reason was another.
     fn without_gone(&self, targets: &[String], why: String) -> Result<Vec<String>, Failure> {
         let mut left = Vec::with_capacity(targets.len());
-        for part in self.api.parts(targets) {
-            let keys: Vec<&str> = part.iter().map(String::as_str).collect();
-            let machines = self.api.machines(MachineKey::Id, &keys)?;
-            let exists = |id: &&String| !MachineKey::Id.find(id, &machines).is_empty();
-            left.extend(part.iter().filter(exists).cloned());
+        let batch = self.batch();
+        for part in batches(targets, batch.ids, batch.bytes) {
+            let machines = self.api.machines_by_id(part)?;
+            let exists: BTreeSet<&str> = machines.iter().map(|machine| machine.id.as_str()).collect();
+            left.extend(part.iter().filter(|id| exists.contains(id.as_str())).cloned());
         }
         if left.len() == targets.len() {
             return Err(Failure::invalid(why));

@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::types::id_after;
 
 use crate::Vsphere;
-use crate::inventory::{Found, Inventory, Want};
+use crate::inventory::{Inventory, Want};
 use crate::machine::Machine;
 use crate::presence::{Circumstances, presence};
 use crate::remembered::Remembered;
@@ -26,94 +27,137 @@ pub const PREFIX: &str = "vsphere://";
 /// A vCenter that does not answer is left alone for so long where there are others, so that waiting for it does not use up their time.
 const AFTER_SILENCE: Duration = Duration::from_secs(20);
 
-/// What was found out about one Node.
-#[derive(Default)]
-struct Report {
-    /// Machines, and what each vCenter made of them.
-    told: Vec<(Machine, Result<Presence, Failure>)>,
-    /// Why some vCenter could not say.
-    failures: Vec<Failure>,
+/// A machine, and the place of its vCenter in the configuration.
+pub struct Located {
+    vcenter: usize,
+    machine: Machine,
 }
 
-impl Instances for Vsphere {
-    fn lookup(&self, nodes: &[NodeRef]) -> Result<Vec<Result<Presence, Failure>>, Failure> {
-        let wants: Vec<Result<Want, Failure>> = nodes.iter().map(want).collect();
-        let mut reports: Vec<Report> = nodes.iter().map(|_| Report::default()).collect();
-        for vcenter in &self.settings.vcenters {
-            let open: Vec<usize> = (0..nodes.len())
-                .filter(|at| match (wants.get(*at), reports.get(*at)) {
-                    // An id is found once; a name could be two machines'.
-                    (Some(Ok(Want::Id(_))), Some(report)) => report.told.is_empty(),
-                    (Some(Ok(Want::Name { .. })), Some(_)) => true,
-                    _ => false,
-                })
-                .collect();
-            if !open.is_empty() {
-                self.ask(vcenter, nodes, &wants, &open, &mut reports);
+impl Machines for Vsphere {
+    type Machine = Located;
+
+    fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
+        let Some(provider_id) = &node.provider_id else {
+            return Ok(Key::Name(&node.name));
+        };
+        let id = id_after(PREFIX, provider_id).filter(|id| Uuid::parse(id).is_some());
+        id.map(Key::Id).ok_or_else(|| {
+            Failure::invalid(format!(
+                "the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"
+            ))
+        })
+    }
+
+    /// One read of an inventory answers for ids and names.
+    fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Located>) -> Result<(), Failure> {
+        let ids = wanted.ids.iter().filter_map(|id| {
+            let uuid = Uuid::parse(id.as_str())?;
+            Some((Key::Id(id.as_str()), Want::Id(uuid)))
+        });
+        let names = wanted.names.iter().map(|name| {
+            let want = Want::Name {
+                system: name.node.system_uuid.as_deref().and_then(Uuid::parse),
+                name: name.name.into(),
+            };
+            (Key::Name(name.name), want)
+        });
+        let wants: Vec<(Key<'_>, Want)> = ids.chain(names).collect();
+        for (place, vcenter) in self.settings.vcenters.iter().enumerate() {
+            // An id is found once; a name could be two machines'.
+            let open = wants
+                .iter()
+                .filter(|(key, _)| matches!(key, Key::Name(_)) || !answers.has(*key));
+            let (keys, open): (Vec<Key<'_>>, Vec<&Want>) = open.map(|(key, want)| (*key, want)).unzip();
+            if open.is_empty() {
+                continue;
+            }
+            let found = self.unless_silent(vcenter, || self.inventory(vcenter).find(&open));
+            let found = found.unwrap_or_else(|failure| vec![Err(failure); keys.len()]);
+            for (key, found) in keys.into_iter().zip(found) {
+                match found {
+                    Ok(machines) => machines.into_iter().for_each(|machine| {
+                        answers.found(
+                            key,
+                            Located {
+                                vcenter: place,
+                                machine,
+                            },
+                        );
+                    }),
+                    Err(failure) => answers.failed(key, named(vcenter, failure)),
+                }
             }
         }
-        Ok(wants
-            .into_iter()
-            .zip(reports)
-            .map(|(want, report)| self.conclude(want?, report))
-            .collect())
+        for id in &wanted.ids {
+            match self.settings.skip_node_deletion {
+                true => answers.failed(Key::Id(id.as_str()), kept(id)),
+                // That a vCenter failed counts before this.
+                false => answers.denied(*id),
+            }
+        }
+        Ok(())
+    }
+
+    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Located>) -> Result<(), Failure> {
+        self.find(
+            &Wanted {
+                ids: ids.into(),
+                names: vec![],
+            },
+            answers,
+        )
+    }
+
+    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Located>) -> Result<(), Failure> {
+        self.find(
+            &Wanted {
+                ids: vec![],
+                names: names.into(),
+            },
+            answers,
+        )
+    }
+
+    fn label(&self, located: &Located) -> String {
+        located.machine.name.clone()
+    }
+
+    fn describe(&self, found: &[Found<'_, Located>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
+        let mut described: Vec<Result<Existing, Failure>> = Vec::new();
+        let of = |place| found.iter().filter(move |found| found.machine.vcenter == place);
+        let mut zones: Vec<_> = self
+            .settings
+            .vcenters
+            .iter()
+            .enumerate()
+            .map(|(place, vcenter)| {
+                let machines: Vec<&Machine> = of(place).map(|found| &found.machine.machine).collect();
+                self.zones(vcenter, &machines).into_iter()
+            })
+            .collect();
+        for Found { node, machine: located } in found {
+            let (Some(vcenter), Some(zones)) = (
+                self.settings.vcenters.get(located.vcenter),
+                zones.get_mut(located.vcenter),
+            ) else {
+                continue;
+            };
+            let circumstances = Circumstances {
+                provider_id: node.provider_id.as_deref(),
+                rules: &self.settings.addresses,
+                families: &vcenter.families,
+                labels: &self.settings.node_labels,
+            };
+            let told = presence(&located.machine, &circumstances, zones.next().unwrap_or(Ok(None)));
+            described.push(told.map_err(|failure| named(vcenter, failure)));
+        }
+        Ok(described)
     }
 }
 
 impl Vsphere {
-    /// Asks one vCenter for the Nodes at these places.
-    fn ask(
-        &self,
-        vcenter: &VCenterSettings,
-        nodes: &[NodeRef],
-        wants: &[Result<Want, Failure>],
-        open: &[usize],
-        reports: &mut [Report],
-    ) {
-        let asked: Vec<&Want> = open.iter().filter_map(|at| wants.get(*at)?.as_ref().ok()).collect();
-        let found = self.unless_silent(vcenter, || self.inventory(vcenter).find(&asked));
-        let found = match found {
-            Ok(found) => found,
-            Err(failure) => {
-                let failure = named(vcenter, failure);
-                for at in open {
-                    if let Some(report) = reports.get_mut(*at) {
-                        report.failures.push(failure.clone());
-                    }
-                }
-                return;
-            }
-        };
-        let zones = self.zones(vcenter, &found);
-        let mut zones = zones.into_iter();
-        for (at, found) in open.iter().zip(found) {
-            let (Some(report), Some(node)) = (reports.get_mut(*at), nodes.get(*at)) else {
-                continue;
-            };
-            match found {
-                Err(failure) => report.failures.push(named(vcenter, failure)),
-                Ok(machines) => {
-                    for machine in machines {
-                        let zone = zones.next().unwrap_or(Ok(None));
-                        let circumstances = Circumstances {
-                            provider_id: node.provider_id.as_deref(),
-                            rules: &self.settings.addresses,
-                            families: &vcenter.families,
-                            labels: &self.settings.node_labels,
-                        };
-                        let told = presence(&machine, &circumstances, zone);
-                        report
-                            .told
-                            .push((machine, told.map_err(|failure| named(vcenter, failure))));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The zones of all machines that were found, in their order.
-    fn zones(&self, vcenter: &VCenterSettings, found: &[Found]) -> Vec<Result<Option<Zone>, Failure>> {
-        let machines: Vec<&Machine> = found.iter().filter_map(|found| found.as_ref().ok()).flatten().collect();
+    /// The zones of these machines of one vCenter, in their order.
+    fn zones(&self, vcenter: &VCenterSettings, machines: &[&Machine]) -> Vec<Result<Option<Zone>, Failure>> {
         let Some(categories) = &self.settings.categories else {
             return machines.iter().map(|_| Ok(None)).collect();
         };
@@ -128,7 +172,7 @@ impl Vsphere {
             context: self.context,
             vcenter: &vcenter.name,
         };
-        zones.of(&machines).into_iter().map(|zone| zone.map(Some)).collect()
+        zones.of(machines).into_iter().map(|zone| zone.map(Some)).collect()
     }
 
     fn inventory<'a>(&self, vcenter: &'a VCenterSettings) -> Inventory<'a> {
@@ -163,47 +207,13 @@ impl Vsphere {
         }
         done
     }
-
-    /// What all vCenters together say about one Node.
-    fn conclude(&self, want: Want, report: Report) -> Result<Presence, Failure> {
-        let Report { mut told, failures } = report;
-        if told.len() > 1 {
-            let names: Vec<&str> = told.iter().map(|(machine, _)| machine.name.as_str()).collect();
-            return Err(Failure::invalid(format!(
-                "several machines fit this Node: {}; rename the guests of all but one, or set the Node's provider id",
-                names.join(", ")
-            )));
-        }
-        if let Some((_, presence)) = told.pop() {
-            return presence;
-        }
-        if let Some(failure) = failures.into_iter().next() {
-            return Err(failure);
-        }
-        match want {
-            Want::Name { .. } => Ok(Presence::Absent(Evidence::ByName)),
-            Want::Id(uuid) if self.settings.skip_node_deletion => Err(Failure::not_found(format!(
-                "no vCenter has the machine {uuid}; its Node stays, because of global.skipNodeDeletion"
-            ))),
-            Want::Id(_) => Ok(Presence::Absent(Evidence::ById)),
-        }
-    }
 }
 
-/// How the machine of a Node is found.
-fn want(node: &NodeRef) -> Result<Want, Failure> {
-    let Some(provider_id) = &node.provider_id else {
-        return Ok(Want::Name {
-            system: node.system_uuid.as_deref().and_then(Uuid::parse),
-            name: node.name.clone(),
-        });
-    };
-    let uuid = id_after(PREFIX, provider_id).and_then(Uuid::parse);
-    uuid.map(Want::Id).ok_or_else(|| {
-        Failure::invalid(format!(
-            "the provider id {provider_id} is not {PREFIX} and the BIOS UUID of a machine"
-        ))
-    })
+fn kept(id: &Id<'_>) -> Failure {
+    Failure::not_found(format!(
+        "no vCenter has the machine {}; its Node stays, because of global.skipNodeDeletion",
+        id.as_str()
+    ))
 }
 
 /// The failure with the vCenter's name before it.

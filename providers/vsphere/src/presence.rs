@@ -1,5 +1,6 @@
 //! What a machine says about its Node, in the contract's words. Pure.
 
+use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::addresses::{AddressRules, Family, node_addresses};
@@ -32,7 +33,7 @@ pub fn presence(
     machine: &Machine,
     circumstances: &Circumstances<'_>,
     zone: Result<Option<Zone>, Failure>,
-) -> Result<Presence, Failure> {
+) -> Result<Existing, Failure> {
     let uuid = machine.uuid.as_ref();
     let uuid = uuid.ok_or_else(|| Failure::other(format!("{}: its BIOS UUID is not told", machine.name)))?;
     // What stands in a Node stays as it is, in whatever case or order of bytes it was written.
@@ -52,9 +53,9 @@ pub fn presence(
         Err(text) => return Err(Failure::other(format!("{}: {text}", machine.name))),
     }
     Ok(if machine.on {
-        Presence::Running(instance)
+        Existing::Running(instance)
     } else {
-        Presence::Stopped(instance)
+        Existing::Stopped(instance)
     })
 }
 

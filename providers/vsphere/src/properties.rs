@@ -2,7 +2,7 @@
 //!
 //! Pages are handed over one by one and not collected: one is a megabyte of XML.
 
-use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::http::each_page;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
 use crate::session::{Session, Sessions};
@@ -133,11 +133,17 @@ pub fn retrieve(
     if query.from.is_empty() {
         return Ok(());
     }
-    let mut answer = sessions.call(session, "RetrievePropertiesEx", &session.collector, &query.spec())?;
-    let mut last = String::new();
-    loop {
+    each_page(|token| {
+        let (method, what) = match token {
+            None => ("RetrievePropertiesEx", query.spec()),
+            Some(token) => (
+                "ContinueRetrievePropertiesEx",
+                format!("<token>{}</token>", escape(token)),
+            ),
+        };
+        let answer = sessions.call(session, method, &session.collector, &what)?;
         // No value at all: nothing was found.
-        let Some(result) = answer.value() else { return Ok(()) };
+        let Some(result) = answer.value() else { return Ok(None) };
         for object in result.children("objects") {
             let object = Object(object);
             if let Some((_, kind)) = object.unreadable().find(|(_, kind)| *kind == "NotAuthenticated") {
@@ -149,17 +155,6 @@ pub fn retrieve(
             }
             each(object);
         }
-        let token = result.text("token").unwrap_or_default();
-        if token.is_empty() {
-            return Ok(());
-        }
-        if token == last {
-            return Err(
-                Failure::other("the pages of the inventory do not end: the token of the next one repeats").into(),
-            );
-        }
-        last = token.into();
-        let next = format!("<token>{}</token>", escape(token));
-        answer = sessions.call(session, "ContinueRetrievePropertiesEx", &session.collector, &next)?;
-    }
+        Ok(result.text("token").map(Into::into))
+    })
 }

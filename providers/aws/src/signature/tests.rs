@@ -1,7 +1,5 @@
 //! The vectors that AWS publishes (Signature Version 4 documentation and test suite), and one that botocore made.
 
-use cloudwit_guest_sdk::Context;
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::testing::FakeHost;
 
 use super::*;
@@ -75,26 +73,7 @@ fn scope(service: &str) -> Scope<'_> {
 
 fn keys(host: &FakeHost) -> Keys {
     host.secret("secret-access-key", SECRET);
-    host.provider::<Keyring>().0.keys()
-}
-
-/// The way to a context in a test.
-struct Keyring(Context);
-
-impl Provider for Keyring {
-    type Config = NoConfig;
-
-    fn describe(_: Option<&NoConfig>) -> Description {
-        Description::new("keyring", "0")
-    }
-
-    fn new(_: NoConfig, context: Context) -> Result<Self, Failure> {
-        Ok(Self(context))
-    }
-
-    fn probe(&self) -> Result<(), Failure> {
-        Ok(())
-    }
+    host.context().keys()
 }
 
 fn signable(vector: &'static Vector) -> Signable<'static> {

@@ -1,4 +1,4 @@
-//! Forms of provider ids, what is asked for, and what answers mean.
+//! Forms of provider ids, how servers are asked for, and what they mean.
 
 use super::*;
 
@@ -6,21 +6,13 @@ fn node(provider_id: &str) -> NodeRef {
     NodeRef::named("n").with_provider_id(provider_id)
 }
 
-fn server(id: &str, name: &str) -> Server {
-    Server {
-        id: id.into(),
-        name: name.into(),
-        ..Server::default()
-    }
-}
-
 #[test]
 fn every_form_of_provider_id_that_upstream_takes_is_taken() {
     for form in ["openstack:///u-1", "openstack://north/u-1", "/u-1", "north/u-1"] {
-        assert_eq!(Search::of(&node(form), Some("north")), Search::Id("u-1"), "{form}");
+        assert_eq!(key(&node(form), Some("north")), Ok(Key::Id("u-1")), "{form}");
     }
-    assert_eq!(Search::of(&NodeRef::named("n"), None), Search::Name("n"));
-    assert_eq!(Search::of(&node(""), None), Search::Name("n"));
+    assert_eq!(key(&NodeRef::named("n"), None), Ok(Key::Name("n")));
+    assert_eq!(key(&node(""), None), Ok(Key::Name("n")));
 }
 
 #[test]
@@ -34,11 +26,11 @@ fn ids_of_other_regions_and_clouds_are_refused_with_the_id() {
         ("openstack:///a/b", Some("north"), "openstack:///ID"),
     ] {
         let node = node(form);
-        let Search::Wrong(Failure {
+        let Err(Failure {
             kind: FailureKind::Invalid,
             message: text,
             ..
-        }) = Search::of(&node, region)
+        }) = key(&node, region)
         else {
             panic!("{form}")
         };
@@ -47,46 +39,9 @@ fn ids_of_other_regions_and_clouds_are_refused_with_the_id() {
 }
 
 #[test]
-fn each_server_is_asked_for_once_and_many_by_a_listing() {
-    let searches = [Search::Id("b"), Search::Name("n"), Search::Id("a"), Search::Id("b")];
-    let wanted = Wanted::of(&searches);
-    assert_eq!(
-        (wanted.ids.as_slice(), wanted.names.as_slice()),
-        (&["a", "b"][..], &["n"][..])
-    );
-    assert!(wanted.is_few(None));
-    let more = Wanted::of(&[Search::Id("a"), Search::Id("b"), Search::Id("c"), Search::Id("d")]);
-    assert!(!more.is_few(None) && !more.is_few(Some(4)) && more.is_few(Some(5)));
-    assert!(more.has("d", "x") && !more.has("x", "d"));
-}
-
-#[test]
-fn absence_by_id_needs_novas_word() {
-    let found = Found {
-        servers: vec![server("a", "one")],
-        gone: vec!["b".into()],
-        unclear: vec![("c".into(), Failure::unavailable("no answer"))],
-    };
-    assert_eq!(found.answer(&Search::Id("a")).unwrap().unwrap().name, "one");
-    assert_eq!(found.answer(&Search::Id("b")), Ok(Err(Evidence::ById)));
-    assert_eq!(found.answer(&Search::Id("c")), Err(Failure::unavailable("no answer")));
-    assert!(
-        matches!(found.answer(&Search::Id("d")), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains('d'))
-    );
-    assert_eq!(found.answer(&Search::Name("b")), Ok(Err(Evidence::ByName)));
-}
-
-#[test]
-fn two_servers_of_one_name_are_told_with_their_ids() {
-    let found = Found {
-        servers: vec![server("a", "twin"), server("b", "twin")],
-        ..Found::default()
-    };
-    let answer = found.answer(&Search::Name("twin"));
-    assert!(
-        matches!(&answer, Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("a, b") && text.contains("twin")),
-        "{answer:?}"
-    );
+fn few_servers_are_asked_for_one_by_one_and_many_by_a_listing() {
+    assert!(is_few(3, None));
+    assert!(!is_few(4, None) && !is_few(4, Some(4)) && is_few(4, Some(5)));
 }
 
 #[test]

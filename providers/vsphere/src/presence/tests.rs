@@ -29,7 +29,7 @@ fn machine() -> Machine {
     }
 }
 
-fn of(machine: &Machine, provider_id: Option<&str>, zone: Result<Option<Zone>, Failure>) -> Result<Presence, Failure> {
+fn of(machine: &Machine, provider_id: Option<&str>, zone: Result<Option<Zone>, Failure>) -> Result<Existing, Failure> {
     let rules = AddressRules::default();
     let circumstances = Circumstances {
         provider_id,
@@ -43,7 +43,7 @@ fn of(machine: &Machine, provider_id: Option<&str>, zone: Result<Option<Zone>, F
 #[test]
 fn a_machine_that_runs_tells_all() {
     let zone = Some(("z".to_owned(), "r".to_owned()));
-    let Ok(Presence::Running(instance)) = of(&machine(), None, Ok(zone)) else {
+    let Ok(Existing::Running(instance)) = of(&machine(), None, Ok(zone)) else {
         panic!()
     };
     assert_eq!(instance.provider_id, "vsphere://422e4956-ad22-1139-6d72-59cc8f26bc90");
@@ -74,7 +74,7 @@ fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
         }
         // Switched off it tells nothing either, which is all that a Node with an id needs to know.
         silent.on = false;
-        let Ok(Presence::Stopped(instance)) = of(&silent, Some("vsphere://x"), Ok(None)) else {
+        let Ok(Existing::Stopped(instance)) = of(&silent, Some("vsphere://x"), Ok(None)) else {
             panic!()
         };
         assert_eq!(
@@ -94,7 +94,7 @@ fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
     let off = Machine { on: false, ..machine() };
     assert!(matches!(
         of(&off, Some("vsphere://x"), unknown()),
-        Ok(Presence::Stopped(_))
+        Ok(Existing::Stopped(_))
     ));
     assert!(of(&off, None, unknown()).is_err());
 }
@@ -105,7 +105,7 @@ fn metadata_puts_its_addresses_first_and_what_cannot_be_read_is_said() {
         metadata: [Some(BASE64.encode(text.as_bytes())), Some("base64".into())],
         ..machine()
     };
-    let Ok(Presence::Running(instance)) = of(
+    let Ok(Existing::Running(instance)) = of(
         &with("network: {ethernets: {e: {addresses: [10.0.0.2/24]}}}"),
         None,
         Ok(None),
