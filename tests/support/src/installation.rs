@@ -13,12 +13,13 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::api_pool::PooledApiServer;
 use crate::child::Child;
 use crate::deployment::{CloudFiles, Deployment};
 use crate::foreign_events::is_of_the_api_server;
 use crate::objects::{is_uninitialised, ready_condition};
 use crate::wait::eventually;
-use crate::{ApiServer, guests, programs};
+use crate::{guests, programs};
 
 /// How long anything may take on a busy machine.
 pub const SOON: Duration = Duration::from_secs(300);
@@ -41,7 +42,7 @@ pub struct Installation {
     pub client: Client,
     /// Where secrets are written that the settings name.
     pub deployment: Deployment,
-    server: ApiServer,
+    server: PooledApiServer,
     _folder: TempDir,
 }
 
@@ -57,7 +58,7 @@ pub struct Warning {
 }
 
 impl Installation {
-    /// On an API server of its own, with the component of the provider of this name; not started yet.
+    /// On an empty API server, with the component of the provider of this name; not started yet.
     ///
     /// # Errors
     ///
@@ -65,7 +66,7 @@ impl Installation {
     pub async fn new(provider: &'static str) -> Result<Self> {
         let built = move || (programs::cloudwit(), guests::provider(provider));
         let (program, component): (PathBuf, PathBuf) = tokio::task::spawn_blocking(built).await?;
-        let server = ApiServer::start().await?;
+        let server = PooledApiServer::get().await?;
         let folder = tempfile::tempdir().context("making a folder")?;
         let programs = program.parent().context("a program lies in a folder")?;
         Ok(Self {
@@ -77,7 +78,7 @@ impl Installation {
         })
     }
 
-    /// Starts Cloudwit with these flags beside those that make the Nodes' controllers quick; of two for the same thing the caller's counts.
+    /// Starts Cloudwit with these flags beside those that make the Nodes' controllers quick, and with the compiled code that other tests left; of two for the same thing the caller's counts.
     ///
     /// # Errors
     ///
@@ -85,8 +86,13 @@ impl Installation {
     pub fn start(&mut self, files: &CloudFiles, flags: &[&str]) -> Result<()> {
         let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
         let given: Vec<String> = flags.iter().map(|flag| name(flag)).collect();
-        let quick = QUICK.iter().filter(|flag| !given.contains(&name(flag)));
-        let flags: Vec<&str> = quick.chain(flags).copied().collect();
+        let cache = format!(
+            "--cache-dir={}",
+            xtask::workspace::target().join("tmp/code-cache").display()
+        );
+        let defaults = QUICK.iter().copied().chain([cache.as_str()]);
+        let defaults = defaults.filter(|flag| !given.contains(&name(flag)));
+        let flags: Vec<&str> = defaults.chain(flags.iter().copied()).collect();
         let (process, _) = self.deployment.start_on(self.server.kubeconfig(), files, &flags)?;
         self.process = Some(process);
         Ok(())

@@ -3,6 +3,7 @@
 //! | file | what it is about |
 //! | ---- | ---------------- |
 //! | [`api_server`] | a real kube-apiserver, one for each test file |
+//! | [`api_pool`] | such servers, used by one test after the other |
 //! | [`kubebuilder`] | the same from the binaries in `KUBEBUILDER_ASSETS` |
 //! | [`child`] | a process that ends when we do, with its output in a log |
 //! | [`deployment`] | Cloudwit with the provider `sim`, and the simulated cloud, as processes |
@@ -28,6 +29,7 @@
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 //! | [`foreign_events`] | what the API server says about Services by itself |
 
+pub mod api_pool;
 pub mod api_server;
 pub mod aws_files;
 pub mod child;
