@@ -116,7 +116,7 @@ pub fn parse_json(text: &str) -> Result<Tree, Problem> {
         .map_err(|mistake| Problem::new(WHOLE, format!("this is no valid JSON: {mistake}")))
 }
 
-/// Reads whatever the text is: JSON when it starts with a brace, git-config syntax ([`gcfg`](crate::gcfg)) when with a section, else, with
+/// Reads whatever the text is: JSON when it starts with a brace, git-config syntax ([`gcfg`]) when with a section, else, with
 /// the feature `yaml`, YAML. For providers whose operators come from upstream with either.
 ///
 /// # Errors

@@ -75,15 +75,12 @@ impl Machines for Vsphere {
             let found = found.unwrap_or_else(|failure| vec![Err(failure); keys.len()]);
             for (key, found) in keys.into_iter().zip(found) {
                 match found {
-                    Ok(machines) => machines.into_iter().for_each(|machine| {
-                        answers.found(
-                            key,
-                            Located {
-                                vcenter: place,
-                                machine,
-                            },
-                        );
-                    }),
+                    Ok(machines) => {
+                        for machine in machines {
+                            let vcenter = place;
+                            answers.found(key, Located { vcenter, machine });
+                        }
+                    }
                     Err(failure) => answers.failed(key, named(vcenter, failure)),
                 }
             }
