@@ -96,11 +96,10 @@ impl<P: LoadBalancers> LoadBalancersGuest for P {
     }
 
     fn update_targets(
-        service: Service,
+        updates: Vec<TargetUpdate>,
         targets: Vec<Target>,
-        token: Option<String>,
-    ) -> Result<Vec<AnnotationChange>, Failure> {
-        start::<P>()?.update_targets(&service, &targets, token.as_deref())
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        start::<P>()?.update_targets_of(&updates, &targets)
     }
 
     fn delete(service: Service, token: Option<String>) -> Result<Vec<AnnotationChange>, Failure> {

@@ -64,7 +64,7 @@ impl LookupPart {
 }
 
 /// Whether a call may have failed because of a single item in it.
-fn is_about_items(error: &CloudError) -> bool {
+pub(crate) fn is_about_items(error: &CloudError) -> bool {
     let kinds = [
         FaultKind::Trap,
         FaultKind::Deadline,

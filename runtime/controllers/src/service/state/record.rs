@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cloudwit_model::{AnnotationChange, CloudError, Failure};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
+use crate::cloud::lookups::is_about_items;
 use crate::kube::service::ingress;
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
@@ -27,6 +28,8 @@ pub struct Record {
     failure: Option<String>,
     /// Why the API server did not take the last write, until it takes one.
     refusal: Option<String>,
+    /// Whether the last call about it faulted, so that it gets calls of its own.
+    faulted: bool,
     /// What periodic drift checks have found.
     pub drift: DriftState,
 }
@@ -43,6 +46,7 @@ impl Record {
             unwritten: Unwritten::default(),
             failure: None,
             refusal: None,
+            faulted: false,
             drift: DriftState::default(),
         }
     }
@@ -133,6 +137,12 @@ impl Record {
         self.failure.is_some() || self.refusal.is_some()
     }
 
+    /// Whether a call may be about this Service and others. After a fault it may be this one that the provider faults on: until a call has been
+    /// answered, none is about others too.
+    pub fn may_share_call(&self) -> bool {
+        !self.faulted
+    }
+
     /// The API server took the last write, or did not for this reason.
     pub fn note_write(&mut self, refusal: Option<String>) {
         self.refusal = refusal;
@@ -201,6 +211,7 @@ impl Record {
         ) {
             self.state.take_pending();
         }
+        self.faulted |= is_about_items(error);
         let failure = error.to_string();
         let news = self.failure.as_ref() != Some(&failure);
         self.failure = Some(failure);
@@ -278,6 +289,7 @@ impl Record {
     /// The arguments that a finished call is about: those of its first part.
     fn finish(&mut self, targets: DatedSet) -> (Arc<Service>, DatedSet) {
         self.failure = None;
+        self.faulted = false;
         match self.state.take_pending() {
             Some(pending) => (pending.service, pending.targets),
             None => (self.service.clone(), targets),
