@@ -97,7 +97,7 @@ pub trait LoadBalancers: Provider {
         token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure>;
 
-    /// The same for many Services (at most 50), in their order and number. By default [one after the other](one_by_one), as far as the call's
+    /// The same for several Services (2 to 50), in their order and number. By default [one after the other](one_by_one), as far as the call's
     /// time suffices.
     ///
     /// A Node that comes or goes is a change of all of them: a cloud whose load balancers can be listed in one request should do that here, and write
@@ -110,10 +110,7 @@ pub trait LoadBalancers: Provider {
         updates: &[TargetUpdate],
         targets: &[Target],
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
-        Ok(one_by_one(updates, |update| {
-            let token = update.token.as_deref().filter(|token| !token.is_empty());
-            self.update_targets(&update.service, targets, token)
-        }))
+        Ok(one_by_one(updates, |update| update_one(self, update, targets)))
     }
 
     /// Deletes it and everything made for it. Success when there is nothing.
@@ -137,6 +134,15 @@ pub trait Routes: Provider {
     /// # Errors
     /// What prevents every change.
     fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure>;
+}
+
+pub(crate) fn update_one<P: LoadBalancers>(
+    provider: &P,
+    update: &TargetUpdate,
+    targets: &[Target],
+) -> Result<Vec<AnnotationChange>, Failure> {
+    let token = update.token.as_deref().filter(|token| !token.is_empty());
+    provider.update_targets(&update.service, targets, token)
 }
 
 /// What is left of a call's time when no further update is begun: one request may take as long.

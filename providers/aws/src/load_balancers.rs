@@ -117,14 +117,12 @@ impl LoadBalancers for Aws {
         targets: &[Target],
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
         let mut described = BTreeMap::new();
-        if updates.len() > 1 {
-            for kind in [Kind::Classic, Kind::Network] {
-                let of_kind = updates.iter().filter(|update| Kind::of(&update.service) == kind);
-                let names: Vec<String> = of_kind
-                    .map(|update| default_load_balancer_name(&update.service.uid))
-                    .collect();
-                self.describe(&names, kind, &mut described)?;
-            }
+        for kind in [Kind::Classic, Kind::Network] {
+            let of_kind = updates.iter().filter(|update| Kind::of(&update.service) == kind);
+            let names: Vec<String> = of_kind
+                .map(|update| default_load_balancer_name(&update.service.uid))
+                .collect();
+            self.describe(&names, kind, &mut described)?;
         }
         Ok(one_by_one(updates, |update| {
             let name = default_load_balancer_name(&update.service.uid);

@@ -69,10 +69,7 @@ impl LoadBalancers for OpenStack {
         targets: &[Target],
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
         self.balancers_enabled()?;
-        let listed = match updates {
-            [_] => Vec::new(),
-            _ => Octavia(&self.api).all()?,
-        };
+        let listed = Octavia(&self.api).all()?;
         Ok(one_by_one(updates, |update| {
             let token = update.token.as_deref();
             self.give_members(&update.service, targets, token, &listed)

@@ -28,12 +28,12 @@ impl Stage {
         self.batches().iter().map(|size| 1 + size).sum()
     }
 
+    /// Events, also those that are folded into one.
     fn updated(&self) -> usize {
-        let events = lock(&self.api.events);
-        events
-            .iter()
-            .filter(|(reason, _)| reason == "UpdatedLoadBalancer")
-            .count()
+        const MESSAGE: &str = "Updated load balancer with new hosts";
+        let (events, folded) = (lock(&self.api.events), lock(&self.api.counted_up));
+        let first = events.iter().filter(|(_, message)| message == MESSAGE).count();
+        first + folded.iter().filter(|message| *message == MESSAGE).count()
     }
 
     fn failures(&self, name: &str) -> Option<u32> {
@@ -48,6 +48,7 @@ impl Stage {
 async fn a_node_behind_200_services_costs_a_request_each_and_a_list_a_call() {
     for (workers, batches) in [(1, vec![50; 4]), (8, vec![25; 8]), (200, vec![1; 200])] {
         let stage = ready(200, workers).await;
+        *lock(&stage.cloud.takes) = Duration::from_millis(5);
         stage.set_nodes(2);
         sleep(Duration::from_secs(10)).await;
         assert_eq!(stage.batches(), batches, "{workers} workers");
@@ -59,6 +60,7 @@ async fn a_node_behind_200_services_costs_a_request_each_and_a_list_a_call() {
 async fn ten_nodes_behind_200_services_cost_400_requests_and_the_lists() {
     for workers in [1, 8] {
         let stage = ready(200, workers).await;
+        *lock(&stage.cloud.takes) = Duration::from_millis(5);
         for count in 2..=11 {
             stage.set_nodes(count);
             sleep(Duration::from_millis(50)).await;
@@ -77,10 +79,9 @@ async fn a_failure_in_a_shared_call_is_one_services_alone() {
     sleep(Duration::from_secs(1)).await;
     assert_eq!((stage.batches(), stage.updated()), (vec![10], 9));
     assert_eq!((stage.failures("s0"), stage.controller.queue.len()), (Some(1), 1));
-    let text = stage
-        .controller
-        .records
-        .explain("default/s0", None, &stage.controller.queue);
+    let (key, controller) = (Key::from("default/s0"), &stage.controller);
+    let service = controller.context.services.get(&key);
+    let text = controller.records.explain(&key, service.as_deref(), &controller.queue);
     assert!(text.is_some_and(|text| text.contains("no luck")));
     sleep(Duration::from_secs(30)).await;
     assert_eq!((stage.batches(), stage.updated()), (vec![10, 1], 10));
@@ -150,7 +151,9 @@ async fn a_service_deleted_or_changed_during_the_call_is_worked_on_after_it() {
     let changed = services
         .iter_mut()
         .find(|service| service.metadata.name.as_deref() == Some("s1"));
-    changed.unwrap().spec.as_mut().unwrap().load_balancer_ip = Some("203.0.113.9".into());
+    let changed = changed.unwrap();
+    changed.metadata.resource_version = Some("99".into());
+    changed.spec.as_mut().unwrap().load_balancer_ip = Some("203.0.113.9".into());
     stage.set_services(services);
     sleep(Duration::from_secs(1)).await;
     stage.cloud.held.send_replace(None);
