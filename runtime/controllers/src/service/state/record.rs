@@ -8,7 +8,6 @@ use std::sync::Arc;
 use cloudwit_model::{AnnotationChange, CloudError, Failure};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
-use crate::cloud::lookups::is_about_items;
 use crate::kube::service::ingress;
 use crate::options::classes::Classes;
 use crate::service::needs_update::needs_update;
@@ -211,7 +210,7 @@ impl Record {
         ) {
             self.state.take_pending();
         }
-        self.faulted |= is_about_items(error);
+        self.faulted |= error.is_about_items();
         let failure = error.to_string();
         let news = self.failure.as_ref() != Some(&failure);
         self.failure = Some(failure);
