@@ -67,7 +67,7 @@ pub use service::{annotations, cidr, names};
 pub use config::{NoConfig, Problems};
 pub use context::Context;
 pub use keys::{Encoding, Placeholder};
-pub use provider::{Instances, LoadBalancers, Provider, Routes};
+pub use provider::{Instances, LoadBalancers, Provider, Routes, one_by_one};
 pub use types::*;
 
 pub use {serde, serde_json};

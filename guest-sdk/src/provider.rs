@@ -3,6 +3,8 @@
 //! The host makes a fresh instance of the component for every call, so a provider is built, asked once and thrown away:
 //! `Provider::new` reads no network and keeps no cache. What must outlive a call goes to [`Context::state`].
 
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 
 use crate::config::Tree;
@@ -95,6 +97,22 @@ pub trait LoadBalancers: Provider {
         token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure>;
 
+    /// The same for several Services (2 to 50), in their order and number. By default [one after the other](one_by_one), as far as the call's
+    /// time suffices.
+    ///
+    /// A Node that comes or goes is a change of all of them: a cloud whose load balancers can be listed in one request should do that here, and write
+    /// only what differs. An inner failure is for one Service.
+    ///
+    /// # Errors
+    /// What prevents every update: the cloud cannot be reached, the token is refused.
+    fn update_targets_of(
+        &self,
+        updates: &[TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        Ok(one_by_one(updates, |update| update_one(self, update, targets)))
+    }
+
     /// Deletes it and everything made for it. Success when there is nothing.
     ///
     /// # Errors
@@ -116,6 +134,39 @@ pub trait Routes: Provider {
     /// # Errors
     /// What prevents every change.
     fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure>;
+}
+
+pub(crate) fn update_one<P: LoadBalancers>(
+    provider: &P,
+    update: &TargetUpdate,
+    targets: &[Target],
+) -> Result<Vec<AnnotationChange>, Failure> {
+    let token = update.token.as_deref().filter(|token| !token.is_empty());
+    provider.update_targets(&update.service, targets, token)
+}
+
+/// What is left of a call's time when no further update is begun: one request may take as long.
+const RESERVE: Duration = Duration::from_secs(10);
+
+/// How soon updates that were not begun are asked for again.
+const NEXT: Duration = Duration::from_millis(100);
+
+/// Makes these updates in order. When less than ten seconds are left of the call, those that are left answer `pending`, but never all: a call
+/// that were cut off would be a fault of every one.
+pub fn one_by_one<T>(
+    updates: &[TargetUpdate],
+    mut update: impl FnMut(&TargetUpdate) -> Result<T, Failure>,
+) -> Vec<Result<T, Failure>> {
+    let (mut results, context) = (Vec::with_capacity(updates.len()), Context::new());
+    for (at, one) in updates.iter().enumerate() {
+        results.push(if at == 0 || context.time_left() > RESERVE {
+            update(one)
+        } else {
+            let token = one.token.as_deref().unwrap_or_default();
+            Err(Failure::pending(NEXT, token, "queued behind other load balancers"))
+        });
+    }
+    results
 }
 
 /// The name upstream's providers give, from the Service's uid: [`default_load_balancer_name`](crate::names::default_load_balancer_name).

@@ -5,6 +5,7 @@
 //! macro then only checks that the traits are implemented.
 
 use crate::bindings::{info, instances, load_balancers, routes};
+use crate::provider::update_one;
 use crate::types::*;
 use crate::{Context, Instances, LoadBalancers, Provider, Routes, config, host};
 
@@ -98,11 +99,14 @@ impl<P: LoadBalancers> LoadBalancersGuest for P {
     }
 
     fn update_targets(
-        service: Service,
+        updates: Vec<TargetUpdate>,
         targets: Vec<Target>,
-        token: Option<String>,
-    ) -> Result<Vec<AnnotationChange>, Failure> {
-        start::<P>()?.update_targets(&service, &targets, token.as_deref())
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        let provider = start::<P>()?;
+        match updates.as_slice() {
+            [only] => Ok(vec![update_one(&provider, only, &targets)]),
+            many => provider.update_targets_of(many, &targets),
+        }
     }
 
     fn delete(service: Service, token: Option<String>) -> Result<Vec<AnnotationChange>, Failure> {

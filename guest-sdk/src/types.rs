@@ -18,7 +18,9 @@ pub use bindings::imports::cloudwit::provider::services::{
 pub use bindings::info::exports::cloudwit::provider::info::{
     ClusterView, ClusterWish, Description, HttpWish, Problem, SecretUse, SecretWish, Severity,
 };
-pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{AnnotationChange, Balancer, Target};
+pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{
+    AnnotationChange, Balancer, Target, TargetUpdate,
+};
 pub use bindings::routes::exports::cloudwit::provider::routes::{NewRoute, Outcome as RouteOutcome, Route};
 
 impl Pair {

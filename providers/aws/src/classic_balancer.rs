@@ -198,11 +198,20 @@ impl Attributes {
 
 /// Reads the load balancer in an answer of `DescribeLoadBalancers`; without tags and attributes, which other calls show.
 pub fn read(answer: &Element) -> Option<Seen> {
-    let one = answer.at(&["LoadBalancerDescriptions", "member"])?;
+    read_all(answer).next().map(|(_, seen)| seen)
+}
+
+/// The same of all in the answer, with their names.
+pub fn read_all(answer: &Element) -> impl Iterator<Item = (&str, Seen)> {
+    let all = answer.all(&["LoadBalancerDescriptions", "member"]);
+    all.map(|one| (one.text("LoadBalancerName").unwrap_or_default(), read_one(one)))
+}
+
+fn read_one(one: &Element) -> Seen {
     let members = |name: &str| one.child(name).map(texts).unwrap_or_default();
     let listeners = one.all(&["ListenerDescriptions", "member"]);
     let backends = one.all(&["BackendServerDescriptions", "member"]);
-    Some(Seen {
+    Seen {
         dns_name: one.text("DNSName").unwrap_or_default().into(),
         internal: one.text("Scheme") == Some("internal"),
         listeners: listeners
@@ -225,7 +234,7 @@ pub fn read(answer: &Element) -> Option<Seen> {
                     .collect()
             })
             .unwrap_or_default(),
-    })
+    }
 }
 
 fn read_listener(item: &Element) -> Option<Listener> {

@@ -9,9 +9,11 @@
 //! A load balancer is found by its name, which holds the Service's uid, and is ours when it carries the cluster's tag. One of the name
 //! without that tag is never touched. Everything is made with its tags, and whatever a crash leaves undone shows as a difference the next time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
+use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
@@ -40,6 +42,9 @@ const OWNED: Duration = Duration::from_secs(10 * 60);
 
 /// Most load balancers or target groups whose tags are shown at once (`DescribeTags` of Elastic Load Balancing v2).
 const TAGGED: usize = 20;
+
+/// Most names in one request for load balancers (`DescribeLoadBalancers` of Elastic Load Balancing v2).
+const DESCRIBED: usize = 20;
 
 /// A load balancer that was found by its name.
 pub(crate) enum Found {
@@ -102,11 +107,53 @@ impl LoadBalancers for Aws {
         targets: &[Target],
         _token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
+        self.give_targets(service, targets, None)
+    }
+
+    /// Load balancers of one kind are described together.
+    fn update_targets_of(
+        &self,
+        updates: &[TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        let mut described = BTreeMap::new();
+        for kind in [Kind::Classic, Kind::Network] {
+            let of_kind = updates.iter().filter(|update| Kind::of(&update.service) == kind);
+            let names: Vec<String> = of_kind
+                .map(|update| default_load_balancer_name(&update.service.uid))
+                .collect();
+            self.describe(&names, kind, &mut described)?;
+        }
+        Ok(one_by_one(updates, |update| {
+            let name = default_load_balancer_name(&update.service.uid);
+            self.give_targets(&update.service, targets, described.remove(&name))
+        }))
+    }
+
+    fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        // Neither the annotations nor what they were matter: what is there is looked for, of both kinds.
+        let kind = Kind::of(service);
+        if kind != Kind::Elsewhere {
+            self.delete_balancers(service, kind)?;
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Aws {
+    /// Brings the targets of the Service's load balancer up to date, which may be `described` already.
+    fn give_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        described: Option<Found>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
         let name = default_load_balancer_name(&service.uid);
         // What is there counts, not what it should be: whoever asks for another kind gets an Event from `ensure`, and new Nodes from here.
-        let found = match Kind::of(service) {
-            Kind::Elsewhere => return Err(elsewhere()),
-            kind => self.find_any(&name, kind, true)?,
+        let found = match (Kind::of(service), described) {
+            (Kind::Elsewhere, _) => return Err(elsewhere()),
+            (_, Some(described)) => self.with_tags(&name, described, true)?,
+            (kind, None) => self.find_any(&name, kind, true)?,
         };
         match found {
             None => {
@@ -122,17 +169,35 @@ impl LoadBalancers for Aws {
         Ok(Vec::new())
     }
 
-    fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
-        // Neither the annotations nor what they were matter: what is there is looked for, of both kinds.
-        let kind = Kind::of(service);
-        if kind != Kind::Elsewhere {
-            self.delete_balancers(service, kind)?;
+    /// Describes the load balancers of these names and this kind, without their tags. Where one of them does not exist AWS describes none: these are
+    /// then left out, to be looked for one by one.
+    fn describe(&self, names: &[String], kind: Kind, found: &mut BTreeMap<String, Found>) -> Result<(), AwsError> {
+        let (api, key) = match kind {
+            Kind::Classic => (Api::Elb, "LoadBalancerNames"),
+            _ => (Api::ElbV2, "Names"),
+        };
+        for part in names.chunks(DESCRIBED) {
+            let part: Vec<&str> = part.iter().map(String::as_str).collect();
+            let numbered = members(key, &part);
+            let fields: Vec<(&str, &str)> = numbered.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            let answer = self.ask(api, "DescribeLoadBalancers", &fields);
+            let Some(answer) = unless(answer, "LoadBalancerNotFound")? else {
+                continue;
+            };
+            match kind {
+                Kind::Classic => {
+                    let all = classic_balancer::read_all(&answer);
+                    found.extend(all.map(|(name, seen)| (name.to_owned(), Found::Classic(Box::new(seen)))));
+                }
+                _ => {
+                    let all = network_balancer::read_all(&answer);
+                    found.extend(all.map(|(name, seen)| (name.to_owned(), Found::Network(Box::new(seen), Vec::new()))));
+                }
+            }
         }
-        Ok(Vec::new())
+        Ok(())
     }
-}
 
-impl Aws {
     /// The load balancer of this name: of this kind, else of the other.
     fn find_any(&self, name: &str, kind: Kind, known: bool) -> Result<Option<Found>, AwsError> {
         match self.find_with(name, kind, known)? {
@@ -156,25 +221,32 @@ impl Aws {
         let Some(answer) = unless(answer, "LoadBalancerNotFound")? else {
             return Ok(None);
         };
-        if kind != Kind::Classic {
-            let Some(seen) = network_balancer::read(&answer) else {
-                return Ok(None);
-            };
-            let tags = self.tags_of(&seen.arn, known, || self.network_tags(&seen.arn).map(Some))?;
-            return Ok(tags.map(|tags| Found::Network(Box::new(seen), tags)));
+        let described = match kind {
+            Kind::Classic => classic_balancer::read(&answer).map(|seen| Found::Classic(Box::new(seen))),
+            _ => network_balancer::read(&answer).map(|seen| Found::Network(Box::new(seen), Vec::new())),
+        };
+        described.map_or(Ok(None), |described| self.with_tags(name, described, known))
+    }
+
+    /// A load balancer that was described, with its tags; none when it is gone meanwhile.
+    fn with_tags(&self, name: &str, described: Found, known: bool) -> Result<Option<Found>, AwsError> {
+        match described {
+            Found::Network(seen, _) => {
+                let tags = self.tags_of(&seen.arn, known, || self.network_tags(&seen.arn).map(Some))?;
+                Ok(tags.map(|tags| Found::Network(seen, tags)))
+            }
+            Found::Classic(mut seen) => {
+                let ask = || {
+                    let tags = self.ask(Api::Elb, "DescribeTags", &[(CLASSIC_NAME, name)]);
+                    Ok(unless(tags, "LoadBalancerNotFound")?.map(|tags| network_balancer::read_tags(&tags)))
+                };
+                let tags = self.tags_of(name, known, ask)?;
+                Ok(tags.map(|tags| {
+                    seen.tags = tags;
+                    Found::Classic(seen)
+                }))
+            }
         }
-        let Some(mut seen) = classic_balancer::read(&answer) else {
-            return Ok(None);
-        };
-        let ask = || {
-            let tags = self.ask(api, "DescribeTags", &[(key, name)]);
-            Ok(unless(tags, "LoadBalancerNotFound")?.map(|tags| network_balancer::read_tags(&tags)))
-        };
-        let Some(tags) = self.tags_of(name, known, ask)? else {
-            return Ok(None);
-        };
-        seen.tags = tags;
-        Ok(Some(Found::Classic(Box::new(seen))))
     }
 
     /// The tags of a load balancer, which are asked for unless only the cluster's tag counts and it was there some minutes ago.

@@ -124,7 +124,16 @@ impl Seen {
 
 /// Reads `DescribeLoadBalancers` and `CreateLoadBalancer`.
 pub fn read(answer: &Element) -> Option<Seen> {
-    let one = answer.at(&["LoadBalancers", "member"])?;
+    answer.at(&["LoadBalancers", "member"]).and_then(read_one)
+}
+
+/// The same of all in the answer, with their names.
+pub fn read_all(answer: &Element) -> impl Iterator<Item = (&str, Seen)> {
+    let all = answer.all(&["LoadBalancers", "member"]);
+    all.filter_map(|one| Some((one.text("LoadBalancerName")?, read_one(one)?)))
+}
+
+fn read_one(one: &Element) -> Option<Seen> {
     let text = |name: &str| one.text(name).unwrap_or_default().to_owned();
     let zones = one.all(&["AvailabilityZones", "member"]);
     Some(Seen {

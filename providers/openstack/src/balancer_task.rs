@@ -36,6 +36,8 @@ pub struct BalancerTask<'a> {
     pub(crate) asked: Asked<'a>,
     pub(crate) features: Features,
     pub(crate) ovn: bool,
+    /// Load balancers of the project, where they were listed for many Services.
+    pub(crate) listed: &'a [Found],
 }
 
 impl<'a> BalancerTask<'a> {
@@ -65,6 +67,7 @@ impl<'a> BalancerTask<'a> {
             asked,
             features: Features::of(version, is_ovn(config)),
             ovn: is_ovn(config),
+            listed: &[],
         })
     }
 
@@ -88,6 +91,10 @@ impl<'a> BalancerTask<'a> {
     pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<Box<LoadBalancer>>, Failure> {
         let waited_for = wait.map(|wait| wait.balancer.as_str());
         for id in [waited_for, self.asked.balancer_id].into_iter().flatten() {
+            let listed = self.listed.iter().find(|balancer| balancer.id == id);
+            if let Some(listed) = listed {
+                return Ok(Some(listed.clone()));
+            }
             if let Some(found) = self.octavia.load_balancer(id)? {
                 return Ok(Some(found));
             }
@@ -99,6 +106,11 @@ impl<'a> BalancerTask<'a> {
 
     /// All of the right name, or of the name that upstream gave long ago.
     pub(crate) fn named(&self) -> Result<Vec<Found>, Failure> {
+        let listed = self.listed.iter().filter(|balancer| balancer.name == self.name);
+        let listed: Vec<Found> = listed.cloned().collect();
+        if !listed.is_empty() {
+            return Ok(listed);
+        }
         let named = self.octavia.named(&self.name)?;
         if !named.is_empty() {
             return Ok(named);

@@ -10,6 +10,7 @@
 //!
 //! Nothing is remembered: each call finds out anew what is there and goes as far as it can.
 
+use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::OpenStack;
@@ -22,7 +23,7 @@ use crate::balancer_wanted::{Inputs, Wanted};
 use crate::config::given;
 use crate::floating_ips::recorded_address;
 use crate::members::selected;
-use crate::octavia::{LoadBalancer, Phase};
+use crate::octavia::{Found, LoadBalancer, Octavia, Phase};
 use crate::sharing;
 
 impl LoadBalancers for OpenStack {
@@ -58,10 +59,21 @@ impl LoadBalancers for OpenStack {
         token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
         self.balancers_enabled()?;
-        let (config, classes) = (&self.config.loadbalancer, &self.config.loadbalancerclass);
-        let task = BalancerTask::new(self, service, annotations::read_for_members(service, config, classes)?)?;
-        task.bring_about(targets, token.and_then(Wait::read), false)?;
-        Ok(Vec::new())
+        self.give_members(service, targets, token, &[])
+    }
+
+    /// All load balancers are listed together.
+    fn update_targets_of(
+        &self,
+        updates: &[TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        self.balancers_enabled()?;
+        let listed = Octavia(&self.api).all()?;
+        Ok(one_by_one(updates, |update| {
+            let token = update.token.as_deref();
+            self.give_members(&update.service, targets, token, &listed)
+        }))
     }
 
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
@@ -73,6 +85,21 @@ impl LoadBalancers for OpenStack {
 }
 
 impl OpenStack {
+    /// Brings the members of the Service's load balancer up to date, which may be among those that were `listed`.
+    fn give_members(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+        listed: &[Found],
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let (config, classes) = (&self.config.loadbalancer, &self.config.loadbalancerclass);
+        let mut task = BalancerTask::new(self, service, annotations::read_for_members(service, config, classes)?)?;
+        task.listed = listed;
+        task.bring_about(targets, token.and_then(Wait::read), false)?;
+        Ok(Vec::new())
+    }
+
     fn asked<'a>(&'a self, service: &'a Service) -> Result<Asked<'a>, Failure> {
         annotations::read(service, &self.config.loadbalancer, &self.config.loadbalancerclass)
     }

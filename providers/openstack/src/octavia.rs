@@ -280,7 +280,16 @@ impl Octavia<'_> {
 
     /// All load balancers of this name.
     pub fn named(&self, name: &str) -> Result<Vec<Found>, Failure> {
-        let mut found = self.list("loadbalancers", "loadbalancers", ("name", name), LoadBalancer::read)?;
+        self.balancers(("name", name))
+    }
+
+    /// All load balancers of the project.
+    pub fn all(&self) -> Result<Vec<Found>, Failure> {
+        self.balancers(("", ""))
+    }
+
+    fn balancers(&self, filter: (&str, &str)) -> Result<Vec<Found>, Failure> {
+        let mut found = self.list("loadbalancers", "loadbalancers", filter, LoadBalancer::read)?;
         found.retain(|balancer| balancer.phase() != Phase::Deleted);
         Ok(found)
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::lookup::{Machines, batches};
+use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;
 
@@ -68,22 +69,28 @@ impl LoadBalancers for Sim {
         targets: &[Target],
         _token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
-        let Some(existing) = self.find_balancer(service)? else {
-            return Err(Failure::not_found(format!(
-                "Service {} has no load balancer",
-                service.name
-            )));
-        };
-        let wanted = machine_ids(&self.prefix, targets);
-        match self.bring_targets(&existing, &wanted) {
-            Err(Failure {
-                kind: FailureKind::Invalid,
-                message: why,
-                ..
-            }) => self.bring_targets(&existing, &self.without_gone(&wanted, why)?)?,
-            result => result?,
+        let owned = self.owned(service)?;
+        self.give_targets(service, owned, &mut machine_ids(&self.prefix, targets))
+    }
+
+    /// Those that the Services own are found together.
+    fn update_targets_of(
+        &self,
+        updates: &[TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        let uids: Vec<&str> = updates.iter().map(|update| update.service.uid.as_str()).collect();
+        let (mut found, batch) = (Vec::new(), self.batch());
+        for part in batches(&uids, batch.ids, batch.bytes) {
+            found.append(&mut self.api.load_balancers(&self.cluster, "owners", &part.join(","))?);
         }
-        Ok(Vec::new())
+        let mut wanted = machine_ids(&self.prefix, targets);
+        Ok(one_by_one(updates, |update| {
+            let service = &update.service;
+            let is_own = |balancer: &LoadBalancer| balancer.spec.owner.as_deref() == Some(service.uid.as_str());
+            let owned = only(service, found.extract_if(.., |balancer| is_own(balancer)).collect())?;
+            self.give_targets(service, owned, &mut wanted)
+        }))
     }
 
     fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
@@ -99,21 +106,44 @@ impl Sim {
     fn find_balancer(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
         match self.owned(service)? {
             Some(owned) => Ok(Some(owned)),
-            None => Ok(self.named(service)?.filter(|named| named.spec.owner.is_none())),
+            None => self.nobodys(service),
         }
     }
 
     fn owned(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
-        let mut owned = self.api.load_balancers(&self.cluster, "owner", &service.uid)?;
-        if owned.len() > 1 {
-            let ids: Vec<&str> = owned.iter().map(|balancer| balancer.id.as_str()).collect();
-            return Err(Failure::conflict(format!(
-                "several load balancers are owned by Service {}: {}; delete all but one in the cloud",
-                service.name,
-                ids.join(", ")
-            )));
+        only(service, self.api.load_balancers(&self.cluster, "owner", &service.uid)?)
+    }
+
+    /// Gives the load balancer that the Service owns, else the one of its name that nobody owns, these targets. Machines that are found to be gone
+    /// are taken out of `wanted`.
+    fn give_targets(
+        &self,
+        service: &Service,
+        owned: Option<LoadBalancer>,
+        wanted: &mut Vec<String>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let existing = match owned {
+            Some(owned) => owned,
+            None => self
+                .nobodys(service)?
+                .ok_or_else(|| Failure::not_found(format!("Service {} has no load balancer", service.name)))?,
+        };
+        match self.bring_targets(&existing, wanted) {
+            Err(Failure {
+                kind: FailureKind::Invalid,
+                message: why,
+                ..
+            }) => {
+                *wanted = self.without_gone(wanted, why)?;
+                self.bring_targets(&existing, wanted)?;
+            }
+            result => result?,
         }
-        Ok(owned.pop())
+        Ok(Vec::new())
+    }
+
+    fn nobodys(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
+        Ok(self.named(service)?.filter(|named| named.spec.owner.is_none()))
     }
 
     /// The one of the Service's name, whoever owns it. Names are unique in a cluster.
@@ -188,6 +218,19 @@ impl Sim {
             requested_address: service.load_balancer_ip.clone(),
         })
     }
+}
+
+/// The Service's load balancer among those that it owns, which have to be one.
+fn only(service: &Service, mut owned: Vec<LoadBalancer>) -> Result<Option<LoadBalancer>, Failure> {
+    if owned.len() > 1 {
+        let ids: Vec<&str> = owned.iter().map(|balancer| balancer.id.as_str()).collect();
+        return Err(Failure::conflict(format!(
+            "several load balancers are owned by Service {}: {}; delete all but one in the cloud",
+            service.name,
+            ids.join(", ")
+        )));
+    }
+    Ok(owned.pop())
 }
 
 /// No try helps until a person has decided whose it is.

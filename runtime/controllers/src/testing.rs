@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cloudwit_model::{
     Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind,
     Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    TargetUpdate,
 };
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use kube::api::ObjectMeta;
@@ -110,12 +111,11 @@ impl Cloud for FakeCloud {
         never()
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        _: &'a Service,
+        _: &'a [TargetUpdate<'a>],
         _: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         never()
     }
 

@@ -61,6 +61,8 @@ impl EncodeLabelValue for Operation {
 pub(crate) enum ItemKind {
     /// A Node's machine.
     Node,
+    /// A Service whose load balancer was to get other targets.
+    Service,
     /// A route that exists.
     Route,
     /// A route that was to be made or deleted.
@@ -72,6 +74,7 @@ impl ItemKind {
     pub fn label(self) -> &'static str {
         match self {
             Self::Node => "node",
+            Self::Service => "service",
             Self::Route => "route",
             Self::RouteChange => "route_change",
         }

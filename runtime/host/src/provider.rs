@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
 };
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
 
+use crate::call::answer_limits::TARGET_UPDATES;
 use crate::call::guest_memory::GuestMemoryUse;
 use crate::call::instance::{Env, Subjects};
 use crate::call::{Caller, LastFault, LoadFacts, answer};
@@ -146,11 +147,8 @@ impl Provider {
         answer::own_id(prefixes, node, presence).map_err(|invalid| self.0.caller.screen().invalid(&invalid))
     }
 
-    fn too_many(&self, nodes: usize) -> ProviderFault {
-        let text = format!(
-            "it was asked for {nodes} Nodes at once, at most {} are allowed",
-            self.lookup_limit()
-        );
+    fn too_many(&self, count: usize, of: &str, most: usize) -> ProviderFault {
+        let text = format!("it was asked for {count} {of} at once, at most {most} are allowed");
         self.0.caller.fault(FaultKind::Host, text, String::new())
     }
 }
@@ -200,7 +198,7 @@ impl Cloud for Provider {
                 return Ok(Vec::new());
             }
             if nodes.len() > self.lookup_limit() {
-                return Err(self.too_many(nodes.len()).into());
+                return Err(self.too_many(nodes.len(), "Nodes", self.lookup_limit()).into());
             }
             let mut session = self.0.caller.begin(Operation::Lookup, Subjects::nodes(nodes)).await?;
             let asked = self.0.adapter.lookup(&mut session.store, nodes);
@@ -246,23 +244,24 @@ impl Cloud for Provider {
         })
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         Box::pin(async move {
-            let subjects = Subjects::service(service, targets);
+            if updates.is_empty() {
+                return Ok(Vec::new());
+            }
+            if updates.len() > TARGET_UPDATES {
+                return Err(self.too_many(updates.len(), "Services", TARGET_UPDATES).into());
+            }
+            let subjects = Subjects::services(updates, targets);
             let mut session = self.0.caller.begin(Operation::UpdateTargets, subjects).await?;
-            session
-                .call
-                .run(
-                    self.0
-                        .adapter
-                        .update_targets(&mut session.store, service, targets, token),
-                )
-                .await
+            let asked = self.0.adapter.update_targets(&mut session.store, updates, targets);
+            let results = session.call.run(asked).await?;
+            session.call.count_invalid(ItemKind::Service, &results);
+            Ok(results)
         })
     }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use crate::{
     AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
+    TargetUpdate,
 };
 
 /// The answer to a call: what the cloud says, or why there is no answer.
@@ -65,13 +66,28 @@ pub trait Cloud: Send + Sync {
         token: Option<&'a str>,
     ) -> Answer<'a, Balancer>;
 
-    /// Changes only the targets.
+    /// Gives the load balancers of these Services these targets, and changes nothing else. At most [`MAX_TARGET_UPDATES`](crate::MAX_TARGET_UPDATES)
+    /// Services, none twice. On success the answer has the order and the length of `updates`; an implementation guarantees that.
+    fn update_targets_of<'a>(
+        &'a self,
+        updates: &'a [TargetUpdate<'a>],
+        targets: &'a [Target],
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>>;
+
+    /// The same for one Service.
     fn update_targets<'a>(
         &'a self,
         service: &'a Service,
         targets: &'a [Target],
         token: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>>;
+    ) -> Answer<'a, Vec<AnnotationChange>> {
+        Box::pin(async move {
+            let update = [TargetUpdate { service, token }];
+            let mut results = self.update_targets_of(&update, targets).await?;
+            let missing = || Err(Failure::InvalidResponse("no result for the Service".to_owned()));
+            Ok(results.pop().unwrap_or_else(missing)?)
+        })
+    }
 
     /// Deletes the load balancer and all that belongs to it. Success when there is none.
     fn delete_balancer<'a>(&'a self, service: &'a Service, token: Option<&'a str>)

@@ -257,6 +257,12 @@ pub enum CloudError {
 }
 
 impl CloudError {
+    /// Whether a call may have failed because of a single item in it.
+    pub fn is_about_items(&self) -> bool {
+        use FaultKind::{BadAnswer, Deadline, Memory, Trap};
+        matches!(self, Self::Fault(fault) if matches!(fault.kind, Trap | Deadline | Memory | BadAnswer))
+    }
+
     /// When to try again; faults back off, and a dry run has nothing to try again.
     pub fn retry(&self) -> Retry {
         match self {

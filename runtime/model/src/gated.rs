@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Presence, ProviderIdentity,
-    Route, RouteOutcome, Service, Target,
+    Route, RouteOutcome, Service, Target, TargetUpdate,
 };
 
 /// A call that would change the cloud.
@@ -26,10 +26,10 @@ pub enum PlannedWrite<'a> {
         /// Where traffic would go.
         targets: &'a [Target],
     },
-    /// [`Cloud::update_targets`].
+    /// [`Cloud::update_targets_of`].
     UpdateTargets {
-        /// Of which Service.
-        service: &'a Service,
+        /// Of which Services.
+        updates: &'a [TargetUpdate<'a>],
         /// Where traffic would go from then on.
         targets: &'a [Target],
     },
@@ -108,15 +108,14 @@ impl<G: Gate> Cloud for Gated<G> {
             .change(write, move || self.cloud.ensure_balancer(service, targets, token))
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
-        let write = PlannedWrite::UpdateTargets { service, targets };
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
+        let write = PlannedWrite::UpdateTargets { updates, targets };
         self.gate
-            .change(write, move || self.cloud.update_targets(service, targets, token))
+            .change(write, move || self.cloud.update_targets_of(updates, targets))
     }
 
     fn delete_balancer<'a>(

@@ -1,6 +1,6 @@
 //! Load balancers and where they send traffic.
 
-use crate::{Ingress, NodeRef};
+use crate::{Ingress, NodeRef, Service};
 
 /// A node that shall receive traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +9,18 @@ pub struct Target {
     pub node: NodeRef,
     /// Whether it is Ready; for information only.
     pub ready: bool,
+}
+
+/// The largest number of Services in one call of [`Cloud::update_targets_of`](crate::Cloud::update_targets_of); part of the contract.
+pub const MAX_TARGET_UPDATES: usize = 50;
+
+/// A Service whose load balancer is to get other targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TargetUpdate<'a> {
+    /// The Service.
+    pub service: &'a Service,
+    /// Continues a [`Failure::Pending`](crate::Failure::Pending) about it.
+    pub token: Option<&'a str>,
 }
 
 /// A change of an annotation that the provider asks for.

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::{
         Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, ProviderIdentity, Route,
-        RouteOutcome, Service, Target,
+        RouteOutcome, Service, Target, TargetUpdate,
     };
 
     /// A cloud that notes its calls and knows nothing.
@@ -83,12 +83,11 @@ mod tests {
             self.note("ensure")
         }
 
-        fn update_targets<'a>(
+        fn update_targets_of<'a>(
             &'a self,
-            _: &'a Service,
+            _: &'a [TargetUpdate<'a>],
             _: &'a [Target],
-            _: Option<&'a str>,
-        ) -> Answer<'a, Vec<AnnotationChange>> {
+        ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
             self.note("update")
         }
 

@@ -35,7 +35,15 @@ impl LoadBalancers for Guest {
         Ok(Balancer::at(ingress))
     }
 
-    fn update_targets(&self, _: &Service, _: &[Target], token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+    fn update_targets(
+        &self,
+        service: &Service,
+        _: &[Target],
+        token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        if service.name == TRIGGER {
+            return Err(Failure::conflict("somebody else changes it"));
+        }
         Ok(token
             .map(|token| AnnotationChange::set("token", token))
             .into_iter()

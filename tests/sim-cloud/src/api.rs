@@ -98,6 +98,7 @@ struct ListQuery {
     region: Option<String>,
     cluster: Option<String>,
     owner: Option<String>,
+    owners: Option<String>,
     name: Option<String>,
 }
 
@@ -175,10 +176,17 @@ async fn machine(State(shared): Cloud, Path(id): Path<String>) -> Answer<Machine
 }
 
 async fn balancers(State(shared): Cloud, Query(query): Query<ListQuery>) -> Answer<Page<LoadBalancer>> {
+    let owners = query.owners.as_deref().map(|owners| parts(owners, "owners"));
+    let owners = owners.transpose()?;
+    let is_owned = |owner: Option<&str>| match &owners {
+        Some(owners) => owner.is_some_and(|owner| owners.contains(&owner)),
+        None => true,
+    };
     let balancers = shared.cloud.load_balancers_like(|spec| {
         fits(&query.cluster, &spec.cluster)
             && fits(&query.name, &spec.name)
             && (query.owner.is_none() || query.owner == spec.owner)
+            && is_owned(spec.owner.as_deref())
     });
     query.page(balancers)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Evidence, Failure, FaultKind, NewRoute, NodeRef,
-    Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
 };
 use tokio::time::sleep;
 
@@ -286,20 +286,24 @@ impl Cloud for ProcessCloud {
         })
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         Box::pin(async move {
-            let what = format!("update {} ({}) with {} nodes", service.name, service.uid, targets.len());
+            let name = |update: &TargetUpdate<'_>| format!("{} ({})", update.service.name, update.service.uid);
+            let names: Vec<String> = updates.iter().map(name).collect();
+            let what = format!("update {} with {} nodes", names.join(", "), targets.len());
             self.change(Area::Balancers, &what, |inner, drawn, _| {
                 inner.calls.changes += 1;
-                inner
-                    .cloud
-                    .update_targets(service, targets, drawn == Some(Fault::HalfDone))
-                    .map(|()| Vec::new())
+                let mut give = |update: &TargetUpdate<'_>| {
+                    // In the middle of a batch: some are done, some half, some not.
+                    let half = drawn == Some(Fault::HalfDone) && (updates.len() == 1 || inner.chance.percent(50));
+                    let given = inner.cloud.update_targets(update.service, targets, half);
+                    given.map(|()| Vec::new())
+                };
+                Ok(updates.iter().map(&mut give).collect())
             })
             .await
         })

@@ -198,21 +198,16 @@ impl CloudState {
         Ok(Self::balancer(state))
     }
 
-    pub(crate) fn update_targets(
-        &mut self,
-        service: &Service,
-        targets: &[Target],
-        half: bool,
-    ) -> Result<(), CloudError> {
+    pub(crate) fn update_targets(&mut self, service: &Service, targets: &[Target], half: bool) -> Result<(), Failure> {
         if self.deceit == Deceit::MakesNoBalancer {
             return Ok(());
         }
         let Some(state) = self.balancers.get_mut(&service.uid) else {
-            return Err(Failure::NotFound("no such load balancer".into()).into());
+            return Err(Failure::NotFound("no such load balancer".into()));
         };
         if half {
             state.targets.extend(names(targets));
-            return Err(Failure::Unavailable("the cloud failed in the middle".into()).into());
+            return Err(Failure::Unavailable("the cloud failed in the middle".into()));
         }
         state.targets = names(targets);
         Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use cloudwit_host::{HostOptions, Limits, ProviderSettings};
 use cloudwit_model::{
     Cloud, CloudError, Evidence, Failure, FaultKind, NodeRef, ObjectEvent, Presence, Service, Subject, Target,
+    TargetUpdate,
 };
 use cloudwit_suite::hosting::{Hosting, LONG, TRIGGER, limited, node, settings};
 use cloudwit_test_support::eventually;
@@ -188,6 +189,57 @@ async fn load_balancer_calls_pass_tokens_and_annotation_changes_through() {
     );
     let changes = provider.delete_balancer(&service, None).await.unwrap();
     assert_eq!((changes[0].key.as_str(), changes[0].value.as_deref()), ("token", None));
+}
+
+fn services(count: usize) -> Vec<Service> {
+    let service = |number| Service {
+        namespace: "default".into(),
+        name: format!("s{number}"),
+        uid: format!("u-{number}"),
+        ..Service::default()
+    };
+    (0..count).map(service).collect()
+}
+
+fn updates(services: &[Service]) -> Vec<TargetUpdate<'_>> {
+    let update = |service| TargetUpdate { service, token: None };
+    services.iter().map(update).collect()
+}
+
+/// By the kit's default, one after the other; one of them fails, and another continues.
+#[tokio::test]
+async fn target_updates_are_answered_in_order_and_fail_alone() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("no_ingress", settings()).await;
+    let mut services = services(50);
+    services[7].name = TRIGGER.into();
+    let mut updates = updates(&services);
+    updates[49].token = Some("t-49");
+    let results = provider.update_targets_of(&updates, &[]).await.unwrap();
+    assert_eq!(results.len(), 50);
+    assert!(matches!(&results[7], Err(Failure::Conflict(_))), "{:?}", results[7]);
+    assert_eq!(results[49].as_ref().unwrap()[0].value.as_deref(), Some("t-49"));
+    let fine = results.iter().filter(|result| result.as_ref().is_ok_and(Vec::is_empty));
+    assert_eq!(fine.count(), 48);
+    assert_eq!(provider.update_targets_of(&[], &[]).await, Ok(vec![]), "without a call");
+}
+
+#[tokio::test]
+async fn target_updates_of_another_length_are_a_fault() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("wrong_updates", settings()).await;
+    let services = services(3);
+    let fault = |error| match error {
+        CloudError::Fault(fault) => fault,
+        other => panic!("{other:?}"),
+    };
+    let short = fault(provider.update_targets_of(&updates(&services), &[]).await.unwrap_err());
+    assert_eq!(short.kind, FaultKind::BadAnswer);
+    assert!(short.message.contains("load-balancers.update-targets"), "{short}");
+    let many = vec![updates(&services)[0]; 51];
+    let refused = fault(provider.update_targets_of(&many, &[]).await.unwrap_err());
+    assert_eq!(refused.kind, FaultKind::Host);
+    assert!(refused.message.contains("51 Services"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

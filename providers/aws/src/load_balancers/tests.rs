@@ -1,8 +1,9 @@
 //! Lives of load balancers of both kinds.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 
-use crate::balancer_stage::{NAME, Stage, service};
+use crate::balancer_stage::{CLUSTER, CLUSTER_TAG, NAME, Stage, service};
 use crate::endpoints::Service as Api;
 
 fn hostname(balancer: &Balancer) -> &str {
@@ -98,4 +99,55 @@ fn nothing_left(stage: &Stage) {
         (2, 0),
         "the VPC's default group and the nodes': {groups:?}"
     );
+}
+
+/// Two in one request, each with its own tags; a third that does not exist has them looked for one by one.
+#[test]
+fn balancers_of_many_services_are_described_once() {
+    let host = FakeHost::new();
+    host.cluster(CLUSTER, &[]).now(1_767_225_600);
+    host.secret("access-key-id", "AKIDEXAMPLE")
+        .secret("secret-access-key", "secret")
+        .config("[Global]\nRegion = us-east-1\nVPC = vpc-1\n");
+    let names = ["au1", "au2"];
+    host.serve(move |request: &SentRequest| {
+        let field = |name: &str| request.field(name);
+        let asked: Vec<String> = (1..=3)
+            .filter_map(|number| field(&format!("LoadBalancerNames.member.{number}")))
+            .collect();
+        if field("Action").as_deref() == Some("DescribeTags") {
+            let tag = format!("<member><Key>{CLUSTER_TAG}</Key><Value>owned</Value></member>");
+            let tags = format!("<TagDescriptions><member><Tags>{tag}</Tags></member></TagDescriptions>");
+            return FakeAnswer::xml(200, &format!("<R><DescribeTagsResult>{tags}</DescribeTagsResult></R>"));
+        }
+        if asked.is_empty() || asked.iter().any(|name| !names.contains(&name.as_str())) {
+            let code = "<Code>LoadBalancerNotFound</Code><Message>none</Message>";
+            return FakeAnswer::xml(400, &format!("<ErrorResponse><Error>{code}</Error></ErrorResponse>"));
+        }
+        let one = |name: &String| format!("<member><LoadBalancerName>{name}</LoadBalancerName></member>");
+        let all: String = asked.iter().rev().map(one).collect();
+        let all = format!("<LoadBalancerDescriptions>{all}</LoadBalancerDescriptions>");
+        FakeAnswer::xml(
+            200,
+            &format!("<R><DescribeLoadBalancersResult>{all}</DescribeLoadBalancersResult></R>"),
+        )
+    });
+    let update = |uid: &str| TargetUpdate {
+        service: Service::new("default", "web", uid),
+        token: None,
+    };
+    let described = || {
+        let requests = host.requests();
+        let actions = requests.iter().filter_map(|request| request.field("Action"));
+        actions.filter(|action| action == "DescribeLoadBalancers").count()
+    };
+    let both = [update("u1"), update("u2")];
+    let results = host.provider::<crate::Aws>().update_targets_of(&both, &[]).unwrap();
+    assert_eq!((results, described()), (vec![Ok(vec![]), Ok(vec![])], 1));
+
+    let three = [update("u1"), update("gone"), update("u2")];
+    let results = host.provider::<crate::Aws>().update_targets_of(&three, &[]).unwrap();
+    assert!(results[0].is_ok() && results[1].as_ref().is_err_and(Failure::is_not_found) && results[2].is_ok());
+    // Together, the two that exist, and the one that does not as either kind.
+    assert_eq!(described(), 1 + 1 + 2 + 2);
 }

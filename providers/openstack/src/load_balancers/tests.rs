@@ -399,6 +399,49 @@ fn a_member_that_is_gone_is_taken_out_without_looking_at_anything_else() {
 }
 
 #[test]
+fn balancers_of_many_services_are_listed_once() {
+    let update = |uid: Option<&str>| {
+        let mut service = service();
+        service.uid = uid.map_or(service.uid, Into::into);
+        service.name = uid.map_or(service.name, Into::into);
+        TargetUpdate { service, token: None }
+    };
+    let one = stage("");
+    assert_eq!(one.provider().update_targets(&service(), &targets(), None), Ok(vec![]));
+    let lists = |stage: &Stage| {
+        stage
+            .calls()
+            .iter()
+            .filter(|call| call.contains("/loadbalancers?"))
+            .count()
+    };
+    assert_eq!(lists(&one), 1, "{:?}", one.calls());
+
+    let many = stage("").once("GET", "/lbaas/loadbalancers", || answer(file!("balancers_named")));
+    let updates = [update(None), update(None)];
+    let results = many.provider().update_targets_of(&updates, &targets()).unwrap();
+    assert_eq!(results, [Ok(vec![]), Ok(vec![])]);
+    let listed: Vec<String> = many
+        .calls()
+        .into_iter()
+        .filter(|call| call.contains("/loadbalancers"))
+        .collect();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert!(!listed[0].contains("name="), "{listed:?}");
+
+    let none = || FakeAnswer::new(200, &[], "{\"loadbalancers\": []}");
+    let gone = empty("")
+        .once("GET", "/lbaas/loadbalancers", none)
+        .provider()
+        .update_targets_of(&[update(None), update(Some("other"))], &targets());
+    assert!(
+        gone.unwrap()
+            .iter()
+            .all(|result| result.as_ref().is_err_and(Failure::is_not_found))
+    );
+}
+
+#[test]
 fn a_mistake_in_an_annotation_does_not_keep_new_nodes_out() {
     let mut service = service();
     service.annotations = vec![Pair::new("loadbalancer.openstack.org/lb-method", "RANDOM")];

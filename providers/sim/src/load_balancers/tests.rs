@@ -310,6 +310,50 @@ fn targets_are_only_written_when_they_differ() {
     );
 }
 
+/// Two that are found with one request, one that nobody owns, and one that is gone.
+#[test]
+fn balancers_of_many_services_are_listed_once() {
+    let host = host();
+    let of = |uid: &str| TargetUpdate {
+        service: Service::new("default", "web", uid),
+        token: None,
+    };
+    let owned = |uid: &str, targets: &[&str]| {
+        let mut shown = balancer("active", spec(targets));
+        shown["id"] = json!(format!("lb-{uid}"));
+        shown["spec"]["owner"] = json!(uid);
+        shown
+    };
+    host.expect(
+        "GET",
+        "https://sim.test/v1/load-balancers?cluster=test&owners=u1%2Cu2%2Cu3%2Cu4&limit=1000",
+    )
+    .answers(
+        200,
+        page(&[owned("u4", &["vm-1"]), owned("u2", &["vm-9"]), owned("u1", &[])]),
+    );
+    for changed in ["lb-u1", "lb-u2"] {
+        host.expect("PUT", &format!("https://sim.test/v1/load-balancers/{changed}/targets"))
+            .with_json(json!({"targets": ["vm-1"]}))
+            .answers(200, owned("u", &["vm-1"]));
+    }
+    host.expect(
+        "GET",
+        "https://sim.test/v1/load-balancers?cluster=test&name=au3&limit=1000",
+    )
+    .answers(200, page(&[]));
+    let updates = ["u1", "u2", "u3", "u4"].map(of);
+    let results = host
+        .provider::<Sim>()
+        .update_targets_of(&updates, &[target("vm-1")])
+        .unwrap();
+    let kinds: Vec<_> = results
+        .into_iter()
+        .map(|result| result.map_err(|failure| failure.kind))
+        .collect();
+    assert_eq!(kinds, [Ok(vec![]), Ok(vec![]), Err(FailureKind::NotFound), Ok(vec![])]);
+}
+
 #[test]
 fn a_node_without_a_provider_id_is_no_target_yet() {
     let host = host();

@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloudwit_model::{Cloud, CloudError, Failure, FaultKind, NodeRef, Presence};
+use cloudwit_model::{Cloud, CloudError, Failure, NodeRef, Presence};
 use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt, stream};
 use tokio::time::Instant;
@@ -59,19 +59,8 @@ pub(crate) struct LookupPart {
 impl LookupPart {
     /// Whether the call failed because of this Node alone.
     pub(crate) fn is_one_fault(&self) -> bool {
-        self.at.len() == 1 && self.answer.as_ref().is_err_and(is_about_items)
+        self.at.len() == 1 && self.answer.as_ref().is_err_and(CloudError::is_about_items)
     }
-}
-
-/// Whether a call may have failed because of a single item in it.
-fn is_about_items(error: &CloudError) -> bool {
-    let kinds = [
-        FaultKind::Trap,
-        FaultKind::Deadline,
-        FaultKind::Memory,
-        FaultKind::BadAnswer,
-    ];
-    matches!(error, CloudError::Fault(fault) if kinds.contains(&fault.kind))
 }
 
 /// A Node on which calls fault.
@@ -213,12 +202,12 @@ impl<'a> Search<'a> {
             let (asked, answer) = self.calls.next().await?;
             self.further -= usize::from(asked.further);
             match (answer, asked.refs.as_slice()) {
-                (Err(error), [one]) if is_about_items(&error) => {
+                (Err(error), [one]) if error.is_about_items() => {
                     lock(&self.lookups.faults).faulted(&one.name, &error, Instant::now());
                     let at = asked.at;
                     return Some(LookupPart { at, answer: Err(error) });
                 }
-                (Err(error), _) if is_about_items(&error) => self.faulted.push((asked, error)),
+                (Err(error), _) if error.is_about_items() => self.faulted.push((asked, error)),
                 (answer, refs) => {
                     if let [one] = refs {
                         lock(&self.lookups.faults).answered(&one.name);

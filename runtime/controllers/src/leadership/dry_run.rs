@@ -47,7 +47,11 @@ impl DryRunLog {
     fn log(&self, write: PlannedWrite<'_>) {
         match write {
             PlannedWrite::EnsureBalancer { service, targets } => self.log_ensure(service, targets),
-            PlannedWrite::UpdateTargets { service, targets } => self.log_targets(service, targets),
+            PlannedWrite::UpdateTargets { updates, targets } => {
+                updates
+                    .iter()
+                    .for_each(|update| self.log_targets(update.service, targets));
+            }
             PlannedWrite::DeleteBalancer { service } => {
                 let service = name(service);
                 if self.is_news(&format!("balancer {service}"), "delete") {

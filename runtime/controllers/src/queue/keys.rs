@@ -1,6 +1,6 @@
 //! State of the keys of one queue. No task and no lock; the clock is passed in.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use cloudwit_model::Retry;
@@ -139,7 +139,29 @@ impl Keys {
             return Vec::new();
         }
         let count = self.ready(now).min(max);
-        let keys: Vec<Key> = self.ready.drain(..count).collect();
+        let keys = self.ready.drain(..count).collect();
+        self.begin(keys, now)
+    }
+
+    /// Up to `max` ready keys, the next first.
+    pub(super) fn ready_keys(&mut self, max: usize, now: Instant) -> Vec<Key> {
+        self.ready(now);
+        self.ready.iter().take(max).cloned().collect()
+    }
+
+    /// Those of these keys that are ready, whose work begins; none once closed.
+    pub(super) fn take_these(&mut self, wanted: &[Key], now: Instant) -> Vec<Key> {
+        if self.closed || wanted.is_empty() {
+            return Vec::new();
+        }
+        let wanted: HashSet<&Key> = wanted.iter().collect();
+        let ready: Vec<Key> = std::mem::take(&mut self.ready).into();
+        let (taken, left): (Vec<Key>, Vec<Key>) = ready.into_iter().partition(|key| wanted.contains(key));
+        self.ready = left.into();
+        self.begin(taken, now)
+    }
+
+    fn begin(&mut self, keys: Vec<Key>, now: Instant) -> Vec<Key> {
         for key in &keys {
             if let Some(entry) = self.entries.get_mut(key) {
                 if let Place::Ready(since) = entry.place {

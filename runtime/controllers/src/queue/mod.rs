@@ -68,6 +68,15 @@ impl Queue {
         self.shared.schedule(key.into(), Instant::now());
     }
 
+    /// Wants all of these worked on now. Who takes the first sees all others.
+    pub fn add_all(&self, added: impl IntoIterator<Item = Key>) {
+        let now = Instant::now();
+        let mut keys = lock(&self.shared.keys);
+        added.into_iter().for_each(|key| keys.schedule(key, now, now));
+        drop(keys);
+        self.shared.changed.notify_waiters();
+    }
+
     /// Wants the key worked on after this time. Not a failure.
     pub fn after(&self, key: impl Into<Key>, pause: Duration) {
         self.shared.schedule(key.into(), Instant::now() + pause);
@@ -82,6 +91,11 @@ impl Queue {
     /// Keys that are waiting for their time.
     pub fn waiting(&self) -> Vec<Key> {
         lock(&self.shared.keys).waiting()
+    }
+
+    /// Up to `max` keys that are ready, the next first.
+    pub fn ready(&self, max: usize) -> Vec<Key> {
+        lock(&self.shared.keys).ready_keys(max, Instant::now())
     }
 
     /// What happens to the key next; None when nothing is left to do.
@@ -152,15 +166,22 @@ impl Queue {
     }
 
     fn pop(&self, max: usize) -> Vec<Taken> {
-        let keys = lock(&self.shared.keys).take(max, Instant::now());
-        keys.into_iter()
-            .map(|key| Taken {
-                key,
-                shared: self.shared.clone(),
-                span: Span::none(),
-                finished: false,
-            })
-            .collect()
+        self.taken(lock(&self.shared.keys).take(max, Instant::now()))
+    }
+
+    /// Takes those of these keys that are still ready, and does not wait.
+    pub fn take_ready(&self, wanted: &[Key]) -> Vec<Taken> {
+        self.taken(lock(&self.shared.keys).take_these(wanted, Instant::now()))
+    }
+
+    fn taken(&self, keys: Vec<Key>) -> Vec<Taken> {
+        let taken = |key| Taken {
+            key,
+            shared: self.shared.clone(),
+            span: Span::none(),
+            finished: false,
+        };
+        keys.into_iter().map(taken).collect()
     }
 
     /// Ends all [`take`](Self::take)s.

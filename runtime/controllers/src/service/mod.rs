@@ -6,6 +6,8 @@
 //!   drift: a clock, one Service at a time -----------------------------------------------------------------^
 //! ```
 //!
+//! Services that wait for new targets share calls: a worker that takes one takes others with it (`targets::batch`).
+//!
 //! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
 //! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
 //! holding a worker. What may be done is decided in `service::plan`; what was done is noted in the Service's [`Record`](state::Record).
@@ -27,6 +29,7 @@ use std::time::Duration;
 
 use cloudwit_model::Retry;
 use k8s_openapi::api::core::v1::Service;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, warn};
@@ -44,7 +47,8 @@ use crate::service::drift::{DriftPause, DriftSchedule, Turn, watch_drift};
 use crate::service::plan::{Step, needs_sync};
 use crate::service::records::Records;
 use crate::service::report::ServiceReport;
-use crate::service::steps::carry_out;
+use crate::service::steps::{carry_out, update_targets};
+use crate::service::targets::batch;
 use crate::service::targets::cache::{TargetCache, Targets};
 use crate::service::targets::debounce::NodeDebounce;
 use crate::sync::lock;
@@ -89,7 +93,17 @@ async fn run_all(controller: Arc<ServiceLb>) {
 /// One worker, until the queue is closed.
 async fn work_all(controller: Arc<ServiceLb>) {
     while let Some(taken) = controller.queue.take().await {
-        controller.work_on(taken).await;
+        let Ok(_busy) = controller.workers.acquire().await else {
+            return;
+        };
+        let mut together = controller.with_company(taken);
+        match together.pop() {
+            Some(only) if together.is_empty() => controller.work_on(only).await,
+            last => {
+                together.extend(last);
+                controller.update_together(together).await;
+            }
+        }
     }
 }
 
@@ -115,6 +129,8 @@ pub(crate) struct ServiceLb {
     pub(crate) events: Recorder,
     pub(crate) queue: Queue,
     node_queue: Queue,
+    /// A permit for each worker that has nothing to do.
+    workers: Semaphore,
     node_debounce: NodeDebounce,
     pub(crate) records: Arc<Records>,
     targets: TargetCache,
@@ -132,6 +148,7 @@ impl ServiceLb {
             events: context.events.recorder(Controller::ServiceLb),
             queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
             node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
+            workers: Semaphore::new(context.options.service.concurrent_syncs.max(1)),
             node_debounce: NodeDebounce::default(),
             records: Arc::new(Records::new(context.options.service.classes.clone())),
             targets: TargetCache::new(context.scope.clone()),
@@ -221,16 +238,58 @@ impl ServiceLb {
         outdated.retain(|key| !waiting.contains(key));
         let span = span::on_many(Controller::ServiceLb, outdated.len());
         span.in_scope(|| debug!(nodes = now.len(), "Nodes changed; load balancers queued"));
-        for key in outdated {
-            lock(&self.passes).insert(key.clone(), pass.clone());
-            self.queue.add(key);
-        }
+        lock(&self.passes).extend(outdated.iter().map(|key| (key.clone(), pass.clone())));
+        self.queue.add_all(outdated);
         span::ended(&span, true);
     }
 
     pub(crate) async fn work_on(&self, mut taken: Taken) {
         let span = taken.begin(Controller::ServiceLb);
         let outcome = self.sync(taken.key()).instrument(span).await;
+        self.finish(taken, outcome);
+    }
+
+    /// The key that was taken, and those that wait for the same call and are taken with it.
+    fn with_company(&self, first: Taken) -> Vec<Taken> {
+        let mut all = Vec::new();
+        if self.waits_for_targets(first.key()) {
+            let idle = self.workers.available_permits() + 1;
+            let mut waiting = self.queue.ready(batch::horizon(idle));
+            waiting.retain(|key| self.waits_for_targets(key));
+            all = self.queue.take_ready(&batch::company(waiting, idle));
+        }
+        all.insert(0, first);
+        all
+    }
+
+    /// Whether nothing is to be done for the Service but to give its load balancer new nodes, in a call that may be about others too.
+    fn waits_for_targets(&self, key: &Key) -> bool {
+        self.next_step(key) == Some(Step::UpdateTargets)
+            && self.records.change(key, |record| record.may_share_call()) == Some(true)
+    }
+
+    /// Gives the load balancers of all of these new nodes by one call. What is left to do for one of them then is work of its own.
+    async fn update_together(&self, mut taken: Vec<Taken>) {
+        let shared = span::on_many(Controller::ServiceLb, taken.len());
+        for one in &mut taken {
+            one.begin(Controller::ServiceLb).follows_from(&shared);
+        }
+        let keys: Vec<Key> = taken.iter().map(|one| one.key().clone()).collect();
+        let outcomes = update_targets(self, &keys).instrument(shared.clone()).await;
+        span::ended(&shared, outcomes.iter().all(Option::is_none));
+        for (one, outcome) in taken.into_iter().zip(outcomes) {
+            let outcome = outcome.or_else(|| (self.next_step(one.key())? == Step::Nothing).then_some(Outcome::Done));
+            match outcome {
+                Some(outcome) => self.finish(one, outcome),
+                None => {
+                    self.queue.add(one.key().clone());
+                    one.finish(Outcome::Done);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, taken: Taken, outcome: Outcome) {
         lock(&self.passes).remove(taken.key());
         let current = self.context.services.get(taken.key());
         let outcome = match outcome {
@@ -253,17 +312,13 @@ impl ServiceLb {
     /// Makes steps until there is nothing left to do or one has to wait.
     async fn sync(&self, key: &Key) -> Outcome {
         for _ in 0..MAX_STEPS {
-            let current = self.context.services.get(key);
-            if current
-                .as_ref()
-                .is_some_and(|service| !self.context.scope.owns_service()(service))
-            {
+            let Some(step) = self.next_step(key) else {
                 self.hand_over(key);
                 return Outcome::Done;
-            }
-            let step = self.records.next_step(key, current.as_ref(), &self.targets.last_pass());
+            };
             debug!(service = %key, ?step, "next step");
             if step == Step::Nothing {
+                let current = self.context.services.get(key);
                 self.records.remove_idle(key, current.as_deref());
                 return Outcome::Done;
             }
@@ -273,6 +328,17 @@ impl ServiceLb {
         }
         warn!(service = %key, "writes to Service undone by another controller; backing off");
         Outcome::Retry(Retry::Backoff)
+    }
+
+    /// None when the Service is another provider's.
+    fn next_step(&self, key: &Key) -> Option<Step> {
+        let current = self.context.services.get(key);
+        let is_foreign = |service: &Arc<Service>| !self.context.scope.owns_service()(service);
+        if current.as_ref().is_some_and(is_foreign) {
+            return None;
+        }
+        let last_pass = self.targets.last_pass();
+        Some(self.records.next_step(key, current.as_ref(), &last_pass))
     }
 
     /// Whether the Service's load balancer is finished and waits for nothing. One that is being worked on is busy: the work may fail and then

@@ -59,6 +59,8 @@ pub const SECRET_HOST: usize = 260;
 pub const CLUSTER_VIEWS: usize = 2;
 /// Nodes in one call of `instances.lookup`.
 pub const LOOKUP_BATCH: u32 = 1000;
+/// Services in one call of `load-balancers.update-targets`.
+pub const TARGET_UPDATES: usize = cloudwit_model::MAX_TARGET_UPDATES;
 /// Methods of one destination.
 pub const METHODS: usize = 16;
 /// A scheme or method.
@@ -155,7 +157,7 @@ mod tests {
             "load-balancers",
             "interface load-balancers {",
             "update-targets",
-            &[Entries(ANNOTATIONS)],
+            &[Entries(TARGET_UPDATES), Entries(ANNOTATIONS)],
         ),
         (
             "load-balancers",

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cloudwit_model::{ClusterView, EventSink, NodeRef, Service, Subject, Target};
+use cloudwit_model::{ClusterView, EventSink, NodeRef, Service, Subject, Target, TargetUpdate};
 use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
@@ -88,6 +88,14 @@ impl Subjects {
         Self {
             service: Some(subject),
             ..Self::nodes(targets.iter().map(|target| &target.node))
+        }
+    }
+
+    /// A call about the targets of many Services: an Event has no way to say which, so it may be sent where there is only one.
+    pub fn services(updates: &[TargetUpdate<'_>], targets: &[Target]) -> Self {
+        match updates {
+            [only] => Self::service(only.service, targets),
+            _ => Self::nodes(targets.iter().map(|target| &target.node)),
         }
     }
 

@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
+    TargetUpdate,
 };
 use wasmtime::Store;
 
@@ -77,10 +78,9 @@ pub(crate) trait Adapter: Send + Sync {
     fn update_targets<'a>(
         &'a self,
         store: &'a mut Store<CallState>,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Reply<'a, Vec<AnnotationChange>>;
+    ) -> Reply<'a, Vec<Result<Vec<AnnotationChange>, Failure>>>;
     fn delete_balancer<'a>(
         &'a self,
         store: &'a mut Store<CallState>,

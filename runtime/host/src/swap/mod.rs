@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
 };
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
@@ -347,14 +347,13 @@ impl Cloud for SwappableProvider {
         Box::pin(async move { provider.ensure_balancer(service, targets, token).await })
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         let provider = self.current();
-        Box::pin(async move { provider.update_targets(service, targets, token).await })
+        Box::pin(async move { provider.update_targets_of(updates, targets).await })
     }
 
     fn delete_balancer<'a>(

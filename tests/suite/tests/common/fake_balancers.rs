@@ -5,8 +5,9 @@ use std::sync::Mutex;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, FaultKind, Ingress, IpMode,
-    NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
 };
+use futures::future::join_all;
 use tokio::sync::watch;
 
 /// A load balancer.
@@ -139,6 +140,14 @@ impl FakeBalancers {
         busy
     }
 
+    fn give(&self, uid: &str, targets: &[Target]) -> Result<Vec<AnnotationChange>, Failure> {
+        match self.state.lock().unwrap().balancers.get_mut(uid) {
+            Some(balancer) => balancer.targets = names(targets),
+            None => return Err(Failure::NotFound("no such load balancer".into())),
+        }
+        Ok(Vec::new())
+    }
+
     fn scripted(&self, operation: &str) -> Result<(), CloudError> {
         let mut state = self.state.lock().unwrap();
         let position = state.failures.iter().position(|(scripted, _)| *scripted == operation);
@@ -224,20 +233,23 @@ impl Cloud for FakeBalancers {
         })
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         Box::pin(async move {
-            let _busy = self.enter("update", service, targets, token).await;
-            self.scripted("update")?;
-            match self.state.lock().unwrap().balancers.get_mut(&service.uid) {
-                Some(balancer) => balancer.targets = names(targets),
-                None => return Err(Failure::NotFound("no such load balancer".into()).into()),
+            let enter = |update: &'a TargetUpdate<'a>| self.enter("update", update.service, targets, update.token);
+            let _busy = join_all(updates.iter().map(enter)).await;
+            let mut results = Vec::new();
+            for update in updates {
+                results.push(match self.scripted("update") {
+                    Ok(()) => self.give(&update.service.uid, targets),
+                    Err(CloudError::Failure(failure)) => Err(failure),
+                    Err(fault) => return Err(fault),
+                });
             }
-            Ok(Vec::new())
+            Ok(results)
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
 };
 
 #[derive(Default)]
@@ -109,12 +109,11 @@ impl Cloud for FakeRoutes {
         not_exported()
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        _: &'a Service,
+        _: &'a [TargetUpdate<'a>],
         _: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         not_exported()
     }
 

@@ -9,7 +9,7 @@ use cloudwit_controllers::{Cluster, ControllersError, Options};
 use cloudwit_model::{
     Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Evidence, Failure,
     FaultKind, Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service,
-    Target,
+    Target, TargetUpdate,
 };
 use kube::Client;
 use prometheus_client::encoding::text::encode;
@@ -170,12 +170,11 @@ impl Cloud for FakeCloud {
         not_exported()
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        _: &'a Service,
+        _: &'a [TargetUpdate<'a>],
         _: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         not_exported()
     }
 

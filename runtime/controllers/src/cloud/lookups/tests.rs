@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cloudwit_model::FaultKind;
 use prometheus_client::registry::Registry;
 
 use super::*;

@@ -27,6 +27,8 @@ pub struct Record {
     failure: Option<String>,
     /// Why the API server did not take the last write, until it takes one.
     refusal: Option<String>,
+    /// Whether the last call about it faulted, so that it gets calls of its own.
+    faulted: bool,
     /// What periodic drift checks have found.
     pub drift: DriftState,
 }
@@ -43,6 +45,7 @@ impl Record {
             unwritten: Unwritten::default(),
             failure: None,
             refusal: None,
+            faulted: false,
             drift: DriftState::default(),
         }
     }
@@ -133,6 +136,12 @@ impl Record {
         self.failure.is_some() || self.refusal.is_some()
     }
 
+    /// Whether a call may be about this Service and others. After a fault it may be this one that the provider faults on: until a call has been
+    /// answered, none is about others too.
+    pub fn may_share_call(&self) -> bool {
+        !self.faulted
+    }
+
     /// The API server took the last write, or did not for this reason.
     pub fn note_write(&mut self, refusal: Option<String>) {
         self.refusal = refusal;
@@ -201,6 +210,7 @@ impl Record {
         ) {
             self.state.take_pending();
         }
+        self.faulted |= error.is_about_items();
         let failure = error.to_string();
         let news = self.failure.as_ref() != Some(&failure);
         self.failure = Some(failure);
@@ -278,6 +288,7 @@ impl Record {
     /// The arguments that a finished call is about: those of its first part.
     fn finish(&mut self, targets: DatedSet) -> (Arc<Service>, DatedSet) {
         self.failure = None;
+        self.faulted = false;
         match self.state.take_pending() {
             Some(pending) => (pending.service, pending.targets),
             None => (self.service.clone(), targets),

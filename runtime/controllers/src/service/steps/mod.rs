@@ -12,6 +12,8 @@ mod owner;
 mod targets;
 mod write;
 
+use std::sync::Arc;
+
 use cloudwit_model::{AnnotationChange, EventKind, Retry};
 use k8s_openapi::api::core::v1::Service;
 
@@ -42,13 +44,33 @@ pub(crate) async fn carry_out(controller: &ServiceLb, key: &Key, step: Step) -> 
     match step {
         Step::AddFinalizer => write::add_finalizer(&this).await,
         Step::Ensure => ensure::ensure(&this).await,
-        Step::UpdateTargets => targets::update(&this).await,
+        Step::UpdateTargets => targets::update(&[this]).await.pop()?,
         Step::CheckDrift => drift::check(&this).await,
         Step::Delete => delete::delete(&this).await,
         Step::RemoveFinalizer => write::remove_finalizer(&this).await,
         Step::PatchStatus => write::patch_status(&this).await,
         Step::Nothing => Some(Outcome::Done),
     }
+}
+
+/// Brings the targets of these Services up to date with one call; for each an outcome as of [`carry_out`].
+pub(crate) async fn update_targets(controller: &ServiceLb, keys: &[Key]) -> Vec<Option<Outcome>> {
+    let context = &controller.context;
+    if !context.apply.is_leading() {
+        return vec![Some(Outcome::Retry(Retry::Never)); keys.len()];
+    }
+    let service = |key: &Key| controller.records.change(key, |record| record.service().clone());
+    let services: Vec<Arc<Service>> = keys.iter().map(|key| service(key).unwrap_or_default()).collect();
+    let each = keys.iter().zip(&services);
+    let all: Vec<Reconcile<'_>> = each
+        .map(|(key, service)| Reconcile {
+            controller,
+            context,
+            key,
+            service,
+        })
+        .collect();
+    targets::update(&all).await
 }
 
 /// Work on one Service.

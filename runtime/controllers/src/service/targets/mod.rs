@@ -5,6 +5,7 @@
 //! keeps what is built here.
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
 
+pub(crate) mod batch;
 pub(crate) mod cache;
 pub(crate) mod debounce;
 

@@ -7,3 +7,4 @@ mod handover;
 mod scale;
 mod stage;
 mod steps;
+mod together;

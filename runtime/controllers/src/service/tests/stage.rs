@@ -1,11 +1,11 @@
 //! For the tests of the loop: a cloud in memory, an API server that only takes patches and Events, and a running controller
 //! between them. Time is tokio's paused clock.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
-    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome, Target,
+    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome, Target, TargetUpdate,
 };
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
@@ -44,6 +44,10 @@ pub(super) struct FakeCloud {
     /// So long each call takes.
     pub(super) takes: Mutex<Duration>,
     pub(super) held: watch::Sender<Option<(&'static str, &'static str)>>,
+    /// The Services of each call for targets, its tokens, and those on which such a call faults.
+    pub(super) batches: Mutex<Vec<Vec<String>>>,
+    pub(super) tokens: Mutex<Vec<String>>,
+    pub(super) faulty: Mutex<HashSet<&'static str>>,
     /// Another one is another provider.
     pub(super) digest: Mutex<&'static str>,
 }
@@ -63,6 +67,9 @@ impl FakeCloud {
             shown: Mutex::default(),
             takes: Mutex::default(),
             held: watch::Sender::new(None),
+            batches: Mutex::default(),
+            tokens: Mutex::default(),
+            faulty: Mutex::default(),
             digest: Mutex::default(),
         })
     }
@@ -87,29 +94,39 @@ impl FakeCloud {
         service: &cloudwit_model::Service,
         targets: usize,
     ) -> Result<(), CloudError> {
+        self.begin(operation, &[service], targets).await;
+        Ok(self.result(operation)?)
+    }
+
+    /// One call about these Services, up to its end.
+    async fn begin(&self, operation: &'static str, services: &[&cloudwit_model::Service], targets: usize) {
         let at = self.began.elapsed();
-        lock(&self.calls).push(Call {
+        lock(&self.calls).extend(services.iter().map(|service| Call {
             operation,
             service: service.name.clone(),
             targets,
             at,
-        });
+        }));
         let takes = *lock(&self.takes);
         if !takes.is_zero() {
             sleep(takes).await;
         }
         let mut held = self.held.subscribe();
-        held.wait_for(|held| held.is_none_or(|(op, name)| op != operation || name != service.name))
+        let is_about = |held: &str| services.iter().any(|service| service.name == held);
+        held.wait_for(|held| held.is_none_or(|(op, name)| op != operation || !is_about(name)))
             .await
             .unwrap();
+    }
+
+    fn result(&self, operation: &str) -> Result<(), Failure> {
         let mut failures = lock(&self.failures);
         if failures.front().is_some_and(|(failing, _)| *failing == operation)
             && let Some((_, failure)) = failures.pop_front()
         {
-            return Err(failure.into());
+            return Err(failure);
         }
         match &*lock(&self.always) {
-            Some((failing, failure)) if *failing == operation => Err(failure.clone().into()),
+            Some((failing, failure)) if *failing == operation => Err(failure.clone()),
             _ => Ok(()),
         }
     }
@@ -166,15 +183,26 @@ impl Cloud for FakeCloud {
         })
     }
 
-    fn update_targets<'a>(
+    fn update_targets_of<'a>(
         &'a self,
-        service: &'a cloudwit_model::Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        _: Option<&'a str>,
-    ) -> Answer<'a, Vec<AnnotationChange>> {
+    ) -> Answer<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         Box::pin(async {
-            self.call("update", service, targets.len()).await?;
-            Ok(Vec::new())
+            lock(&self.batches).push(updates.iter().map(|update| update.service.name.clone()).collect());
+            lock(&self.tokens).extend(updates.iter().filter_map(|update| update.token.map(str::to_owned)));
+            let services: Vec<_> = updates.iter().map(|update| update.service).collect();
+            self.begin("update", &services, targets.len()).await;
+            if services
+                .iter()
+                .any(|service| lock(&self.faulty).contains(&*service.name))
+            {
+                return Err(crate::testing::fault(cloudwit_model::FaultKind::Trap));
+            }
+            Ok(updates
+                .iter()
+                .map(|_| self.result("update").map(|()| Vec::new()))
+                .collect())
         })
     }
 

@@ -230,6 +230,25 @@ pub(crate) async fn annotation_changes(
     Ok(all)
 }
 
+pub(crate) async fn target_updates(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    asked: usize,
+    results: Vec<Result<Vec<load_balancers::AnnotationChange>, common::Failure>>,
+) -> Checked<Vec<Result<Vec<model::AnnotationChange>, Failure>>> {
+    answer::same_length("load-balancers.update-targets", asked, results.len())?;
+    let mut all = Vec::with_capacity(asked);
+    for result in results {
+        walk.next(if result.is_ok() { 0 } else { limits::MESSAGE }).await;
+        let checked = match result {
+            Ok(changes) => Ok(annotation_changes(screen, walk, changes).await),
+            Err(failed) => Err(failed),
+        };
+        all.push(item(screen, checked));
+    }
+    Ok(all)
+}
+
 pub(crate) async fn balancer(
     screen: Screen<'_>,
     walk: &mut Walk,

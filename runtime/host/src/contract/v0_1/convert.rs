@@ -122,6 +122,13 @@ pub(crate) fn service(service: &model::Service) -> services::Service {
     }
 }
 
+pub(crate) fn target_update(update: &model::TargetUpdate<'_>) -> load_balancers::TargetUpdate {
+    load_balancers::TargetUpdate {
+        service: service(update.service),
+        token: update.token.map(str::to_owned),
+    }
+}
+
 pub(crate) fn new_route(route: &model::NewRoute) -> routes::NewRoute {
     routes::NewRoute {
         name_hint: route.name_hint.clone(),

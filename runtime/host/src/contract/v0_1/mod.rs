@@ -16,6 +16,7 @@ use std::path::Path;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
+    TargetUpdate,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker};
@@ -286,17 +287,17 @@ impl Adapter for V0_1 {
     fn update_targets<'a>(
         &'a self,
         store: &'a mut Store<CallState>,
-        service: &'a Service,
+        updates: &'a [TargetUpdate<'a>],
         targets: &'a [Target],
-        token: Option<&'a str>,
-    ) -> Reply<'a, Vec<AnnotationChange>> {
+    ) -> Reply<'a, Vec<Result<Vec<AnnotationChange>, Failure>>> {
         Box::pin(async move {
             let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
             let (screen, guest) = (Screen(&redactor), self.load_balancers(store).await?);
-            let (service, targets) = (convert::service(service), convert::targets(targets));
-            let result = guest.call_update_targets(store, &service, &targets, token).await?;
-            converted(screen, result, |changes| {
-                answers::annotation_changes(screen, &mut walk, changes)
+            let asked: Vec<_> = updates.iter().map(convert::target_update).collect();
+            let targets = convert::targets(targets);
+            let result = guest.call_update_targets(store, &asked, &targets).await?;
+            converted(screen, result, |results| {
+                answers::target_updates(screen, &mut walk, updates.len(), results)
             })
             .await
         })

@@ -1,7 +1,9 @@
 //! `load-balancers`: made once, found again, brought up to date, gone.
 
+use std::collections::BTreeMap;
+
 use cloudwit_host::Provider;
-use cloudwit_model::{Balancer, Cloud as _, Ingress};
+use cloudwit_model::{Balancer, Cloud as _, Failure, Ingress, Service, TargetUpdate};
 
 use crate::commands::provider::conformance::report::{Promise, Report};
 use crate::commands::provider::conformance::trial::{Trial, until_done};
@@ -25,6 +27,7 @@ pub async fn run(trial: &Trial, report: &mut Report) {
     found(trial, made.as_deref(), report).await;
     again(trial, made.as_deref(), report).await;
     update(trial, made.as_deref(), report).await;
+    update_many(trial, report).await;
     delete(trial, "delete takes it away", report).await;
     absent(trial, "after it was deleted", report).await;
     delete(trial, "deleting what is gone is success", report).await;
@@ -110,6 +113,26 @@ async fn update(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
         promise.holds(ingress.as_deref() == made, || {
             format!("made was {made:?}, found is {ingress:?}")
         });
+    }
+    report.add(promise);
+}
+
+async fn update_many(trial: &Trial, report: &mut Report) {
+    let text = "update-targets of several Services answers in their order, and one without load balancer fails alone";
+    let mut promise = Promise::of(PART, text);
+    let strangers = [1, 2].map(|number| Service {
+        name: format!("{}-none-{number}", trial.service.name),
+        uid: format!("00000000-0000-4000-8000-00000000000{number}"),
+        annotations: BTreeMap::new(),
+        ..trial.service.clone()
+    });
+    let asked = [&strangers[0], &trial.service, &strangers[1]];
+    let updates = asked.map(|service| TargetUpdate { service, token: None });
+    let all = trial.targets();
+    if let Some(results) = promise.answered(trial.provider.update_targets_of(&updates, &all).await) {
+        let is_missing = |result: &Result<_, Failure>| matches!(result, Err(Failure::NotFound(_)));
+        let right = matches!(results.as_slice(), [first, known, last] if is_missing(first) && !is_missing(known) && is_missing(last));
+        promise.holds(right, || format!("{results:?}"));
     }
     report.add(promise);
 }
