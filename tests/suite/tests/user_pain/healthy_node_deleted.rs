@@ -233,7 +233,7 @@ async fn outscale_83_a_gone_machine_is_cleaned_up_and_what_stands_in_the_way_is_
     assert!(told.contains("sim://vm-1"), "the evidence: {told}");
     let told = stack.told("osc-twice", "MachineLookupFailed").await;
     assert!(
-        told.contains("so the Node is kept: invalid: several machines are named osc-twice"),
+        told.contains("so the Node is kept: invalid: several machines fit osc-twice: vm-2, vm-3; rename all but one"),
         "{told}"
     );
     assert!(!stack.is_gone("osc-twice").await);
