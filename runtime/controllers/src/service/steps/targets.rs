@@ -11,7 +11,7 @@ use crate::service::steps::failure::call_failed;
 use crate::service::targets::cache::Targets;
 
 /// What a Service adds to the call.
-struct Asked {
+struct ServiceUpdate {
     view: Service,
     token: Option<String>,
     allowed: Result<(), Failure>,
@@ -26,7 +26,7 @@ pub(super) async fn update(all: &[Reconcile<'_>]) -> Vec<Option<Outcome>> {
         return Vec::new();
     };
     // All are started before the nodes are read, so that no pass over changes that come after overlooks one.
-    let asked: Vec<Option<Asked>> = all.iter().map(start).collect();
+    let asked: Vec<Option<ServiceUpdate>> = all.iter().map(start).collect();
     let given = controller.targets_now();
     let allowed = asked.iter().flatten().filter(|asked| asked.allowed.is_ok());
     let updates: Vec<TargetUpdate<'_>> = allowed
@@ -45,7 +45,7 @@ pub(super) async fn update(all: &[Reconcile<'_>]) -> Vec<Option<Outcome>> {
     };
     drop(stopwatches);
     let mut results = answer.map(Vec::into_iter);
-    let mut result_of = |asked: Asked| {
+    let mut result_of = |asked: ServiceUpdate| {
         asked.allowed?;
         let missing = || Err(Failure::InvalidResponse("no result for the Service".to_owned()));
         match &mut results {
@@ -60,11 +60,11 @@ pub(super) async fn update(all: &[Reconcile<'_>]) -> Vec<Option<Outcome>> {
 }
 
 /// None when the Service is not looked after any more.
-fn start(this: &Reconcile<'_>) -> Option<Asked> {
+fn start(this: &Reconcile<'_>) -> Option<ServiceUpdate> {
     let token = this.record(|record| record.start(Operation::UpdateTargets))?;
     let view = lenient_service_view(this.service);
     this.context.metrics.service.target_updates.inc();
-    Some(Asked {
+    Some(ServiceUpdate {
         allowed: this.context.scope.may_ask_about(&view),
         token,
         view,
