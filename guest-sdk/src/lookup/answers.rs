@@ -1,4 +1,4 @@
-//! What the cloud said to each id and name of a look-up.
+//! Answers of the cloud to the ids and names of a look-up.
 
 use std::collections::BTreeMap;
 

@@ -78,7 +78,7 @@ impl AsRef<str> for Id<'_> {
 pub struct Name<'n> {
     /// The name.
     pub name: &'n str,
-    /// The Node, for what else it tells of its machine.
+    /// The Node, whose other fields may help to find its machine.
     pub node: &'n NodeRef,
 }
 
@@ -196,7 +196,7 @@ pub trait Machines: Provider {
     /// What people know a machine by: to tell several of one name apart.
     fn label(&self, machine: &Self::Machine) -> String;
 
-    /// What their Nodes are told of these machines, in their order, with what else has to be asked for that: for all at once. The provider
+    /// Descriptions of these machines for their Nodes, in their order, with what else has to be requested for that: for all at once. The provider
     /// id counts for Nodes without one; in others it stays as it is.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl<P: Machines> Instances for P {
     }
 }
 
-/// What is told of each key: a machine, none, or a failure.
+/// The result for each key: a machine, none, or a failure.
 type Told<'n> = BTreeMap<Key<'n>, Result<Option<Existing>, Failure>>;
 
 fn conclude<'n, P: Machines>(
@@ -253,7 +253,7 @@ fn conclude<'n, P: Machines>(
     };
     let (told, asked) = (described.len(), found.len());
     if told != asked {
-        // Nobody can say whose they are.
+        // They cannot be assigned to their Nodes.
         return Err(Failure::other(format!(
             "{asked} machines were to be described, and {told} are"
         )));

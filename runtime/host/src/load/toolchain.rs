@@ -22,7 +22,7 @@ pub enum Toolchain {
 }
 
 impl Toolchain {
-    /// Reads the sections of a module or component and of all in it, up to the first that makes no sense.
+    /// Reads the sections of a module or component and of all in it, up to the first invalid one.
     pub(crate) fn of(file: &[u8]) -> Self {
         let sections = Parser::new(0).parse_all(file).map_while(Result::ok);
         let producers = sections.filter_map(|payload| match payload {

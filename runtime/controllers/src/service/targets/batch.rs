@@ -7,7 +7,7 @@ use cloudwit_model::MAX_TARGET_UPDATES;
 
 use crate::kube::cache::Key;
 
-/// How many ready keys are worth a look when the first of them is taken, with so many workers idle.
+/// How many ready keys are considered when the first of them is taken, with so many workers idle.
 pub fn horizon(idle: usize) -> usize {
     idle.max(1).saturating_mul(MAX_TARGET_UPDATES)
 }
