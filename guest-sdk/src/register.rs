@@ -119,7 +119,7 @@ impl<P: Routes> RoutesGuest for P {
         start::<P>()?.list()
     }
 
-    fn apply(create: Vec<NewRoute>, delete: Vec<Route>) -> Result<RouteOutcome, Failure> {
-        start::<P>()?.apply(&create, &delete)
+    fn apply(create: Vec<NewRoute>, delete: Vec<Route>, tokens: RouteTokens) -> Result<RouteOutcome, Failure> {
+        start::<P>()?.apply_with(&create, &delete, &tokens)
     }
 }

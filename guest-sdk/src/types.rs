@@ -21,7 +21,9 @@ pub use bindings::info::exports::cloudwit::provider::info::{
 pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{
     AnnotationChange, Balancer, Target, TargetUpdate,
 };
-pub use bindings::routes::exports::cloudwit::provider::routes::{NewRoute, Outcome as RouteOutcome, Route};
+pub use bindings::routes::exports::cloudwit::provider::routes::{
+    NewRoute, Outcome as RouteOutcome, Route, Tokens as RouteTokens,
+};
 
 impl Pair {
     /// A key and its value.

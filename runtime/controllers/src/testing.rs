@@ -4,16 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use cloudwit_model::{
     Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind,
-    Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target,
-    TargetUpdate,
+    Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service,
+    Target, TargetUpdate,
 };
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use kube::api::ObjectMeta;
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::assign::Providers;
@@ -39,6 +41,11 @@ pub struct FakeCloud {
     /// During the next look-up the provider is swapped for the one with this digest.
     pub swapped_for: Mutex<Option<String>>,
     pub routes: Mutex<Result<Vec<Route>, CloudError>>,
+    /// So long it takes to make a route; none: it is not noted.
+    pub routes_take: Mutex<Option<Duration>>,
+    /// When each of them was begun, and what calls asked for: token or none.
+    pub routes_begun: Mutex<Vec<Instant>>,
+    pub routes_asked: Mutex<Vec<Option<String>>>,
     pub lists: AtomicUsize,
     pub lookups: AtomicUsize,
     pub nodes: AtomicUsize,
@@ -53,6 +60,9 @@ impl FakeCloud {
             digest: Mutex::default(),
             swapped_for: Mutex::default(),
             routes: Mutex::new(Ok(Vec::new())),
+            routes_take: Mutex::default(),
+            routes_begun: Mutex::default(),
+            routes_asked: Mutex::default(),
             lists: AtomicUsize::new(0),
             lookups: AtomicUsize::new(0),
             nodes: AtomicUsize::new(0),
@@ -135,6 +145,49 @@ impl Cloud for FakeCloud {
             deleted: vec![Ok(()); delete.len()],
         };
         Box::pin(std::future::ready(Ok(outcome)))
+    }
+
+    fn apply_routes_with<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        tokens: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
+        let Some(takes) = *lock(&self.routes_take) else {
+            return self.apply_routes(create, delete);
+        };
+        let made = |(route, token): (&NewRoute, &Option<String>)| self.make_route(route, token.as_deref(), takes);
+        let outcome = RouteOutcome {
+            created: create.iter().zip(&tokens.created).map(made).collect(),
+            deleted: vec![Ok(()); delete.len()],
+        };
+        Box::pin(std::future::ready(Ok(outcome)))
+    }
+}
+
+impl FakeCloud {
+    fn make_route(&self, route: &NewRoute, token: Option<&str>, takes: Duration) -> Result<(), Failure> {
+        lock(&self.routes_asked).push(token.map(str::to_owned));
+        let mut begun = lock(&self.routes_begun);
+        let number = token.map_or(begun.len(), |token| token.parse().unwrap());
+        if token.is_none() {
+            begun.push(Instant::now());
+        }
+        if begun[number].elapsed() < takes {
+            return Err(Failure::Pending {
+                after: Duration::from_secs(5),
+                token: number.to_string(),
+                message: "it builds".into(),
+            });
+        }
+        lock(&self.routes).as_mut().unwrap().push(Route {
+            id: number.to_string(),
+            destination: route.destination.clone(),
+            node: Some(route.node.name.clone()),
+            next_hops: Vec::new(),
+            blackhole: false,
+        });
+        Ok(())
     }
 }
 

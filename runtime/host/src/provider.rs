@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
 };
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
@@ -291,10 +291,19 @@ impl Cloud for Provider {
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        self.apply_routes_with(create, delete, RouteTokens::NONE)
+    }
+
+    fn apply_routes_with<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        tokens: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
         Box::pin(async move {
             let subjects = Subjects::nodes(create.iter().map(|route| &route.node));
             let mut session = self.0.caller.begin(Operation::ApplyRoutes, subjects).await?;
-            let applied = self.0.adapter.apply_routes(&mut session.store, create, delete);
+            let applied = self.0.adapter.apply_routes(&mut session.store, create, delete, tokens);
             let outcome = session.call.run(applied).await?;
             session.call.count_invalid(ItemKind::RouteChange, &outcome.created);
             session.call.count_invalid(ItemKind::RouteChange, &outcome.deleted);

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
-    TargetUpdate,
+    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
+    Service, Target, TargetUpdate,
 };
 
 /// The answer to a call: what the cloud says, or why there is no answer.
@@ -98,4 +98,15 @@ pub trait Cloud: Send + Sync {
 
     /// Deletes and creates routes, one result for each, in their order.
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome>;
+
+    /// The same, and continues changes that were [`Failure::Pending`]. A cloud that never answers that needs no tokens.
+    fn apply_routes_with<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        tokens: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
+        let _ = tokens;
+        self.apply_routes(create, delete)
+    }
 }

@@ -263,6 +263,16 @@ impl CloudError {
         matches!(self, Self::Fault(fault) if matches!(fault.kind, Trap | Deadline | Memory | BadAnswer))
     }
 
+    /// Whether the token of an earlier pending answer stays good: the provider only could not be asked. Any other failure may be what it fails on.
+    pub fn keeps_token(&self) -> bool {
+        matches!(
+            self,
+            Self::Failure(
+                Failure::RateLimited { .. } | Failure::Unavailable(_) | Failure::Conflict(_) | Failure::Aborted(_)
+            )
+        )
+    }
+
     /// When to try again; faults back off, and a dry run has nothing to try again.
     pub fn retry(&self) -> Retry {
         match self {

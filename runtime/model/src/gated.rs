@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Presence, ProviderIdentity,
-    Route, RouteOutcome, Service, Target, TargetUpdate,
+    Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
 };
 
 /// A call that would change the cloud.
@@ -133,7 +133,17 @@ impl<G: Gate> Cloud for Gated<G> {
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        self.apply_routes_with(create, delete, RouteTokens::NONE)
+    }
+
+    fn apply_routes_with<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        tokens: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
         let write = PlannedWrite::ApplyRoutes { create, delete };
-        self.gate.change(write, move || self.cloud.apply_routes(create, delete))
+        self.gate
+            .change(write, move || self.cloud.apply_routes_with(create, delete, tokens))
     }
 }

@@ -43,5 +43,5 @@ pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use provider_id::ProviderId;
 pub use read_only::ReadOnly;
-pub use route::{NewRoute, Route, RouteOutcome};
+pub use route::{NewRoute, Route, RouteOutcome, RouteTokens};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};

@@ -28,6 +28,23 @@ pub struct NewRoute {
     pub node: NodeRef,
 }
 
+/// Tokens of pending route changes that a call continues, in the order of its changes; none where nothing is pending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RouteTokens {
+    /// For each wanted route.
+    pub created: Vec<Option<String>>,
+    /// For each route to delete.
+    pub deleted: Vec<Option<String>>,
+}
+
+impl RouteTokens {
+    /// Nothing is pending.
+    pub const NONE: &'static Self = &Self {
+        created: Vec::new(),
+        deleted: Vec::new(),
+    };
+}
+
 /// One result for each change, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteOutcome {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use cloudwit_host::{HostOptions, Limits, ProviderSettings};
 use cloudwit_model::{
-    Cloud, CloudError, Evidence, Failure, FaultKind, NodeRef, ObjectEvent, Presence, Service, Subject, Target,
-    TargetUpdate,
+    Cloud, CloudError, Evidence, Failure, FaultKind, NewRoute, NodeRef, ObjectEvent, Presence, Route, RouteTokens,
+    Service, Subject, Target, TargetUpdate,
 };
 use cloudwit_suite::hosting::{Hosting, LONG, TRIGGER, limited, node, settings};
 use cloudwit_test_support::eventually;
@@ -240,6 +240,44 @@ async fn target_updates_of_another_length_are_a_fault() {
     let refused = fault(provider.update_targets_of(&many, &[]).await.unwrap_err());
     assert_eq!(refused.kind, FaultKind::Host);
     assert!(refused.message.contains("51 Services"), "{refused}");
+}
+
+/// Tokens reach the change that they are about, and changes without one are begun.
+#[tokio::test]
+async fn pending_route_changes_are_continued_by_their_tokens() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("slow_routes", settings()).await;
+    let create = ["10.0.1.0/24", "10.0.2.0/24"].map(|destination| NewRoute {
+        name_hint: "u".into(),
+        destination: destination.into(),
+        node: node("a"),
+    });
+    let delete = [Route {
+        id: "r".into(),
+        destination: "10.0.3.0/24".into(),
+        node: None,
+        next_hops: Vec::new(),
+        blackhole: false,
+    }];
+    let token_of = |result: &Result<(), Failure>| match result {
+        Ok(()) => None,
+        Err(Failure::Pending { token, after, .. }) if *after == Duration::from_secs(5) => Some(token.clone()),
+        other => panic!("{other:?}"),
+    };
+    let (one, two) = (Some("1".to_owned()), Some("2".to_owned()));
+    let first = provider.apply_routes(&create, &delete).await.unwrap();
+    assert_eq!(
+        first.created.iter().map(token_of).collect::<Vec<_>>(),
+        [one.clone(), one.clone()]
+    );
+    assert_eq!(token_of(&first.deleted[0]), one);
+    let tokens = RouteTokens {
+        created: vec![None, two],
+        deleted: vec![one.clone()],
+    };
+    let next = provider.apply_routes_with(&create, &delete, &tokens).await.unwrap();
+    assert_eq!(next.created.iter().map(token_of).collect::<Vec<_>>(), [one, None]);
+    assert_eq!(token_of(&next.deleted[0]).as_deref(), Some("2"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route};
+use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route, RouteTokens};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::route::NodeRoute;
 use crate::route::plan::{RouteChange, batches};
+use crate::route::retries::{ChangeTokens, LONGEST_PENDING, RouteRetries};
 
 /// Changes in one call to the provider. A change that is several operations is not cut.
 const BATCH: usize = 500;
@@ -39,7 +40,9 @@ impl NodeRoute {
         let delete: Vec<Route> = batch.iter().flat_map(|change| change.delete.clone()).collect();
         debug!(create = create.len(), delete = delete.len(), "changing routes");
         let began = Instant::now();
-        let (mut created, mut deleted) = match self.context.cloud.apply_routes(&create, &delete).await {
+        let tokens = self.tokens(batch);
+        let call = self.context.cloud.apply_routes_with(&create, &delete, &tokens);
+        let (mut created, mut deleted) = match call.await {
             Ok(outcome) => (
                 results(outcome.created, create.len()),
                 results(outcome.deleted, delete.len()),
@@ -54,30 +57,45 @@ impl NodeRoute {
             let deletions = deleted.split_off(deleted.len().saturating_sub(change.delete.len()));
             let done = deletions.iter().filter(|result| result.is_ok()).count();
             applied.changed |= done > 0 || (change.create.is_some() && creation.is_ok());
-            if let (Some(route), Err(error)) = (&change.create, &creation) {
-                self.report_failed_creation(route, took, error);
-            }
-            let mut rest = RouteChange {
-                network: change.network,
-                delete: Vec::new(),
-                create: None,
-            };
-            let mut failure = creation.err().inspect(|_| rest.create.clone_from(&change.create));
-            for (route, result) in change.delete.iter().zip(deletions) {
-                if let Err(error) = result {
-                    self.report_failed_deletion(route, change, &error);
-                    rest.delete.push(route.clone());
-                    failure.get_or_insert(error);
+            let mut left = Left::of(change, &self.retries);
+            if let (Some(route), Err(error)) = (&change.create, creation) {
+                left.rest.create = Some(route.clone());
+                if let Some(error) = left.keep(error, None) {
+                    self.report_failed_creation(route, took, &error);
                 }
             }
-            applied.failed |= failure.is_some();
-            match failure {
-                Some(error) => self
-                    .retries
-                    .failed(rest, error.retry(), &error.to_string(), Instant::now()),
+            for (route, result) in change.delete.iter().zip(deletions) {
+                if let Err(error) = result {
+                    left.rest.delete.push(route.clone());
+                    if let Some(error) = left.keep(error, Some(&route.id)) {
+                        self.report_failed_deletion(route, change, &error);
+                    }
+                }
+            }
+            applied.failed |= left.failure.is_some();
+            applied.changed |= left.pending.is_some();
+            match left.failure.or(left.pending) {
+                Some(error) => {
+                    let (retry, reason) = (error.retry(), error.to_string());
+                    debug!(range = %change.network, reason, "route change waits");
+                    self.retries
+                        .wait(left.rest, retry, &reason, left.tokens, Instant::now());
+                }
                 None => self.retries.succeeded(&change.network),
             }
         }
+    }
+
+    /// Of the operations of these changes, in the order in which they are passed to the provider.
+    fn tokens(&self, batch: &[RouteChange]) -> RouteTokens {
+        let mut all = RouteTokens::default();
+        for change in batch {
+            let mut tokens = self.retries.tokens(change);
+            all.created.extend(change.create.as_ref().map(|_| tokens.create.take()));
+            let of_deletion = |route: &Route| tokens.delete.remove(&route.id);
+            all.deleted.extend(change.delete.iter().map(of_deletion));
+        }
+        all
     }
 
     fn report_failed_creation(&self, route: &NewRoute, took: Duration, error: &CloudError) {
@@ -102,6 +120,69 @@ impl NodeRoute {
                 .events
                 .node_named(name, EventKind::Warning, "FailedToDeleteRoute", message);
         }
+    }
+}
+
+/// What is left of a change after a call.
+struct Left {
+    rest: RouteChange,
+    /// The first failure.
+    failure: Option<CloudError>,
+    /// The first pending answer.
+    pending: Option<CloudError>,
+    /// To continue with.
+    tokens: ChangeTokens,
+    /// Those that the call had.
+    former: ChangeTokens,
+    overdue: bool,
+}
+
+impl Left {
+    fn of(change: &RouteChange, retries: &RouteRetries) -> Self {
+        Self {
+            rest: RouteChange {
+                network: change.network,
+                delete: Vec::new(),
+                create: None,
+            },
+            failure: None,
+            pending: None,
+            tokens: ChangeTokens::default(),
+            former: retries.tokens(change),
+            overdue: retries.is_overdue(change, Instant::now()),
+        }
+    }
+
+    /// Notes that the creation, or the deletion of the route with this id, is not done; gives what has failed.
+    fn keep(&mut self, error: CloudError, deleted: Option<&str>) -> Option<CloudError> {
+        let former = match deleted {
+            Some(id) => self.former.delete.remove(id),
+            None => self.former.create.take(),
+        };
+        let token = match &error {
+            CloudError::Failure(Failure::Pending { token, .. }) if !self.overdue => Some(token.clone()),
+            error if error.keeps_token() && !self.overdue => former,
+            _ => None,
+        };
+        if let Some(token) = token {
+            match deleted {
+                Some(id) => drop(self.tokens.delete.insert(id.to_owned(), token)),
+                None => self.tokens.create = Some(token),
+            }
+        }
+        let failed = match error {
+            CloudError::Failure(Failure::Pending { message, .. }) if self.overdue => {
+                let limit = LONGEST_PENDING.as_secs() / 60;
+                Failure::Other(format!("given up, since it is not done after {limit} minutes: {message}").into()).into()
+            }
+            CloudError::Failure(Failure::Pending { .. }) => {
+                self.pending.get_or_insert(error);
+                return None;
+            }
+            failed => failed,
+        };
+        self.failure.get_or_insert_with(|| failed.clone());
+        Some(failed)
     }
 }
 

@@ -59,6 +59,14 @@ fn state(node: &Node, known: &NodeRoutes) -> String {
 }
 
 fn failure(failed: &FailedChange) -> String {
+    if failed.pending {
+        let what = match failed.what {
+            Failed::Create => "creates the route",
+            Failed::Delete => "deletes an old route",
+        };
+        let (range, reason, next) = (&failed.range, &failed.reason, span(failed.next));
+        return format!(" The cloud {what} to {range} ({reason}). Next look in {next}.");
+    }
     let what = match failed.what {
         Failed::Create => "The route to",
         Failed::Delete => "An old route to",
@@ -103,6 +111,7 @@ mod tests {
             range: "10.0.1.0/24".into(),
             reason: "denied: no rights".into(),
             failures: 3,
+            pending: false,
             next: Duration::from_secs(300),
         }
     }

@@ -1,4 +1,4 @@
-//! Failed route changes, each with its own backoff.
+//! Route changes that failed or are pending, each with its own backoff and tokens.
 //!
 //! Pure but for the clock that is handed in. A full pass leaves them alone until their time has come, and the loop tries them alone
 //! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.
@@ -23,10 +23,29 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Pause after the first conflict: somebody else was faster, the next try usually sees it.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
 
+/// A change that the cloud works on for longer has failed; part of the contract (`routes.apply`).
+pub const LONGEST_PENDING: Duration = Duration::from_secs(600);
+
 /// More of a reason is not remembered: each Node may have one.
 const REASON_BYTES: usize = 300;
 
-/// A change that failed and is tried again.
+/// Tokens of the operations of a change that the cloud works on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeTokens {
+    /// Of the creation.
+    pub create: Option<String>,
+    /// Of deletions, by the route's id.
+    pub delete: BTreeMap<String, String>,
+}
+
+impl ChangeTokens {
+    /// Whether the cloud works on nothing.
+    pub fn is_empty(&self) -> bool {
+        self.create.is_none() && self.delete.is_empty()
+    }
+}
+
+/// A change that failed or is pending, and is tried again.
 #[derive(Debug)]
 pub struct Attempt {
     /// What is left to do.
@@ -37,6 +56,27 @@ pub struct Attempt {
     pub due: Instant,
     /// Why it failed the last time, cut to [`REASON_BYTES`].
     pub reason: Arc<str>,
+    /// To continue with.
+    pub tokens: ChangeTokens,
+    /// Since when the cloud works on something of it.
+    pub pending_since: Option<Instant>,
+}
+
+impl Attempt {
+    /// Whether nothing has failed: the cloud works on it.
+    pub fn is_pending(&self) -> bool {
+        self.failures == 0 && self.pending_since.is_some()
+    }
+
+    /// Whether this is the change that the cloud works on, be it that the Node's addresses are others by now.
+    fn continues(&self, change: &RouteChange) -> bool {
+        fn creation(change: &RouteChange) -> Option<(&str, &str)> {
+            let route = change.create.as_ref()?;
+            Some((&route.name_hint, &route.node.name))
+        }
+        let ids = |change: &RouteChange| change.delete.iter().map(|route| route.id.clone()).collect::<Vec<_>>();
+        !self.tokens.is_empty() && creation(&self.change) == creation(change) && ids(&self.change) == ids(change)
+    }
 }
 
 /// The failed changes by destination.
@@ -52,7 +92,7 @@ impl RouteRetries {
         let waits = |change: &&RouteChange| {
             self.0
                 .get(&change.network)
-                .is_some_and(|attempt| attempt.due > now && attempt.change == **change)
+                .is_some_and(|attempt| attempt.due > now && (attempt.change == **change || attempt.continues(change)))
         };
         planned.iter().filter(|change| !waits(change)).cloned().collect()
     }
@@ -70,7 +110,28 @@ impl RouteRetries {
 
     /// The change has failed for this reason, or what of it is left has.
     pub fn failed(&mut self, change: RouteChange, retry: Retry, reason: &str, now: Instant) {
-        let failures = self.0.get(&change.network).map_or(0, |attempt| attempt.failures);
+        self.wait(change, retry, reason, ChangeTokens::default(), now);
+    }
+
+    /// The tokens to continue this change with.
+    pub fn tokens(&self, change: &RouteChange) -> ChangeTokens {
+        let attempt = self.0.get(&change.network).filter(|attempt| attempt.continues(change));
+        attempt.map(|attempt| attempt.tokens.clone()).unwrap_or_default()
+    }
+
+    /// Whether the cloud has worked on this change for too long.
+    pub fn is_overdue(&self, change: &RouteChange, now: Instant) -> bool {
+        let attempt = self.0.get(&change.network).filter(|attempt| attempt.continues(change));
+        attempt
+            .and_then(|attempt| attempt.pending_since)
+            .is_some_and(|since| now - since >= LONGEST_PENDING)
+    }
+
+    /// The change, or what of it is left, has failed for this reason or is pending, and is tried again with these tokens.
+    pub fn wait(&mut self, change: RouteChange, retry: Retry, reason: &str, tokens: ChangeTokens, now: Instant) {
+        let former = self.0.get(&change.network);
+        let pending_since = former.and_then(|attempt| attempt.pending_since).unwrap_or(now);
+        let failures = former.map_or(0, |attempt| attempt.failures);
         // A pause that the cloud asked for is no failure.
         let failures = if matches!(retry, Retry::After(_)) {
             failures
@@ -84,6 +145,8 @@ impl RouteRetries {
             failures,
             due,
             reason,
+            pending_since: (!tokens.is_empty()).then_some(pending_since),
+            tokens,
         };
         self.0.insert(attempt.change.network, attempt);
     }
@@ -215,6 +278,45 @@ mod tests {
         assert_eq!(retries.next(), Some(later + FIRST_PAUSE * 2));
         retries.succeeded(&a.network);
         assert_eq!((retries.next(), retries.missing()), (None, BTreeSet::new()));
+    }
+
+    #[test]
+    fn a_pending_change_keeps_its_token_and_is_not_begun_anew() {
+        let (change, now) = (change("10.0.0.0/24"), Instant::now());
+        let mut retries = RouteRetries::default();
+        let tokens = ChangeTokens {
+            create: Some("t".into()),
+            ..ChangeTokens::default()
+        };
+        let pause = Retry::After(Duration::from_secs(5));
+        retries.wait(change.clone(), pause, "it builds", tokens.clone(), now);
+        let mut moved = change.clone();
+        moved.create.as_mut().unwrap().node.system_uuid = Some("u".into());
+        assert_eq!(retries.admit(std::slice::from_ref(&moved), now), [], "it is the same");
+        assert_eq!(retries.tokens(&moved), tokens);
+        assert!(retries.attempts().all(Attempt::is_pending));
+
+        let mut other = change.clone();
+        other.create.as_mut().unwrap().name_hint = "u2".into();
+        assert_eq!(
+            retries.tokens(&other),
+            ChangeTokens::default(),
+            "another Node of that name"
+        );
+        assert_eq!(retries.admit(std::slice::from_ref(&other), now), [other]);
+
+        let late = now + LONGEST_PENDING;
+        assert!(!retries.is_overdue(&change, late - Duration::from_secs(1)));
+        retries.wait(
+            change.clone(),
+            pause,
+            "it builds",
+            tokens,
+            late - Duration::from_secs(1),
+        );
+        assert!(retries.is_overdue(&change, late), "counted from the first answer");
+        retries.failed(change.clone(), Retry::Backoff, "too long", late);
+        assert!(!retries.is_overdue(&change, late + LONGEST_PENDING) && retries.tokens(&change).is_empty());
     }
 
     #[test]

@@ -286,3 +286,58 @@ async fn a_due_retry_waits_while_the_process_does_not_lead() {
     assert_eq!(routes.retry().await, Outcome::Retry(Retry::After(routes.period())));
     assert!(queue.is_empty(), "nothing is queued besides");
 }
+
+/// A Node whose route takes the cloud so long, and what it is told about.
+async fn slow(takes: Duration, runs: Duration) -> (TwoClouds, Vec<String>) {
+    let mut stage = TwoClouds::new();
+    for cloud in &stage.clouds {
+        *lock(&cloud.routes_take) = Some(takes);
+    }
+    drop(tokio::spawn(run(stage.contexts[0].clone())));
+    tokio::time::sleep(runs).await;
+    let told = stage.writer.handed_over().into_iter();
+    let told = told
+        .map(|event| format!("{}: {}", event.reason, event.message))
+        .collect();
+    (stage, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_takes_30_s_is_made_once_without_a_warning() {
+    let (mut stage, told) = slow(Duration::from_secs(30), Duration::from_secs(12)).await;
+    assert!(
+        stage
+            .explained("a")
+            .contains("The cloud creates the route to 10.0.1.0/24"),
+        "{}",
+        stage.explained("a")
+    );
+    tokio::time::sleep(Duration::from_secs(48)).await;
+    let cloud = &stage.clouds[0];
+    assert_eq!(lock(&cloud.routes_begun).len(), 1, "no duplicate");
+    let asked = lock(&cloud.routes_asked).clone();
+    let again = std::iter::repeat_n(Some("0".to_owned()), 6);
+    assert_eq!(asked, std::iter::once(None).chain(again).collect::<Vec<_>>());
+    assert_eq!(lock(&cloud.routes).as_ref().unwrap().len(), 1);
+    assert!(told.is_empty() && stage.writer.handed_over().is_empty(), "{told:?}");
+    assert!(
+        stage.explained("a").contains("has all its routes (10.0.1.0/24)."),
+        "{}",
+        stage.explained("a")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_pending_for_ten_minutes_is_given_up_with_an_event() {
+    let (stage, told) = slow(Duration::from_secs(24 * 3600), Duration::from_secs(660)).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("FailedToCreateRoute: ") && told[0].contains("not done after 10 minutes: it builds"),
+        "{told:?}"
+    );
+    assert_eq!(
+        lock(&stage.clouds[0].routes_begun).len(),
+        2,
+        "it is begun anew after that"
+    );
+}

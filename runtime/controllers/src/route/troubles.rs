@@ -34,6 +34,8 @@ pub struct FailedChange {
     pub reason: Arc<str>,
     /// How often it has failed in a row; pauses that the cloud asked for do not count.
     pub failures: u32,
+    /// Whether the cloud works on it and nothing failed.
+    pub pending: bool,
     /// Time until the next try.
     pub next: Duration,
 }
@@ -57,6 +59,7 @@ struct FailedRoute {
     range: String,
     reason: Arc<str>,
     failures: u32,
+    pending: bool,
     due: Instant,
 }
 
@@ -110,6 +113,7 @@ impl RouteTroubles {
                     range: range.to_owned(),
                     reason: attempt.reason.clone(),
                     failures: attempt.failures,
+                    pending: attempt.is_pending(),
                     due: attempt.due,
                 };
                 self.failed.entry(node.to_owned()).or_default().push(waiting);
@@ -145,7 +149,11 @@ impl RouteTroubles {
         let unfinished = |name: &String| Unfinished {
             object: Object::Node(name.clone()),
             since: None,
-            failed: true,
+            failed: self.refused.contains_key(name)
+                || self
+                    .failed
+                    .get(name)
+                    .is_some_and(|all| all.iter().any(|one| !one.pending)),
         };
         names.into_iter().map(unfinished).collect()
     }
@@ -157,6 +165,7 @@ impl RouteTroubles {
             range: waiting.range.clone(),
             reason: waiting.reason.clone(),
             failures: waiting.failures,
+            pending: waiting.pending,
             next: waiting.due.saturating_duration_since(now),
         });
         let left_out = self.left_out.as_ref();
@@ -243,6 +252,7 @@ mod tests {
             range: "10.0.1.0/24".into(),
             reason: "denied: no".into(),
             failures: 1,
+            pending: false,
             next: Duration::from_secs(4),
         };
         assert_eq!(of("old").failed, [failed(Failed::Delete)]);

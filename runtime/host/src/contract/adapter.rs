@@ -5,8 +5,8 @@
 use std::pin::Pin;
 
 use cloudwit_model::{
-    Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
-    TargetUpdate,
+    Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
+    Service, Target, TargetUpdate,
 };
 use wasmtime::Store;
 
@@ -93,6 +93,7 @@ pub(crate) trait Adapter: Send + Sync {
         store: &'a mut Store<CallState>,
         create: &'a [NewRoute],
         delete: &'a [Route],
+        tokens: &'a RouteTokens,
     ) -> Reply<'a, RouteOutcome>;
 }
 

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
 };
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
@@ -371,7 +371,16 @@ impl Cloud for SwappableProvider {
     }
 
     fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        self.apply_routes_with(create, delete, RouteTokens::NONE)
+    }
+
+    fn apply_routes_with<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        tokens: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
         let provider = self.current();
-        Box::pin(async move { provider.apply_routes(create, delete).await })
+        Box::pin(async move { provider.apply_routes_with(create, delete, tokens).await })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cloudwit_model::{AnnotationChange, CloudError, Failure};
+use cloudwit_model::{AnnotationChange, CloudError};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
 use crate::kube::service::ingress;
@@ -202,12 +202,7 @@ impl Record {
     ///
     /// The token is kept where the provider only could not be asked, and dropped where it may be what the provider fails on.
     pub fn fail(&mut self, error: &CloudError) -> bool {
-        if !matches!(
-            error,
-            CloudError::Failure(
-                Failure::RateLimited { .. } | Failure::Unavailable(_) | Failure::Conflict(_) | Failure::Aborted(_)
-            )
-        ) {
+        if !error.keeps_token() {
             self.state.take_pending();
         }
         self.faulted |= error.is_about_items();

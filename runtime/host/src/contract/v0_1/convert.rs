@@ -137,6 +137,19 @@ pub(crate) fn new_route(route: &model::NewRoute) -> routes::NewRoute {
     }
 }
 
+/// As many as there are changes to create and to delete.
+pub(crate) fn route_tokens(tokens: &model::RouteTokens, (create, delete): (usize, usize)) -> routes::Tokens {
+    let padded = |tokens: &[Option<String>], length| {
+        let mut tokens = tokens.to_vec();
+        tokens.resize(length, None);
+        tokens
+    };
+    routes::Tokens {
+        create: padded(&tokens.created, create),
+        delete: padded(&tokens.deleted, delete),
+    }
+}
+
 pub(crate) fn route_to_guest(route: &model::Route) -> routes::Route {
     routes::Route {
         id: route.id.clone(),

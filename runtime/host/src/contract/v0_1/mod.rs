@@ -15,8 +15,8 @@ pub(crate) mod convert_tests;
 use std::path::Path;
 
 use cloudwit_model::{
-    Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, Service, Target,
-    TargetUpdate,
+    Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
+    Service, Target, TargetUpdate,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker};
@@ -334,6 +334,7 @@ impl Adapter for V0_1 {
         store: &'a mut Store<CallState>,
         create: &'a [NewRoute],
         delete: &'a [Route],
+        tokens: &'a RouteTokens,
     ) -> Reply<'a, RouteOutcome> {
         Box::pin(async move {
             let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
@@ -341,7 +342,8 @@ impl Adapter for V0_1 {
             let creations: Vec<_> = create.iter().map(convert::new_route).collect();
             let deletions: Vec<_> = delete.iter().map(convert::route_to_guest).collect();
             let asked = (create.len(), delete.len());
-            let result = guest.call_apply(store, &creations, &deletions).await?;
+            let tokens = convert::route_tokens(tokens, asked);
+            let result = guest.call_apply(store, &creations, &deletions, &tokens).await?;
             converted(screen, result, |outcome| {
                 answers::outcome(screen, &mut walk, asked, outcome)
             })
