@@ -127,7 +127,7 @@ impl Failure {
 }
 
 /// Milliseconds, at most what fits the contract (49 days).
-fn millis(duration: Duration) -> u32 {
+pub(crate) fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 

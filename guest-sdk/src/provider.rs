@@ -133,17 +133,7 @@ pub trait Routes: Provider {
     ///
     /// # Errors
     /// What prevents every change.
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure>;
-
-    /// The same in a cloud whose routes take longer than a call: a change answers `pending` with a token, and is asked for again with it. By default
-    /// [`apply`](Self::apply), which has no use for tokens.
-    ///
-    /// # Errors
-    /// What prevents every change.
-    fn apply_with(&self, create: &[NewRoute], delete: &[Route], tokens: &RouteTokens) -> Result<RouteOutcome, Failure> {
-        let _ = tokens;
-        self.apply(create, delete)
-    }
+    fn apply(&self, create: &[NewRoute], delete: &[Route], tokens: &RouteTokens) -> Result<RouteOutcome, Failure>;
 }
 
 pub(crate) fn update_one<P: LoadBalancers>(

@@ -120,6 +120,6 @@ impl<P: Routes> RoutesGuest for P {
     }
 
     fn apply(create: Vec<NewRoute>, delete: Vec<Route>, tokens: RouteTokens) -> Result<RouteOutcome, Failure> {
-        start::<P>()?.apply_with(&create, &delete, &tokens)
+        start::<P>()?.apply(&create, &delete, &tokens)
     }
 }

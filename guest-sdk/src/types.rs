@@ -3,8 +3,10 @@
 //! The types themselves are generated from `wit/v0.1`; what each field means is written there and shown here.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::bindings;
+use crate::failure::millis;
 
 pub use bindings::imports::cloudwit::provider::cluster::Node as ClusterNode;
 pub use bindings::imports::cloudwit::provider::common::{
@@ -19,7 +21,7 @@ pub use bindings::info::exports::cloudwit::provider::info::{
     ClusterView, ClusterWish, Description, HttpWish, Problem, SecretUse, SecretWish, Severity,
 };
 pub use bindings::load_balancers::exports::cloudwit::provider::load_balancers::{
-    AnnotationChange, Balancer, Target, TargetUpdate,
+    AnnotationChange, Balancer, RemainingWork, Target, TargetUpdate,
 };
 pub use bindings::routes::exports::cloudwit::provider::routes::{
     NewRoute, Outcome as RouteOutcome, Route, Tokens as RouteTokens,
@@ -134,6 +136,30 @@ impl Balancer {
         Self {
             ingress,
             annotations: Vec::new(),
+            remaining: None,
+        }
+    }
+
+    /// For an answer of `ensure`: the load balancer works, and this goes on in the cloud. `ensure` is called again after the pause, with the token.
+    #[must_use]
+    pub fn remaining(self, after: Duration, token: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            remaining: Some(RemainingWork {
+                token: token.into(),
+                message: message.into(),
+                retry_after: Some(millis(after)),
+            }),
+            ..self
+        }
+    }
+}
+
+impl RouteTokens {
+    /// Continues nothing.
+    pub fn none() -> Self {
+        Self {
+            create: Vec::new(),
+            delete: Vec::new(),
         }
     }
 }

@@ -59,7 +59,7 @@ impl Routes for Aws {
         Ok(routes)
     }
 
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
+    fn apply(&self, create: &[NewRoute], delete: &[Route], _: &RouteTokens) -> Result<RouteOutcome, Failure> {
         if create.is_empty() && delete.is_empty() {
             return Ok(RouteOutcome {
                 created: Vec::new(),

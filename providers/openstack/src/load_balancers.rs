@@ -134,6 +134,7 @@ impl BalancerTask<'_> {
         Ok(Balancer {
             ingress: vec![self.ingress(&address)],
             annotations,
+            remaining: None,
         })
     }
 

@@ -39,7 +39,7 @@ impl Routes for OpenStack {
         Ok(routes.iter().map(route).collect())
     }
 
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
+    fn apply(&self, create: &[NewRoute], delete: &[Route], _: &RouteTokens) -> Result<RouteOutcome, Failure> {
         let router = self.router()?;
         let before = router.get()?.routes;
         let deleted = delete

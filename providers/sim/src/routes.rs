@@ -21,7 +21,7 @@ impl Routes for Sim {
             .collect())
     }
 
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
+    fn apply(&self, create: &[NewRoute], delete: &[Route], _: &RouteTokens) -> Result<RouteOutcome, Failure> {
         let wanted: Vec<Result<RouteSpec, Failure>> = create.iter().map(|route| self.route(route)).collect();
         let possible: Vec<RouteSpec> = wanted.iter().filter_map(|route| route.as_ref().ok()).cloned().collect();
         let gone: Vec<&str> = delete.iter().map(|route| route.id.as_str()).collect();
@@ -158,7 +158,10 @@ mod tests {
             wanted(node("c"), "10.8.2.0/24"),
         ];
         let delete = ["rt-1", "rt-2", "rt-3"].map(existing);
-        let outcome = host.provider::<Sim>().apply(&create, &delete).unwrap();
+        let outcome = host
+            .provider::<Sim>()
+            .apply(&create, &delete, &RouteTokens::none())
+            .unwrap();
         assert_eq!(outcome.created[0], Ok(()));
         assert!(
             matches!(&outcome.created[1], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("Node b"))
@@ -172,7 +175,10 @@ mod tests {
         let host = host();
         host.expect("POST", BATCH)
             .answers(200, json!({"created": [], "deleted": []}));
-        let outcome = host.provider::<Sim>().apply(&[], &[existing("rt-1")]).unwrap();
+        let outcome = host
+            .provider::<Sim>()
+            .apply(&[], &[existing("rt-1")], &RouteTokens::none())
+            .unwrap();
         assert!(matches!(
             outcome.deleted[0],
             Err(Failure {
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn nothing_to_do_is_no_request() {
         let host = host();
-        let outcome = host.provider::<Sim>().apply(&[], &[]).unwrap();
+        let outcome = host.provider::<Sim>().apply(&[], &[], &RouteTokens::none()).unwrap();
         assert!(outcome.created.is_empty() && outcome.deleted.is_empty());
     }
 }

@@ -290,11 +290,7 @@ impl Cloud for Provider {
         })
     }
 
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
-        self.apply_routes_with(create, delete, RouteTokens::NONE)
-    }
-
-    fn apply_routes_with<'a>(
+    fn apply_routes<'a>(
         &'a self,
         create: &'a [NewRoute],
         delete: &'a [Route],

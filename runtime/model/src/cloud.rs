@@ -96,17 +96,11 @@ pub trait Cloud: Send + Sync {
     /// The routes that belong to this cluster.
     fn list_routes(&self) -> Answer<'_, Vec<Route>>;
 
-    /// Deletes and creates routes, one result for each, in their order.
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome>;
-
-    /// The same, and continues changes that were [`Failure::Pending`]. A cloud that never answers that needs no tokens.
-    fn apply_routes_with<'a>(
+    /// Deletes and creates routes, one result for each, in their order. Continues changes that were [`Failure::Pending`].
+    fn apply_routes<'a>(
         &'a self,
         create: &'a [NewRoute],
         delete: &'a [Route],
         tokens: &'a RouteTokens,
-    ) -> Answer<'a, RouteOutcome> {
-        let _ = tokens;
-        self.apply_routes(create, delete)
-    }
+    ) -> Answer<'a, RouteOutcome>;
 }

@@ -132,11 +132,7 @@ impl<G: Gate> Cloud for Gated<G> {
         self.cloud.list_routes()
     }
 
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
-        self.apply_routes_with(create, delete, RouteTokens::NONE)
-    }
-
-    fn apply_routes_with<'a>(
+    fn apply_routes<'a>(
         &'a self,
         create: &'a [NewRoute],
         delete: &'a [Route],
@@ -144,6 +140,6 @@ impl<G: Gate> Cloud for Gated<G> {
     ) -> Answer<'a, RouteOutcome> {
         let write = PlannedWrite::ApplyRoutes { create, delete };
         self.gate
-            .change(write, move || self.cloud.apply_routes_with(create, delete, tokens))
+            .change(write, move || self.cloud.apply_routes(create, delete, tokens))
     }
 }

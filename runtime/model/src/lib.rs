@@ -38,7 +38,9 @@ pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
 pub use instance::{Evidence, Instance, Presence};
-pub use load_balancer::{AnnotationChange, Balancer, MAX_TARGET_UPDATES, Target, TargetUpdate, short_list};
+pub use load_balancer::{
+    AnnotationChange, Balancer, MAX_TARGET_UPDATES, RemainingWork, Target, TargetUpdate, short_list,
+};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use provider_id::ProviderId;

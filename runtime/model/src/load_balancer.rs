@@ -1,6 +1,8 @@
 //! Load balancers and where they send traffic.
 
-use crate::{Ingress, NodeRef, Service};
+use std::time::Duration;
+
+use crate::{Failure, Ingress, NodeRef, Service};
 
 /// A node that shall receive traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,24 @@ pub struct AnnotationChange {
     pub value: Option<String>,
 }
 
+/// What the cloud still does for a load balancer that works already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemainingWork {
+    /// When to ask again.
+    pub after: Duration,
+    /// Handed back unchanged in the next call.
+    pub token: String,
+    /// What is being waited for.
+    pub message: String,
+}
+
+/// It is asked about like an answer that is pending.
+impl From<RemainingWork> for Failure {
+    fn from(RemainingWork { after, token, message }: RemainingWork) -> Self {
+        Self::Pending { after, token, message }
+    }
+}
+
 /// A load balancer in the cloud.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Balancer {
@@ -39,6 +59,8 @@ pub struct Balancer {
     pub ingress: Vec<Ingress>,
     /// Annotation changes for its Service.
     pub annotations: Vec<AnnotationChange>,
+    /// What goes on after a successful `ensure`; none when all is done.
+    pub remaining: Option<RemainingWork>,
 }
 
 /// How many node names an Event or a log line shows (`controllers/service/controller.go:maxNodeNamesToLog`).

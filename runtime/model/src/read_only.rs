@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::{
         Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, ProviderIdentity, Route,
-        RouteOutcome, Service, Target, TargetUpdate,
+        RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
     };
 
     /// A cloud that notes its calls and knows nothing.
@@ -99,7 +99,12 @@ mod tests {
             self.note("list")
         }
 
-        fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+        fn apply_routes<'a>(
+            &'a self,
+            _: &'a [NewRoute],
+            _: &'a [Route],
+            _: &'a RouteTokens,
+        ) -> Answer<'a, RouteOutcome> {
             self.note("apply")
         }
     }
@@ -135,7 +140,9 @@ mod tests {
         ));
         assert!(refused(now(read_only.update_targets(&service, &[], None)).unwrap_err()));
         assert!(refused(now(read_only.delete_balancer(&service, None)).unwrap_err()));
-        assert!(refused(now(read_only.apply_routes(&[], &[])).unwrap_err()));
+        assert!(refused(
+            now(read_only.apply_routes(&[], &[], RouteTokens::NONE)).unwrap_err()
+        ));
         assert_eq!(*cloud.0.lock().unwrap(), ["lookup", "get", "list"]);
         let told = told.lock().unwrap();
         let begins = ["EnsureBalancer", "UpdateTargets", "DeleteBalancer", "ApplyRoutes"];

@@ -1,7 +1,8 @@
 //! What `cargo xtask image` runs: starts a binary of Cloudwit in a root that has nothing in it but the files its Deployment mounts, on a real
 //! API server and the simulated cloud, and measures start, memory and the size of its image.
 //!
-//! The root is emptier than that of a container: no `/dev`, no `/proc`, no `/etc/resolv.conf`.
+//! The root is emptier than that of a container: no `/dev`, no `/etc/resolv.conf`; only `/proc`, through which the process finds its own binary to compile
+//! components in a child process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Until an idle process has given back what its start needed.
 const REST: Duration = Duration::from_secs(10);
+
+/// Replaces itself by a command (`$@`) in a root (`$0`) with the system's `/proc`, in a mount namespace of its own.
+const IN_ROOT: &str = r#"mount --rbind /proc "$0/proc" && exec chroot "$0" "$@""#;
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -89,6 +93,7 @@ impl Root {
             "etc/cloudwit/providers",
             "etc/cloudwit/secrets",
             "var/cache/cloudwit",
+            "proc",
         ] {
             fs::create_dir_all(root.join(inside)).with_context(|| format!("making {inside}"))?;
         }
@@ -114,7 +119,10 @@ impl Root {
         NodeBuilder::new(name).create(&server.client()).await?;
         let arguments = [
             "--map-root-user",
-            "--root",
+            "--mount",
+            "/bin/sh",
+            "-c",
+            IN_ROOT,
             &self.folder.display().to_string(),
             "/cloudwit",
             "--config=/etc/cloudwit/config/cloudwit.yaml",

@@ -60,7 +60,7 @@ impl Routes for Guest {
         Ok(Vec::new())
     }
 
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
+    fn apply(&self, create: &[NewRoute], delete: &[Route], _: &RouteTokens) -> Result<RouteOutcome, Failure> {
         let created = create.iter().skip(1).map(|_| Ok(())).collect();
         Ok(RouteOutcome {
             created,

@@ -73,7 +73,7 @@ impl Routes for Guest {
         ])
     }
 
-    fn apply(&self, create: &[NewRoute], delete: &[Route]) -> Result<RouteOutcome, Failure> {
+    fn apply(&self, create: &[NewRoute], delete: &[Route], _: &RouteTokens) -> Result<RouteOutcome, Failure> {
         Ok(RouteOutcome {
             created: create.iter().map(|_| Ok(())).collect(),
             deleted: delete.iter().map(|_| Ok(())).collect(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Evidence, Failure, FaultKind, NewRoute, NodeRef,
-    Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
+    Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
 };
 use tokio::time::sleep;
 
@@ -347,7 +347,12 @@ impl Cloud for ProcessCloud {
         ))
     }
 
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+    fn apply_routes<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        _: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
         Box::pin(async move {
             let text = |routes: Vec<&str>| routes.join(" ");
             let created = text(create.iter().map(|route| route.destination.as_str()).collect());

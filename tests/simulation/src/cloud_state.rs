@@ -141,6 +141,7 @@ impl CloudState {
                 ports: Vec::new(),
             }],
             annotations: Vec::new(),
+            remaining: None,
         }
     }
 

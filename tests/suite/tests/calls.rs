@@ -244,9 +244,27 @@ async fn target_updates_of_another_length_are_a_fault() {
 
 /// Tokens reach the change that they are about, and changes without one are begun.
 #[tokio::test]
+async fn a_load_balancer_that_is_reached_tells_what_remains() {
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load("unfinished", settings()).await;
+    let service = &services(1)[0];
+    let mut token = None;
+    let mut told = Vec::new();
+    loop {
+        let balancer = provider.ensure_balancer(service, &[], token.as_deref()).await.unwrap();
+        assert_eq!(balancer.ingress.len(), 1);
+        let Some(work) = balancer.remaining else { break };
+        assert_eq!(work.after, Duration::from_secs(5));
+        told.push(work.message);
+        token = Some(work.token);
+    }
+    assert_eq!(told, ["0 targets are added", "targets are checked"]);
+}
+
+#[tokio::test]
 async fn pending_route_changes_are_continued_by_their_tokens() {
     let hosting = Hosting::new(HostOptions::default());
-    let provider = hosting.load("slow_routes", settings()).await;
+    let provider = hosting.load("unfinished", settings()).await;
     let create = ["10.0.1.0/24", "10.0.2.0/24"].map(|destination| NewRoute {
         name_hint: "u".into(),
         destination: destination.into(),
@@ -265,7 +283,10 @@ async fn pending_route_changes_are_continued_by_their_tokens() {
         other => panic!("{other:?}"),
     };
     let (one, two) = (Some("1".to_owned()), Some("2".to_owned()));
-    let first = provider.apply_routes(&create, &delete).await.unwrap();
+    let first = provider
+        .apply_routes(&create, &delete, RouteTokens::NONE)
+        .await
+        .unwrap();
     assert_eq!(
         first.created.iter().map(token_of).collect::<Vec<_>>(),
         [one.clone(), one.clone()]
@@ -275,7 +296,7 @@ async fn pending_route_changes_are_continued_by_their_tokens() {
         created: vec![None, two],
         deleted: vec![one.clone()],
     };
-    let next = provider.apply_routes_with(&create, &delete, &tokens).await.unwrap();
+    let next = provider.apply_routes(&create, &delete, &tokens).await.unwrap();
     assert_eq!(next.created.iter().map(token_of).collect::<Vec<_>>(), [one, None]);
     assert_eq!(token_of(&next.deleted[0]).as_deref(), Some("2"));
 }

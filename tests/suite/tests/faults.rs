@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cloudwit_host::{HostOptions, Limits, Provider, ProviderSettings};
 use cloudwit_model::{
-    Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence, ProviderFault, Service, Target,
+    Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence, ProviderFault, RouteTokens, Service, Target,
 };
 use cloudwit_suite::hosting::{Hosting, LONG, TRIGGER, limited, node, settings};
 use tokio::sync::{Mutex, MutexGuard};
@@ -341,7 +341,7 @@ async fn a_load_balancer_without_ingress_is_not_ready_and_route_outcomes_have_to
         destination: "10.0.0.0/24".into(),
         node: node("a"),
     };
-    let message = bad(provider.apply_routes(&[new], &[]).await.unwrap_err());
+    let message = bad(provider.apply_routes(&[new], &[], RouteTokens::NONE).await.unwrap_err());
     assert_eq!(message, "routes.apply (created) has 0 answers for 1 questions");
 }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use cloudwit_host::Provider;
 use cloudwit_host::grants::Grants;
 use cloudwit_model::{
-    Cloud, CloudError, Endpoint, Evidence, Failure, NewRoute, NodeRef, Presence, Protocol, Service, ServicePort, Target,
+    Cloud, CloudError, Endpoint, Evidence, Failure, NewRoute, NodeRef, Presence, Protocol, RouteTokens, Service,
+    ServicePort, Target,
 };
 use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation, SimCloud, SimCloudOptions};
 use cloudwit_suite::hosting::node;
@@ -181,14 +182,22 @@ async fn five_hundred_routes_are_one_request_and_one_list() {
         })
         .collect();
     // The body is larger than what a stream takes at once.
-    let outcome = sim.provider.apply_routes(&create, &[]).await.unwrap();
+    let outcome = sim
+        .provider
+        .apply_routes(&create, &[], RouteTokens::NONE)
+        .await
+        .unwrap();
     assert!(
         outcome.created.len() == 500 && outcome.created.iter().all(Result::is_ok),
         "{outcome:?}"
     );
     let routes = sim.provider.list_routes().await.unwrap();
     assert_eq!(routes.len(), 500);
-    let outcome = sim.provider.apply_routes(&[], &routes).await.unwrap();
+    let outcome = sim
+        .provider
+        .apply_routes(&[], &routes, RouteTokens::NONE)
+        .await
+        .unwrap();
     assert!(
         outcome.deleted.len() == 500 && outcome.deleted.iter().all(Result::is_ok),
         "{outcome:?}"

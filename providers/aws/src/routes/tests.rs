@@ -163,7 +163,7 @@ fn a_new_route_turns_the_check_of_addresses_off_and_then_comes() {
     let id = instance_ids()[0];
     let outcome = host
         .provider::<Aws>()
-        .apply(&[wanted("n", id, "10.244.3.0/24")], &[])
+        .apply(&[wanted("n", id, "10.244.3.0/24")], &[], &RouteTokens::none())
         .unwrap();
     assert_eq!(outcome.created, [Ok(())]);
     assert_eq!(
@@ -194,7 +194,11 @@ fn what_is_there_already_is_not_done_again() {
     });
     let outcome = host
         .provider::<Aws>()
-        .apply(&[wanted("n", instance_ids()[0], "10.244.0.0/24")], &[])
+        .apply(
+            &[wanted("n", instance_ids()[0], "10.244.0.0/24")],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert_eq!(outcome.created, [Ok(())]);
 }
@@ -213,7 +217,11 @@ fn a_dead_route_in_the_way_is_deleted_first() {
     });
     let outcome = host
         .provider::<Aws>()
-        .apply(&[wanted("n", instance_ids()[1], "10.244.0.0/24")], &[])
+        .apply(
+            &[wanted("n", instance_ids()[1], "10.244.0.0/24")],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert_eq!(outcome.created, [Ok(())]);
     assert_eq!(
@@ -241,7 +249,11 @@ fn deletions_come_first_and_what_is_gone_is_deleted() {
     let delete = ["10.244.0.0/24", "10.244.9.0/24", "10.99.0.0/24", "0.0.0.0/0"].map(existing);
     let outcome = host
         .provider::<Aws>()
-        .apply(&[wanted("n", instance_ids()[1], "10.244.0.0/24")], &delete)
+        .apply(
+            &[wanted("n", instance_ids()[1], "10.244.0.0/24")],
+            &delete,
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert_eq!(outcome.deleted[..3], [Ok(()), Ok(()), Ok(())]);
     assert!(
@@ -281,7 +293,11 @@ fn each_route_has_its_own_answer() {
             ..wanted("", id, "10.244.8.0/24")
         },
     ];
-    let created = host.provider::<Aws>().apply(&create, &[]).unwrap().created;
+    let created = host
+        .provider::<Aws>()
+        .apply(&create, &[], &RouteTokens::none())
+        .unwrap()
+        .created;
     assert!(
         matches!(
             created[0],
@@ -327,7 +343,11 @@ fn when_aws_says_slow_down_nothing_more_is_asked() {
     });
     let id = instance_ids()[0];
     let create = [wanted("a", id, "10.244.3.0/24"), wanted("b", id, "10.244.4.0/24")];
-    let created = host.provider::<Aws>().apply(&create, &[]).unwrap().created;
+    let created = host
+        .provider::<Aws>()
+        .apply(&create, &[], &RouteTokens::none())
+        .unwrap()
+        .created;
     for answer in created {
         assert!(
             matches!(
@@ -363,7 +383,7 @@ fn after_seconds(call: u64, seconds: u64) -> Vec<Result<(), Failure>> {
         }
         _ => FakeAnswer::xml(200, modified()),
     });
-    aws.apply(&create, &[]).unwrap().created
+    aws.apply(&create, &[], &RouteTokens::none()).unwrap().created
 }
 
 #[test]
@@ -404,6 +424,6 @@ fn batch_ends_at_two_thirds_of_the_calls_time() {
 #[test]
 fn nothing_to_do_is_no_call() {
     let host = host();
-    let outcome = host.provider::<Aws>().apply(&[], &[]).unwrap();
+    let outcome = host.provider::<Aws>().apply(&[], &[], &RouteTokens::none()).unwrap();
     assert!(outcome.created.is_empty() && outcome.deleted.is_empty() && host.requests().is_empty());
 }

@@ -120,6 +120,7 @@ fn what_upstream_left_is_adopted_without_a_change() {
             AnnotationChange::set("loadbalancer.openstack.org/load-balancer-id", id.clone()),
             AnnotationChange::set("loadbalancer.openstack.org/load-balancer-address", floating.clone()),
         ],
+        remaining: None,
     };
     assert_eq!(balancer, expected);
 

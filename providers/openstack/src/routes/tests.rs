@@ -154,7 +154,7 @@ fn many_changes_are_one_request_each_way_and_the_ports_follow() {
         existing("10.244.1.0/24", &one, false),
         existing("10.244.8.0/24", "10.1.9.9", true),
     ];
-    let outcome = stage.provider().apply(&create, &delete).unwrap();
+    let outcome = stage.provider().apply(&create, &delete, &RouteTokens::none()).unwrap();
     assert_eq!(
         outcome,
         RouteOutcome {
@@ -205,12 +205,12 @@ fn of_many_routes_only_those_fail_that_neutron_refuses() {
         wanted("fd00:1::/64", node("two", "10.1.0.9")),
         wanted("10.244.9.0/24", NodeRef::named("bare")),
     ];
-    let outcome = stage.provider().apply(&create[..2], &[]).unwrap();
+    let outcome = stage.provider().apply(&create[..2], &[], &RouteTokens::none()).unwrap();
     assert_eq!(outcome.created[0], Ok(()));
     assert!(
         matches!(&outcome.created[1], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("not connected with router"))
     );
-    let outcome = stage.provider().apply(&create[3..], &[]).unwrap();
+    let outcome = stage.provider().apply(&create[3..], &[], &RouteTokens::none()).unwrap();
     assert!(
         matches!(&outcome.created[0], Err(Failure { kind: FailureKind::Invalid, message: text, .. }) if text.contains("Node bare has no internal IPv4 address"))
     );
@@ -222,7 +222,11 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
     let stage = stage().always("PUT", "/v2.0/ports/", || FakeAnswer::new(503, &[], "{}"));
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
+        .apply(
+            &[wanted("10.244.3.0/24", node("three", &three))],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert!(matches!(
         outcome.created[0],
@@ -239,7 +243,7 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
     let [_, two, _] = ips();
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.2.0/24", node("two", &two))], &[])
+        .apply(&[wanted("10.244.2.0/24", node("two", &two))], &[], &RouteTokens::none())
         .unwrap();
     assert!(matches!(
         outcome.created[0],
@@ -253,7 +257,7 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
     let [one, ..] = ips();
     let outcome = stage
         .provider()
-        .apply(&[], &[existing("10.244.1.0/24", &one, false)])
+        .apply(&[], &[existing("10.244.1.0/24", &one, false)], &RouteTokens::none())
         .unwrap();
     assert!(matches!(
         outcome.deleted[0],
@@ -270,7 +274,11 @@ fn a_next_hop_without_port_is_told_and_nothing_stays() {
     let stage = stage();
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.9.0/24", node("far", "10.1.200.200"))], &[])
+        .apply(
+            &[wanted("10.244.9.0/24", node("far", "10.1.200.200"))],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert!(
         matches!(&outcome.created[0], Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text.contains("10.1.200.200")),
@@ -283,7 +291,11 @@ fn a_next_hop_without_port_is_told_and_nothing_stays() {
     });
     let outcome = stage
         .provider()
-        .apply(&[], &[existing("10.244.9.0/24", "10.1.200.200", false)])
+        .apply(
+            &[],
+            &[existing("10.244.9.0/24", "10.1.200.200", false)],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert_eq!(outcome.deleted, [Ok(())]);
 }
@@ -305,7 +317,11 @@ fn pairs_of_others_stay_also_when_they_came_meanwhile() {
         });
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
+        .apply(
+            &[wanted("10.244.3.0/24", node("three", &three))],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert_eq!(outcome.created, [Ok(())]);
     let sent = stage.sent("PUT", "/v2.0/ports/");
@@ -320,7 +336,11 @@ fn pairs_of_others_stay_also_when_they_came_meanwhile() {
         .always("GET", "/v2.0/ports/", move || port(9, json!([])));
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
+        .apply(
+            &[wanted("10.244.3.0/24", node("three", &three))],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert!(
         matches!(
@@ -343,7 +363,7 @@ fn without_extraroute_atomic_the_whole_list_is_replaced_by_revision() {
     let create = [wanted("10.244.3.0/24", node("three", &three))];
     let outcome = stage
         .provider()
-        .apply(&create, &[existing("10.244.1.0/24", &one, false)])
+        .apply(&create, &[existing("10.244.1.0/24", &one, false)], &RouteTokens::none())
         .unwrap();
     assert_eq!(
         outcome,
@@ -384,7 +404,7 @@ fn what_is_as_wanted_changes_nothing() {
     let stage = stage();
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.1.0/24", node("one", &one))], &[])
+        .apply(&[wanted("10.244.1.0/24", node("one", &one))], &[], &RouteTokens::none())
         .unwrap();
     assert_eq!(outcome.created, [Ok(())]);
     assert_eq!(stage.sent("PUT", "").len(), 0);
@@ -411,7 +431,11 @@ fn router_locked_by_another_call_is_not_written() {
     assert!(held.is_some());
     let outcome = stage
         .provider()
-        .apply(&[wanted("10.244.3.0/24", node("three", &three))], &[])
+        .apply(
+            &[wanted("10.244.3.0/24", node("three", &three))],
+            &[],
+            &RouteTokens::none(),
+        )
         .unwrap();
     assert!(
         matches!(&outcome.created[0], Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("another call")),

@@ -41,7 +41,7 @@ impl NodeRoute {
         debug!(create = create.len(), delete = delete.len(), "changing routes");
         let began = Instant::now();
         let tokens = self.tokens(batch);
-        let call = self.context.cloud.apply_routes_with(&create, &delete, &tokens);
+        let call = self.context.cloud.apply_routes(&create, &delete, &tokens);
         let (mut created, mut deleted) = match call.await {
             Ok(outcome) => (
                 results(outcome.created, create.len()),

@@ -95,6 +95,12 @@ fn wanted(service: &Service, record: &Record, queued: Option<KeyState>) -> Strin
         | BalancerState::Ensuring(_)
         | BalancerState::Deleting { .. }
         | BalancerState::Deleted => {
+            if let (Some(at), Some(_)) = (addresses(service), record.waits_for()) {
+                return format!(
+                    "has its load balancer at {at}, says its status, and {}",
+                    work(record, "", queued)
+                );
+            }
             let known =
                 addresses(service).map(|at| format!("has its load balancer at {at}, says its status; {UNCONFIRMED}"));
             work(record, known.as_deref().unwrap_or("has no load balancer yet"), queued)
@@ -169,6 +175,18 @@ mod tests {
         assert_eq!(
             balancer(Some(&service.0), Some(&record), queued(0, 4), &Classes::default()).unwrap(),
             "waits for the cloud since 1 m 5 s: the cloud builds load balancer lb-1; next call in 4 s."
+        );
+    }
+
+    #[test]
+    fn a_load_balancer_that_goes_on_tells_its_address_and_what_remains() {
+        let service = lb().finalizer().ingress("1.1.1.1");
+        let mut record = Record::new(service.arc(), &Classes::default());
+        record.start(Operation::Ensure);
+        record.note_pending("t".into(), "targets are added".to_owned(), nodes(&["a"]));
+        assert_eq!(
+            balancer(Some(&service.0), Some(&record), queued(0, 4), &Classes::default()).unwrap(),
+            "has its load balancer at 1.1.1.1, says its status, and waits for the cloud since 1 m 5 s: targets are added; next call in 4 s."
         );
     }
 

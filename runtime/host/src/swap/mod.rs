@@ -370,17 +370,13 @@ impl Cloud for SwappableProvider {
         Box::pin(async move { provider.list_routes().await })
     }
 
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
-        self.apply_routes_with(create, delete, RouteTokens::NONE)
-    }
-
-    fn apply_routes_with<'a>(
+    fn apply_routes<'a>(
         &'a self,
         create: &'a [NewRoute],
         delete: &'a [Route],
         tokens: &'a RouteTokens,
     ) -> Answer<'a, RouteOutcome> {
         let provider = self.current();
-        Box::pin(async move { provider.apply_routes_with(create, delete, tokens).await })
+        Box::pin(async move { provider.apply_routes(create, delete, tokens).await })
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, FaultKind, Ingress, IpMode,
-    NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
+    NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target,
+    TargetUpdate,
 };
 use futures::future::join_all;
 use tokio::sync::watch;
@@ -204,7 +205,7 @@ impl Cloud for FakeBalancers {
             let exists = self.state.lock().unwrap().balancers.contains_key(&service.uid);
             Ok(exists.then(|| Balancer {
                 ingress: address(),
-                annotations: Vec::new(),
+                ..Balancer::default()
             }))
         })
     }
@@ -229,6 +230,7 @@ impl Cloud for FakeBalancers {
             Ok(Balancer {
                 ingress: address(),
                 annotations: state.annotations.clone(),
+                remaining: None,
             })
         })
     }
@@ -271,7 +273,7 @@ impl Cloud for FakeBalancers {
         not_exported()
     }
 
-    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route], _: &'a RouteTokens) -> Answer<'a, RouteOutcome> {
         not_exported()
     }
 }

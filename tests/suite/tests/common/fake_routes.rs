@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, Service, Target, TargetUpdate,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
 };
 
 #[derive(Default)]
@@ -133,7 +133,12 @@ impl Cloud for FakeRoutes {
         })
     }
 
-    fn apply_routes<'a>(&'a self, create: &'a [NewRoute], delete: &'a [Route]) -> Answer<'a, RouteOutcome> {
+    fn apply_routes<'a>(
+        &'a self,
+        create: &'a [NewRoute],
+        delete: &'a [Route],
+        _: &'a RouteTokens,
+    ) -> Answer<'a, RouteOutcome> {
         Box::pin(async move {
             let mut state = self.0.lock().unwrap();
             let created = create.iter().map(|route| route.destination.clone()).collect();

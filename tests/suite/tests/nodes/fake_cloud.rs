@@ -8,8 +8,8 @@ use std::time::Duration;
 use cloudwit_controllers::{Cluster, ControllersError, Options};
 use cloudwit_model::{
     Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Evidence, Failure,
-    FaultKind, Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, Service,
-    Target, TargetUpdate,
+    FaultKind, Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome,
+    RouteTokens, Service, Target, TargetUpdate,
 };
 use kube::Client;
 use prometheus_client::encoding::text::encode;
@@ -186,7 +186,7 @@ impl Cloud for FakeCloud {
         not_exported()
     }
 
-    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route], _: &'a RouteTokens) -> Answer<'a, RouteOutcome> {
         not_exported()
     }
 }

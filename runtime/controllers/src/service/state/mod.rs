@@ -127,13 +127,21 @@ impl BalancerState {
         }
     }
 
-    /// The Service as the provider saw it last.
-    fn service_mut(&mut self) -> Option<&mut Arc<Service>> {
-        match self {
-            Self::Ensured { last, .. } => Some(&mut last.service),
-            Self::Elsewhere(service) => Some(service),
-            _ => None,
-        }
+    /// The Service as the provider saw it: when all was done last, and at the beginning of the call in progress.
+    fn services_mut(&mut self) -> impl Iterator<Item = &mut Arc<Service>> {
+        let (last, pending) = match self {
+            Self::Ensured { last, change } => (
+                Some(&mut last.service),
+                match change {
+                    Some(StartedChange::Ensure(pending) | StartedChange::UpdateTargets(pending)) => pending.as_mut(),
+                    None => None,
+                },
+            ),
+            Self::Elsewhere(service) => (Some(service), None),
+            Self::Ensuring(pending) | Self::Deleting { pending, .. } => (None, pending.as_mut()),
+            Self::Unknown | Self::Deleted => (None, None),
+        };
+        last.into_iter().chain(pending.map(|pending| &mut pending.service))
     }
 }
 

@@ -220,12 +220,17 @@ impl Record {
         changes: Vec<AnnotationChange>,
     ) {
         let (service, targets) = self.finish(targets);
-        self.unwritten.ingress = Some(ingress);
-        self.unwritten.add_annotations(changes);
+        self.note_usable(ingress, changes);
         self.state = BalancerState::Ensured {
             last: Ensured { service, targets },
             change: None,
         };
+    }
+
+    /// An `ensure` has succeeded and goes on: the load balancer is reached already. [`Self::note_pending`] follows.
+    pub fn note_usable(&mut self, ingress: Vec<LoadBalancerIngress>, changes: Vec<AnnotationChange>) {
+        self.unwritten.ingress = Some(ingress);
+        self.unwritten.add_annotations(changes);
     }
 
     /// The provider leaves this Service to another controller.
@@ -275,7 +280,7 @@ impl Record {
     /// All answers are on the Service.
     pub fn note_written(&mut self) {
         let written = std::mem::take(&mut self.unwritten);
-        if let Some(service) = self.state.service_mut() {
+        for service in self.state.services_mut() {
             written.annotate(service);
         }
     }

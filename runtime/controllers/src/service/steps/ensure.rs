@@ -10,6 +10,7 @@ use crate::service::steps::Reconcile;
 use crate::service::steps::dry_run::pretend_ensured;
 use crate::service::steps::failure::call_failed;
 use crate::service::steps::owner::settle_owner;
+use crate::service::steps::write::patch_status;
 
 pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
     if let Some(outcome) = settle_owner(this).await {
@@ -24,6 +25,17 @@ pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
         }
     }
     match call(this, &given.list, token.as_deref()).await {
+        Ok(Balancer {
+            ingress,
+            annotations,
+            remaining: Some(work),
+        }) => {
+            this.record(|record| record.note_usable(ingress_status(&ingress), annotations));
+            let waits = call_failed(this, Operation::Ensure, &given, &Failure::from(work).into());
+            let is_behind = this.record(|record| record.unwritten().differs_from(this.service))?;
+            let written = if is_behind { patch_status(this).await } else { None };
+            written.or(Some(waits))
+        }
         Ok(balancer) => {
             this.record(|record| {
                 record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);

@@ -33,6 +33,7 @@ fn at(ip: &str) -> Balancer {
             ports: Vec::new(),
         }],
         annotations: Vec::new(),
+        remaining: None,
     }
 }
 

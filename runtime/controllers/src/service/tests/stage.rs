@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Endpoint, Failure, Ingress, IpMode, NewRoute,
-    NodeRef, Presence, ProviderIdentity, Route, RouteOutcome, Target, TargetUpdate,
+    NodeRef, Presence, ProviderIdentity, RemainingWork, Route, RouteOutcome, RouteTokens, Target, TargetUpdate,
 };
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
@@ -48,6 +48,11 @@ pub(super) struct FakeCloud {
     pub(super) batches: Mutex<Vec<Vec<String>>>,
     pub(super) tokens: Mutex<Vec<String>>,
     pub(super) faulty: Mutex<HashSet<&'static str>>,
+    /// What `ensure` asks to have written.
+    pub(super) annotations: Mutex<Vec<AnnotationChange>>,
+    /// What remains after the next calls of `ensure`, and the tokens that they had.
+    pub(super) remaining: Mutex<VecDeque<RemainingWork>>,
+    pub(super) ensure_tokens: Mutex<Vec<Option<String>>>,
     /// Another one is another provider.
     pub(super) digest: Mutex<&'static str>,
 }
@@ -70,6 +75,9 @@ impl FakeCloud {
             batches: Mutex::default(),
             tokens: Mutex::default(),
             faulty: Mutex::default(),
+            annotations: Mutex::default(),
+            remaining: Mutex::default(),
+            ensure_tokens: Mutex::default(),
             digest: Mutex::default(),
         })
     }
@@ -162,7 +170,7 @@ impl Cloud for FakeCloud {
             Ok(shown.unwrap_or_else(|| {
                 Some(Balancer {
                     ingress: lock(&self.ingress).clone(),
-                    annotations: Vec::new(),
+                    ..Balancer::default()
                 })
             }))
         })
@@ -172,13 +180,15 @@ impl Cloud for FakeCloud {
         &'a self,
         service: &'a cloudwit_model::Service,
         targets: &'a [Target],
-        _: Option<&'a str>,
+        token: Option<&'a str>,
     ) -> Answer<'a, Balancer> {
-        Box::pin(async {
+        Box::pin(async move {
+            lock(&self.ensure_tokens).push(token.map(str::to_owned));
             self.call("ensure", service, targets.len()).await?;
             Ok(Balancer {
                 ingress: lock(&self.ingress).clone(),
-                annotations: Vec::new(),
+                annotations: lock(&self.annotations).clone(),
+                remaining: lock(&self.remaining).pop_front(),
             })
         })
     }
@@ -221,7 +231,7 @@ impl Cloud for FakeCloud {
         never()
     }
 
-    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route]) -> Answer<'a, RouteOutcome> {
+    fn apply_routes<'a>(&'a self, _: &'a [NewRoute], _: &'a [Route], _: &'a RouteTokens) -> Answer<'a, RouteOutcome> {
         never()
     }
 }

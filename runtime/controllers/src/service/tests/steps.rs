@@ -1,7 +1,7 @@
 //! The loop with a cloud in memory and a clock that the tests move. Rows of upstream's `controllers/service/controller_test.go`
 //! that are about order, time and repetition.
 
-use cloudwit_model::Failure;
+use cloudwit_model::{AnnotationChange, Failure, RemainingWork};
 use http::StatusCode;
 use serde_json::json;
 use tokio::time::sleep;
@@ -59,6 +59,68 @@ async fn a_conflict_that_stays_is_four_tries_in_twenty_seconds() {
             stage.cloud.pauses(operation)
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_goes_on_is_on_the_service_at_once_and_ensured_when_nothing_remains() {
+    let stage = Stage::new(vec![balancer("web")], 1, 1, true);
+    let remaining = |token: &str, message: &str| RemainingWork {
+        after: Duration::from_secs(42),
+        token: token.into(),
+        message: message.into(),
+    };
+    lock(&stage.cloud.remaining).extend([remaining("1", "targets are added"), remaining("2", "targets are added")]);
+    let address = |stage: &Stage| {
+        let services = lock(&stage.api.services);
+        crate::kube::service::ingress(&services["web"])
+            .first()
+            .and_then(|point| point.ip.clone())
+    };
+    stage
+        .until("it has its address", |stage| address(stage).is_some())
+        .await;
+    assert_eq!(stage.count("ensure"), 1);
+    assert_eq!(stage.event("EnsuredLoadBalancer"), None);
+    stage
+        .until("it is ensured", |stage| stage.event("EnsuredLoadBalancer").is_some())
+        .await;
+    let tokens = lock(&stage.cloud.ensure_tokens).clone();
+    assert_eq!(tokens, [None, Some("1".into()), Some("2".into())]);
+    assert_eq!(
+        stage
+            .cloud
+            .pauses("ensure")
+            .iter()
+            .map(|pause| pause.round())
+            .collect::<Vec<_>>(),
+        [42.0, 42.0]
+    );
+    assert_eq!(*lock(&stage.api.patches), 1, "the same address is written once");
+    assert_eq!(stage.event("SyncLoadBalancerFailed"), None);
+    let waiting = lock(&stage.api.events)
+        .iter()
+        .filter(|(_, message)| message == "Waiting: targets are added")
+        .count();
+    assert_eq!(waiting, 1, "told once");
+}
+
+/// Writing an annotation that the provider gave is no change that drops its token.
+#[tokio::test(start_paused = true)]
+async fn an_annotation_of_a_load_balancer_that_goes_on_keeps_its_token() {
+    let stage = Stage::new(vec![balancer("web")], 1, 1, true);
+    *lock(&stage.cloud.annotations) = vec![AnnotationChange {
+        key: "example.com/id".into(),
+        value: Some("lb-1".into()),
+    }];
+    lock(&stage.cloud.remaining).push_back(RemainingWork {
+        after: Duration::from_secs(5),
+        token: "1".into(),
+        message: "targets are added".into(),
+    });
+    stage
+        .until("it is ensured", |stage| stage.event("EnsuredLoadBalancer").is_some())
+        .await;
+    assert_eq!(*lock(&stage.cloud.ensure_tokens), [None, Some("1".into())]);
 }
 
 #[tokio::test(start_paused = true)]

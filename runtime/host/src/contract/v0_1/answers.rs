@@ -263,6 +263,18 @@ pub(crate) async fn balancer(
     Ok(model::Balancer {
         ingress: all,
         annotations: annotation_changes(screen, walk, balancer.annotations).await?,
+        remaining: balancer
+            .remaining
+            .map(|work| remaining_work(screen, work))
+            .transpose()?,
+    })
+}
+
+fn remaining_work(screen: Screen<'_>, work: load_balancers::RemainingWork) -> Checked<model::RemainingWork> {
+    Ok(model::RemainingWork {
+        after: work.retry_after.map_or(answer::DEFAULT_PENDING, answer::retry_after),
+        token: answer::token(work.token)?,
+        message: screen.message(&work.message),
     })
 }
 

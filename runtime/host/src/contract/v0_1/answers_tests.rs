@@ -273,6 +273,7 @@ fn an_ingress_comes_back_as_it_went() {
     let back = balanced(load_balancers::Balancer {
         ingress: service(&full_service()).ingress,
         annotations: Vec::new(),
+        remaining: None,
     });
     assert_eq!(back.unwrap().ingress, sent);
 }
@@ -300,7 +301,13 @@ fn load_balancers_end_at_their_limits_and_contain_no_secret() {
         key: key.into(),
         value: Some(value.into()),
     };
-    let lists = |ingress, annotations| balanced(load_balancers::Balancer { ingress, annotations });
+    let lists = |ingress, annotations| {
+        balanced(load_balancers::Balancer {
+            ingress,
+            annotations,
+            remaining: None,
+        })
+    };
     let most = lists(
         vec![with_ports(vec![port("E"); limits::PORTS]); limits::INGRESSES],
         vec![change("k", &"v".repeat(limits::ANNOTATION_VALUE)); limits::ANNOTATIONS],
@@ -345,6 +352,28 @@ fn addresses_of_every_kind_come_back_as_they_went() {
         let back = address(Screen(&redactor()), format_args!("node"), address_to_guest(&sent));
         assert_eq!(back, Ok(sent));
     }
+}
+
+#[test]
+fn remaining_work_keeps_its_token_and_has_the_pauses_of_a_pending_answer() {
+    let with = |token: &str, retry_after| {
+        let found = balanced(load_balancers::Balancer {
+            ingress: vec![at(services::Endpoint::Hostname("a".into()))],
+            annotations: Vec::new(),
+            remaining: Some(load_balancers::RemainingWork {
+                token: token.into(),
+                message: format!("waits for {SECRET}"),
+                retry_after,
+            }),
+        });
+        found.map(|balancer| balancer.remaining.unwrap())
+    };
+    let work = with(SECRET, None).unwrap();
+    assert_eq!((work.token.as_str(), work.after), (SECRET, Duration::from_secs(5)));
+    assert_eq!(work.message, "waits for [secret token]");
+    assert_eq!(with("t", Some(1)).unwrap().after, Duration::from_millis(100));
+    assert_eq!(with("t", Some(u32::MAX)).unwrap().after, Duration::from_secs(3600));
+    assert!(with(&"t".repeat(limits::TOKEN + 1), None).is_err());
 }
 
 #[test]

@@ -74,7 +74,12 @@ pub fn error(error: &CloudError) -> Value {
 /// A load balancer; null where there is none.
 pub fn balancer(balancer: &Balancer) -> Value {
     let ingress: Vec<Value> = balancer.ingress.iter().map(point).collect();
-    json!({"ingress": ingress, "annotations": annotations(&balancer.annotations)})
+    let mut object = json!({"ingress": ingress, "annotations": annotations(&balancer.annotations)});
+    if let Some(work) = &balancer.remaining {
+        let after = work.after.as_millis();
+        object["remaining"] = json!({"token": work.token, "message": work.message, "retryAfterMilliseconds": after});
+    }
+    object
 }
 
 fn point(ingress: &Ingress) -> Value {

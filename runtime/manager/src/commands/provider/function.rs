@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use cloudwit_host::Provider;
-use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, Service, Target};
+use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -176,7 +176,7 @@ impl FunctionCall {
             node: node.clone(),
         });
         let create: Vec<_> = create.collect();
-        let outcome = provider.apply_routes(&create, &delete).await?;
+        let outcome = provider.apply_routes(&create, &delete, RouteTokens::NONE).await?;
         Ok(json!({"created": answer::changes(&outcome.created), "deleted": answer::changes(&outcome.deleted)}))
     }
 }

@@ -58,7 +58,12 @@ async fn ensured(trial: &Trial, provider: &Provider) -> Result<Balancer, String>
     let targets = targets.as_slice();
     until_done(|token| async move {
         let token = token.as_deref();
-        provider.ensure_balancer(&trial.service, targets, token).await
+        match provider.ensure_balancer(&trial.service, targets, token).await? {
+            Balancer {
+                remaining: Some(work), ..
+            } => Err(Failure::from(work).into()),
+            done => Ok(done),
+        }
     })
     .await
 }

@@ -1,9 +1,9 @@
 //! `routes`: created once, listed, gone.
 
-use cloudwit_model::{Cloud as _, Failure, NewRoute, Route};
+use cloudwit_model::{Cloud as _, CloudError, Failure, NewRoute, Route, RouteTokens};
 
 use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::provider::conformance::trial::{Trial, until_done};
 
 const PART: &str = "routes";
 
@@ -37,19 +37,39 @@ pub async fn run(trial: &Trial, destination: &str, report: &mut Report) {
 }
 
 async fn create(trial: &Trial, new: &NewRoute, promise: &mut Promise) {
-    let outcome = trial.provider.apply_routes(std::slice::from_ref(new), &[]).await;
-    each(promise, outcome.map(|outcome| outcome.created));
+    let created = until_done(|token| async move {
+        let tokens = RouteTokens {
+            created: vec![token],
+            ..RouteTokens::default()
+        };
+        let outcome = trial
+            .provider
+            .apply_routes(std::slice::from_ref(new), &[], &tokens)
+            .await?;
+        all(outcome.created)
+    });
+    promise.answered(created.await);
 }
 
 async fn delete(trial: &Trial, routes: &[Route], promise: &mut Promise) {
-    let outcome = trial.provider.apply_routes(&[], routes).await;
-    each(promise, outcome.map(|outcome| outcome.deleted));
+    for route in routes {
+        let deleted = until_done(|token| async move {
+            let tokens = RouteTokens {
+                deleted: vec![token],
+                ..RouteTokens::default()
+            };
+            let outcome = trial
+                .provider
+                .apply_routes(&[], std::slice::from_ref(route), &tokens)
+                .await?;
+            all(outcome.deleted)
+        });
+        promise.answered(deleted.await);
+    }
 }
 
-fn each(promise: &mut Promise, results: Result<Vec<Result<(), Failure>>, impl std::fmt::Display>) {
-    for result in promise.answered(results).unwrap_or_default() {
-        promise.answered(result);
-    }
+fn all(results: Vec<Result<(), Failure>>) -> Result<(), CloudError> {
+    Ok(results.into_iter().collect::<Result<(), Failure>>()?)
 }
 
 /// The one route to this destination.
