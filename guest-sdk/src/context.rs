@@ -8,6 +8,9 @@ use crate::keys::Keys;
 use crate::state::State;
 use crate::types::*;
 
+/// What is left of a call's time when no further change is begun: one request may take as long.
+pub(crate) const RESERVE: Duration = Duration::from_secs(10);
+
 /// The world outside, as far as the operator granted it. Costs nothing to copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Context(());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::config::Tree;
+use crate::context::RESERVE;
 use crate::types::*;
 use crate::{Context, Problems};
 
@@ -144,9 +145,6 @@ pub(crate) fn update_one<P: LoadBalancers>(
     let token = update.token.as_deref().filter(|token| !token.is_empty());
     provider.update_targets(&update.service, targets, token)
 }
-
-/// What is left of a call's time when no further update is begun: one request may take as long.
-const RESERVE: Duration = Duration::from_secs(10);
 
 /// How soon updates that were not begun are asked for again.
 const NEXT: Duration = Duration::from_millis(100);

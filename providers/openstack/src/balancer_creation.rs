@@ -6,12 +6,11 @@ use crate::annotations::{TABLE, barbican_path};
 use crate::api::Endpoint;
 use crate::balancer_names;
 use crate::balancer_task::BalancerTask;
-use crate::balancer_wait::{Made, Wait};
 use crate::balancer_wanted::family;
 use crate::change::Change;
 use crate::config::given;
 use crate::floating_ips::recorded_address;
-use crate::load_balancers::in_error;
+use crate::load_balancers::{in_error, waiting_on};
 use crate::members::{address, server_id};
 use crate::octavia::{LoadBalancer, Tree};
 use crate::octavia_bodies::{Frame, balancer as body};
@@ -61,7 +60,7 @@ impl BalancerTask<'_> {
             status: "PENDING_CREATE".into(),
             ..LoadBalancer::default()
         };
-        Ok(Wait::after(&made.id, Made::default()).pending(&made))
+        Ok(waiting_on(&made, None))
     }
 
     /// Whatever a load balancer would later fail for, so that nothing is half made.

@@ -1,11 +1,11 @@
 //! Deleting what a Service has: its floating IP, its load balancer or its part of a shared one, its security group.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Steps;
 
 use crate::annotations::{BALANCER_ADDRESS, BALANCER_ID, TABLE};
 use crate::balancer_plan::next_removal;
 use crate::balancer_task::BalancerTask;
-use crate::balancer_wait::Wait;
 use crate::change::Change;
 use crate::load_balancers::{in_error, waiting_on};
 use crate::octavia::{LoadBalancer, Phase};
@@ -13,8 +13,8 @@ use crate::sharing::Claim;
 
 impl BalancerTask<'_> {
     /// Deletes everything. Success once nothing is left.
-    pub(crate) fn delete(&self, wait: Option<Wait>) -> Result<Vec<AnnotationChange>, Failure> {
-        let found = match self.find(wait.as_ref())? {
+    pub(crate) fn delete(&self, steps: Option<Steps>) -> Result<Vec<AnnotationChange>, Failure> {
+        let found = match self.find(steps.as_ref())? {
             Some(found) => Some(found),
             // One that is being deleted is waited for.
             None => self.single(self.named()?)?,
@@ -25,7 +25,7 @@ impl BalancerTask<'_> {
                 false
             }
             Some(balancer) => {
-                self.leave(balancer, wait)?;
+                self.leave(balancer, steps)?;
                 true
             }
         };
@@ -46,25 +46,30 @@ impl BalancerTask<'_> {
     }
 
     /// Deletes the load balancer, which ends in `pending`, or takes this Service's part off one that others use.
-    fn leave(&self, balancer: Box<LoadBalancer>, wait: Option<Wait>) -> Result<(), Failure> {
+    fn leave(&self, balancer: Box<LoadBalancer>, steps: Option<Steps>) -> Result<(), Failure> {
         if !matches!(balancer.phase(), Phase::Active | Phase::Error) {
-            return Err(waiting_on(&balancer, wait));
+            return Err(waiting_on(&balancer, steps));
         }
         let claim = self.claim(&balancer);
         let _lock = self.lock(&balancer)?;
         if claim.takes_it_along(&balancer) && (claim.owner || claim.holds(&balancer.tags)) {
-            return self.delete_balancer(balancer, &claim, wait.as_ref());
+            return self.delete_balancer(balancer, &claim, steps.as_ref());
         }
-        self.empty(balancer, &claim, false, wait.as_ref()).map(drop)
+        self.empty(balancer, &claim, false, steps.as_ref()).map(drop)
     }
 
-    fn delete_balancer(&self, balancer: Box<LoadBalancer>, claim: &Claim, wait: Option<&Wait>) -> Result<(), Failure> {
+    fn delete_balancer(
+        &self,
+        balancer: Box<LoadBalancer>,
+        claim: &Claim,
+        former: Option<&Steps>,
+    ) -> Result<(), Failure> {
         self.remove_floating_ip(&balancer)?;
         let cascade = self.config.cascade_delete.unwrap_or(true);
         let balancer = if cascade {
             balancer
         } else {
-            self.empty(balancer, claim, true, wait)?
+            self.empty(balancer, claim, true, former)?
         };
         let path = if cascade {
             format!("{}?cascade=true", balancer.id)
@@ -94,9 +99,9 @@ impl BalancerTask<'_> {
         mut balancer: Box<LoadBalancer>,
         claim: &Claim,
         all: bool,
-        wait: Option<&Wait>,
+        former: Option<&Steps>,
     ) -> Result<Box<LoadBalancer>, Failure> {
-        let mut made = Wait::made(wait, &balancer.id);
+        let mut steps = Steps::continued(former, &balancer.id);
         loop {
             let tree = self.octavia.tree(&balancer.id)?;
             let Some(change) = next_removal(claim, &balancer, &tree, all) else {
@@ -105,7 +110,7 @@ impl BalancerTask<'_> {
             if balancer.phase() == Phase::Error {
                 return Err(in_error(&balancer));
             }
-            balancer = self.step(change, &balancer, &mut made)?;
+            balancer = self.step(change, &mut steps)?;
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::names::default_load_balancer_name;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::{self, Steps};
 use cloudwit_guest_sdk::state::{Keep, Lock};
 
 use crate::OpenStack;
@@ -12,9 +13,9 @@ use crate::annotations::{Asked, is_ovn};
 use crate::api::Api;
 use crate::balancer_config::BalancerConfig;
 use crate::balancer_names;
-use crate::balancer_wait::{Made, Wait};
 use crate::change::Change;
 use crate::floating_ips::recorded_address;
+use crate::load_balancers::waiting_on;
 use crate::octavia::{Found, LoadBalancer, Octavia, Phase};
 use crate::octavia_features::Features;
 use crate::sharing::Claim;
@@ -88,8 +89,8 @@ impl<'a> BalancerTask<'a> {
 
     /// The load balancer that is waited for, else the one that the annotation names, else the one of the right name. One that is being
     /// deleted is found by its id only.
-    pub(crate) fn find(&self, wait: Option<&Wait>) -> Result<Option<Box<LoadBalancer>>, Failure> {
-        let waited_for = wait.map(|wait| wait.balancer.as_str());
+    pub(crate) fn find(&self, steps: Option<&Steps>) -> Result<Option<Box<LoadBalancer>>, Failure> {
+        let waited_for = steps.map(Steps::id);
         for id in [waited_for, self.asked.balancer_id].into_iter().flatten() {
             let listed = self.listed.iter().find(|balancer| balancer.id == id);
             if let Some(listed) = listed {
@@ -145,39 +146,22 @@ impl<'a> BalancerTask<'a> {
         })
     }
 
-    /// Makes a change below a load balancer; gives it as it is then, if it can be changed on. The same change is never made twice: a driver that
-    /// keeps another value than it was given would get it for ever.
-    pub(crate) fn step(
-        &self,
-        change: Change,
-        balancer: &LoadBalancer,
-        made: &mut Made,
-    ) -> Result<Box<LoadBalancer>, Failure> {
+    /// Makes a change below the load balancer of these steps; gives it as it is then, if it can be changed on.
+    pub(crate) fn step(&self, change: Change, steps: &mut Steps) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
-        if made.has(&text) {
-            let text = format!(
-                "Octavia took a change of load balancer {} without effect: {text}",
-                balancer.id
-            );
-            return Err(Failure::unavailable(text));
-        }
-        match self.change(change) {
-            // Somebody was faster. What is to be done is found out anew.
-            Err(Failure {
-                kind: FailureKind::FailedPrecondition,
-                message: text,
-                ..
-            }) => {
-                return Err(Wait::after(&balancer.id, made.clone()).pending(balancer).context(&text));
-            }
-            result => result?,
-        }
-        made.add(&text);
-        let now = self.octavia.load_balancer(&balancer.id)?;
-        let now = now.ok_or_else(|| Failure::unavailable(format!("load balancer {} is gone", balancer.id)))?;
+        // Somebody was faster. What is to be done is found out anew.
+        let step = reconcile::Change::new(&text).busy_when(FailureKind::FailedPrecondition);
+        steps.make(&self.context, &step, || self.change(change))?;
+        self.changeable(steps)
+    }
+
+    /// The load balancer of these steps, once Octavia takes changes of it.
+    pub(crate) fn changeable(&self, steps: &Steps) -> Result<Box<LoadBalancer>, Failure> {
+        let now = self.octavia.load_balancer(steps.id())?;
+        let now = now.ok_or_else(|| Failure::unavailable(format!("load balancer {} is gone", steps.id())))?;
         match now.phase() {
             Phase::Active => Ok(now),
-            _ => Err(Wait::after(&balancer.id, made.clone()).pending(&now)),
+            _ => Err(waiting_on(&now, Some(steps.clone()))),
         }
     }
 }

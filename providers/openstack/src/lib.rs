@@ -26,7 +26,6 @@ mod balancer_deletion;
 pub mod balancer_names;
 pub mod balancer_plan;
 mod balancer_task;
-pub mod balancer_wait;
 pub mod balancer_wanted;
 pub mod catalog;
 pub mod change;

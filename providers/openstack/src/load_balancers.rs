@@ -4,7 +4,7 @@
 //!   annotations.rs -> balancer_wanted.rs    what the Service wants
 //!   balancer_task.rs -> octavia.rs          what the cloud shows
 //!         both -> balancer_plan.rs          the next change
-//!         change.rs                         makes it; then Octavia works, and the call ends with `pending` (balancer_wait.rs)
+//!         change.rs                         makes it; then Octavia works, and the call ends with `pending`
 //!   floating_ips.rs, security_groups.rs     what is in Neutron, when the load balancer is right
 //! ```
 //!
@@ -12,13 +12,13 @@
 
 use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Steps;
 
 use crate::OpenStack;
 use crate::annotations::{self, Asked, BALANCER_ADDRESS, BALANCER_ID, TABLE};
 use crate::balancer_names;
 use crate::balancer_plan::Plan;
 use crate::balancer_task::BalancerTask;
-use crate::balancer_wait::{Made, Wait};
 use crate::balancer_wanted::{Inputs, Wanted};
 use crate::config::given;
 use crate::floating_ips::recorded_address;
@@ -49,7 +49,7 @@ impl LoadBalancers for OpenStack {
     fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
         self.balancers_enabled()?;
         let task = BalancerTask::new(self, service, self.asked(service)?)?;
-        task.ensure(targets, token.and_then(Wait::read))
+        task.ensure(targets, token.and_then(Steps::read))
     }
 
     fn update_targets(
@@ -80,7 +80,7 @@ impl LoadBalancers for OpenStack {
         self.balancers_enabled()?;
         let asked = self.asked_leniently(service);
         let task = BalancerTask::new(self, service, asked)?;
-        task.delete(token.and_then(Wait::read))
+        task.delete(token.and_then(Steps::read))
     }
 }
 
@@ -96,7 +96,7 @@ impl OpenStack {
         let (config, classes) = (&self.config.loadbalancer, &self.config.loadbalancerclass);
         let mut task = BalancerTask::new(self, service, annotations::read_for_members(service, config, classes)?)?;
         task.listed = listed;
-        task.bring_about(targets, token.and_then(Wait::read), false)?;
+        task.bring_about(targets, token.and_then(Steps::read), false)?;
         Ok(Vec::new())
     }
 
@@ -120,10 +120,10 @@ impl OpenStack {
 }
 
 impl BalancerTask<'_> {
-    fn ensure(&self, targets: &[Target], wait: Option<Wait>) -> Result<Balancer, Failure> {
+    fn ensure(&self, targets: &[Target], steps: Option<Steps>) -> Result<Balancer, Failure> {
         // By hand the load balancer may have been changed for another one meanwhile.
-        let wait = wait.filter(|wait| self.asked.balancer_id.is_none_or(|id| id == wait.balancer));
-        let (balancer, address) = self.bring_about(targets, wait, true)?;
+        let steps = steps.filter(|steps| self.asked.balancer_id.is_none_or(|id| id == steps.id()));
+        let (balancer, address) = self.bring_about(targets, steps, true)?;
         let mut annotations = Vec::new();
         for (key, value) in [(BALANCER_ID, &balancer.id), (BALANCER_ADDRESS, &address)] {
             let key = TABLE.key(key);
@@ -143,12 +143,12 @@ impl BalancerTask<'_> {
     fn bring_about(
         &self,
         targets: &[Target],
-        wait: Option<Wait>,
+        steps: Option<Steps>,
         whole: bool,
     ) -> Result<(Box<LoadBalancer>, String), Failure> {
         let none = || Failure::not_found(format!("Service {} has no load balancer", self.service.name));
         let targets = self.members_of(targets)?;
-        let Some(balancer) = self.find(wait.as_ref())? else {
+        let Some(balancer) = self.find(steps.as_ref())? else {
             return Err(if whole { self.create(&targets) } else { none() });
         };
         let claim = self.claim(&balancer);
@@ -159,7 +159,7 @@ impl BalancerTask<'_> {
             Phase::Active => {}
             Phase::Error if whole => return Err(self.broken(&balancer, &claim)),
             Phase::Error => return Err(in_error(&balancer)),
-            _ => return Err(waiting_on(&balancer, wait)),
+            _ => return Err(waiting_on(&balancer, steps)),
         }
         if whole {
             let most = self.config.max_shared_lb.unwrap_or(2);
@@ -176,7 +176,7 @@ impl BalancerTask<'_> {
             tags: self.features.tags,
             whole,
         };
-        let balancer = self.converge(balancer, &plan, wait.as_ref())?;
+        let balancer = self.converge(balancer, &plan, steps.as_ref())?;
         let mut address = String::new();
         if whole {
             address = self.ensure_address(&balancer, &claim)?;
@@ -193,9 +193,9 @@ impl BalancerTask<'_> {
         &self,
         mut balancer: Box<LoadBalancer>,
         plan: &Plan<'_>,
-        wait: Option<&Wait>,
+        former: Option<&Steps>,
     ) -> Result<Box<LoadBalancer>, Failure> {
-        let mut made = Wait::made(wait, &balancer.id);
+        let mut steps = Steps::continued(former, &balancer.id);
         loop {
             let mut tree = self.octavia.tree(&balancer.id)?;
             let pools = plan.pools(&tree);
@@ -213,11 +213,11 @@ impl BalancerTask<'_> {
             }
             self.check_certificate(&tree)?;
             // Its tags may have been changed for another Service before the lock was ours.
-            balancer = self.again(&balancer, &made)?;
+            balancer = self.changeable(&steps)?;
             let Some(change) = plan.next(&balancer, &tree) else {
                 return Ok(balancer);
             };
-            balancer = self.step(change, &balancer, &mut made)?;
+            balancer = self.step(change, &mut steps)?;
         }
     }
 
@@ -236,15 +236,6 @@ impl BalancerTask<'_> {
             name: &self.name,
             member_subnet_id: member_subnet_id.filter(|id| !id.is_empty()),
         })
-    }
-
-    fn again(&self, balancer: &LoadBalancer, made: &Made) -> Result<Box<LoadBalancer>, Failure> {
-        let now = self.octavia.load_balancer(&balancer.id)?;
-        let now = now.ok_or_else(|| Failure::unavailable(format!("load balancer {} is gone", balancer.id)))?;
-        match now.phase() {
-            Phase::Active => Ok(now),
-            _ => Err(Wait::after(&now.id, made.clone()).pending(&now)),
-        }
     }
 
     /// The targets that the node selector takes.
@@ -288,10 +279,16 @@ impl BalancerTask<'_> {
 }
 
 /// The answer while Octavia works on a load balancer.
-pub(crate) fn waiting_on(balancer: &LoadBalancer, wait: Option<Wait>) -> Failure {
-    let wait = wait.filter(|wait| wait.balancer == balancer.id);
-    wait.unwrap_or_else(|| Wait::after(&balancer.id, Made::default()))
-        .pending(balancer)
+pub(crate) fn waiting_on(balancer: &LoadBalancer, steps: Option<Steps>) -> Failure {
+    let own = steps.filter(|steps| steps.id() == balancer.id);
+    let steps = own.unwrap_or_else(|| Steps::new(&balancer.id));
+    let mut failure = steps.pending(format!("load balancer {} is {}", balancer.id, balancer.status));
+    if failure.kind == FailureKind::Unavailable {
+        failure
+            .message
+            .push_str("; if Octavia's workers run, `openstack loadbalancer status show` may tell why");
+    }
+    failure
 }
 
 /// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.

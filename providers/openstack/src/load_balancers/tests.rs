@@ -155,15 +155,16 @@ fn a_new_one_is_made_in_one_request_as_upstream_makes_it() {
     assert_eq!(sent, upstream);
 }
 
+/// The token after so many looks.
+fn looked(id: &str, times: u32) -> String {
+    format!(r#"{{"id": "{id}", "looks": {times}, "marks": []}}"#)
+}
+
 #[test]
 fn while_octavia_works_one_request_is_made_and_the_next_comes_later() {
     let stage = stage("").always("GET", "/lbaas/loadbalancers/", || answer(file!("balancer_pending")));
     let id = text(&json(file!("balancer"))["loadbalancer"]["id"]);
-    let first = pending(
-        stage
-            .provider()
-            .ensure(&service(), &targets(), Some(&format!("{id} 0 0"))),
-    );
+    let first = pending(stage.provider().ensure(&service(), &targets(), Some(&looked(&id, 0))));
     assert_eq!(first.retry_after, Some(1_000));
     let second = pending(stage.provider().ensure(&service(), &targets(), Some(&first.token)));
     assert_eq!(second.retry_after, Some(1_200));
@@ -380,7 +381,7 @@ fn a_load_balancer_that_waits_for_ever_is_told() {
     let id = text(&json(file!("balancer"))["loadbalancer"]["id"]);
     let failure = stage
         .provider()
-        .ensure(&service(), &targets(), Some(&format!("{id} 23 0")))
+        .ensure(&service(), &targets(), Some(&looked(&id, 23)))
         .unwrap_err();
     assert!(
         matches!(&failure, Failure { kind: FailureKind::Unavailable, message: text, .. } if text.contains("over five minutes")),
