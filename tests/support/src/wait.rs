@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first look comes at once, the next ones after this time.
+/// The first look comes at once, the next ones after this time, or as long as the last look took: one that costs a cloud's server much work would
+/// else take its time from what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a condition can answer: `bool`, `Option<T>` or `Result<T, E>`, whose error says what is missing.
 pub trait Verdict {
@@ -85,6 +89,7 @@ where
     let deadline = Instant::now() + timeout;
     let mut last = "the first look did not end".to_owned();
     loop {
+        let began = Instant::now();
         if let Ok(verdict) = tokio::time::timeout_at(deadline, look()).await {
             match verdict.settle() {
                 Ok(value) => return Ok(value),
@@ -94,7 +99,7 @@ where
         if Instant::now() >= deadline {
             return Err(last);
         }
-        sleep(PAUSE).await;
+        sleep(began.elapsed().clamp(PAUSE, LONGEST_PAUSE)).await;
     }
 }
 
