@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use std::time::SystemTime;
 
 use cloudwit_model::ProviderFault;
 use prometheus_client::registry::Registry;
@@ -11,6 +12,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use crate::bounded_work::{FILE_LIMIT, bounded};
+use crate::call::clock::Behind;
 use crate::call::guest_memory::GuestMemory;
 use crate::call::instance::{CallState, Env, Outside};
 use crate::call::{Caller, LoadFacts, Shared};
@@ -50,6 +52,8 @@ pub struct HostOptions {
     pub guest_memory_bytes: Option<u64>,
     /// Whether the process changes nothing; for providers to know. Calls that would change the cloud are not made by those who know that.
     pub dry_run: bool,
+    /// The time for guests at the start of the host, which then goes on; none for the system's. For tools that answer requests from a recording.
+    pub guest_time: Option<SystemTime>,
 }
 
 impl Default for HostOptions {
@@ -61,6 +65,7 @@ impl Default for HostOptions {
             max_memory_bytes: 256 << 20,
             guest_memory_bytes: None,
             dry_run: false,
+            guest_time: None,
         }
     }
 }
@@ -136,6 +141,7 @@ struct EnvParts {
     digest_key: Arc<DigestKey>,
     max_memory_bytes: usize,
     dry_run: bool,
+    clock: Behind,
 }
 
 impl std::fmt::Debug for Host {
@@ -171,6 +177,7 @@ impl Host {
                 digest_key: Arc::new(digest_key),
                 max_memory_bytes: options.max_memory_bytes,
                 dry_run: options.dry_run,
+                clock: Behind::showing(options.guest_time),
             },
             options,
         })
@@ -305,6 +312,7 @@ impl EnvParts {
                 let state = before.map_or_else(|| StateStore::new(room), |before| before.state.successor(room));
                 Ok(Env {
                     dry_run: self.dry_run,
+                    clock: self.clock,
                     settings_digest: self.digest_key.digest(&settings, &secrets.keyring),
                     config_text: settings.config_text,
                     values: settings.values,

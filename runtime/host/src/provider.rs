@@ -108,6 +108,11 @@ impl Provider {
         self.env().secrets.redactor.redact(text.to_owned())
     }
 
+    /// The first texts it wrote (log lines, failures, Events) with a secret in them, as they are without it. There should be none.
+    pub fn redacted_texts(&self) -> Vec<String> {
+        self.env().secrets.redactor.noted()
+    }
+
     /// Memory of its calls, and of those of the provider whose place it took or may take.
     pub fn guest_memory(&self) -> GuestMemoryUse {
         self.env().memory.in_use()

@@ -64,11 +64,32 @@ impl Author {
         run.await.unwrap()
     }
 
-    /// All promises are kept.
-    async fn conforms(&self, files: &CloudFiles, arguments: &[&str]) -> String {
-        let output = self.run("conformance", files, arguments).await;
-        said(&output, 0)
+    /// All promises are kept, on the cloud and on a recording of it. Gives what was said, and the recording.
+    async fn conforms(&self, files: &CloudFiles, arguments: &[&str]) -> (String, PathBuf) {
+        let recording = self.folder.path().join("recording.json");
+        let arguments = [arguments, &["--record", recording.to_str().unwrap()]].concat();
+        let output = self.run("conformance", files, &arguments).await;
+        let text = said(&output, 0);
+        assert_eq!(
+            without_memory(&said(&self.again(&recording).await, 0)),
+            without_memory(&text)
+        );
+        (text, recording)
     }
+
+    /// The same promises on a recording.
+    async fn again(&self, recording: &Path) -> Output {
+        let run = Command::new(programs::cloudwit())
+            .args(["provider", "conformance", "--cassette"])
+            .args([recording, &self.component])
+            .output();
+        run.await.unwrap()
+    }
+}
+
+/// The last line tells how much memory was used, which is not the same each time.
+fn without_memory(text: &str) -> &str {
+    text.rsplit_once(';').unwrap().0
 }
 
 fn said(output: &Output, code: i32) -> String {
@@ -94,7 +115,7 @@ async fn sim_keeps_the_promises_of_the_contract() {
     let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
     let files = author.deployment.sim_files(&cloud.url()).unwrap();
     let junit = author.folder.path().join("junit.xml");
-    let text = author
+    let (text, recording) = author
         .conforms(
             &files,
             &[
@@ -107,11 +128,66 @@ async fn sim_keeps_the_promises_of_the_contract() {
             ],
         )
         .await;
-    for part in ["info\n", "instances\n", "load-balancers\n", "routes\n"] {
+    for part in ["info\n", "instances\n", "load-balancers\n", "routes\n", "secrets\n"] {
         assert!(text.contains(part), "{text}");
     }
     let junit = std::fs::read_to_string(junit).unwrap();
     assert!(junit.contains(r#"failures="0""#), "{junit}");
+
+    drop(cloud);
+    let recorded = std::fs::read_to_string(&recording).unwrap();
+    assert!(
+        !recorded.contains(TOKEN) && recorded.contains("{secret token}"),
+        "{recorded}"
+    );
+    // As if the provider that was recorded had asked otherwise.
+    let other = author.write("other.json", &recorded.replace("/load-balancers", "/balancers"));
+    let text = said(&author.again(&other).await, 1);
+    assert!(
+        text.contains("BROKEN ensure makes a load balancer") && text.contains("is not in the recording"),
+        "{text}"
+    );
+    let other = author.write("calls.json", &recorded.replace("\"trial\"", "\"tried\""));
+    let refused = author.again(&other).await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("calls.json: cannot be read as a recording"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_a_text_breaks_a_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let component = tokio::task::spawn_blocking(|| guests::test_guest("blurts")).await.unwrap();
+    let write = |name: &str, content: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, content).unwrap();
+        file
+    };
+    let token = write("token", "a-secret-that-nobody-reads");
+    let settings = format!(
+        "grants: {{secrets: [{{name: token, file: {}, uses: [reveal]}}]}}",
+        token.display()
+    );
+    let settings = write("settings.yaml", &settings);
+    let run = Command::new(programs::cloudwit())
+        .args(["provider", "conformance", "--node=trigger", "--settings"])
+        .args([&settings, &component])
+        .output();
+    let output = run.await.unwrap();
+    let text = said(&output, 1);
+    assert!(
+        text.contains("BROKEN no log line, failure or Event contains a secret"),
+        "{text}"
+    );
+    for place in [
+        "out [secret token]",
+        "err [secret token]",
+        "the log says [secret token]",
+        "it is [secret token]",
+    ] {
+        assert!(text.contains(place), "{place} is missing in: {text}");
+    }
+    let everything = [output.stdout, output.stderr].concat();
+    assert!(!String::from_utf8_lossy(&everything).contains("nobody-reads"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,7 +42,7 @@ pub(crate) struct Screen<'a>(pub &'a Redactor);
 impl Screen<'_> {
     /// A text for people: one line, cut before secrets are looked for.
     pub fn shown(&self, text: &str, most: usize) -> String {
-        let clean = self.0.redact(shortened(text, most));
+        let clean = self.0.redact_of_guest(shortened(text, most));
         // Marks may be longer than what they hide.
         shortened(&clean, most).replace(char::is_control, " ")
     }

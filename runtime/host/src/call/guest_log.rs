@@ -107,7 +107,7 @@ impl GuestLine {
 
     /// Message and fields for people, without secrets.
     pub(super) fn printable(&self, screen: Screen<'_>) -> (String, String) {
-        let clean = |text: &str| screen.0.redact(text.to_owned());
+        let clean = |text: &str| screen.0.redact_of_guest(text.to_owned());
         // Before values are quoted: what is escaped does not look like the secret any more.
         let fields = self
             .fields

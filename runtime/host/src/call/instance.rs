@@ -12,6 +12,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use crate::call::clock::Behind;
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::{GuestLog, Stream};
 use crate::call::guest_memory::MemoryShare;
@@ -57,6 +58,8 @@ pub(crate) struct Env {
     pub settings_digest: [u8; 32],
     /// Whether the process changes nothing.
     pub dry_run: bool,
+    /// The time for guests.
+    pub clock: Behind,
 }
 
 /// The objects a call is about: the only ones it may send Events for.
@@ -176,7 +179,7 @@ pub(crate) fn store(
         subjects,
         events_left: limits.events,
         table,
-        wasi: wasi(log),
+        wasi: wasi(log, env.clock),
         http,
         hooks,
         limiter: Limiter::new(limits.memory_bytes, env.memory.call(), peak.clone()),
@@ -200,8 +203,9 @@ pub(crate) fn store(
 }
 
 /// What standard libraries expect, and nothing in it: no arguments, no environment, no files, no sockets.
-fn wasi(log: &GuestLog) -> WasiCtx {
+fn wasi(log: &GuestLog, clock: Behind) -> WasiCtx {
     WasiCtx::builder()
+        .wall_clock(clock)
         .stdout(log.stream(Stream::Stdout))
         .stderr(log.stream(Stream::Stderr))
         .max_random_size(RANDOM_BYTES)

@@ -5,7 +5,8 @@
 
 pub(crate) mod answer;
 pub(crate) mod answer_limits;
-pub(crate) mod cpu;
+pub(crate) mod clock;
+mod cpu;
 pub(crate) mod fault;
 pub(crate) mod guest_log;
 pub(crate) mod guest_memory;

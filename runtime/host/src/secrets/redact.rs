@@ -13,6 +13,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use crate::secrets::forms::{self, Form, SHORTEST};
@@ -24,11 +25,16 @@ pub(super) const PIECE: usize = 8;
 /// host name that happens to contain one is no reason to stop a Node.
 const IN_NAMES: (usize, usize) = (12, 32);
 
+/// So many texts that had to be redacted are noted.
+const MOST_NOTED: usize = 8;
+
 /// What is hidden, and what stands there instead.
 pub(crate) struct Redactor {
     /// By the length of the pieces; those that are empty are left out.
     pub(super) pieces: Vec<(usize, Pieces)>,
     secrets: Vec<Hidden>,
+    /// The first texts of guests that had to be redacted, as they were then.
+    noted: Mutex<Vec<String>>,
 }
 
 /// A secret, without the secret.
@@ -73,12 +79,17 @@ impl Redactor {
         Self {
             pieces: pieces.filter(|(_, pieces)| !pieces.numbers.is_empty()).collect(),
             secrets: secrets.iter().map(hidden).collect(),
+            noted: Mutex::default(),
         }
     }
 
     /// The text without secrets. Bytes that belong to one are replaced by its mark, one for all that overlap.
     pub fn redact(&self, text: String) -> String {
         let runs = self.runs(text.as_bytes());
+        self.without(text, runs)
+    }
+
+    fn without(&self, text: String, runs: Vec<Run>) -> String {
         if runs.is_empty() {
             return text;
         }
@@ -95,6 +106,25 @@ impl Redactor {
             shown = to;
         }
         clean + &text[shown..]
+    }
+
+    /// The same with a text that a guest wrote, which is noted if there was a secret in it.
+    pub fn redact_of_guest(&self, text: String) -> String {
+        let runs = self.runs(text.as_bytes());
+        let is_clean = runs.is_empty();
+        let clean = self.without(text, runs);
+        if !is_clean {
+            let mut noted = self.noted.lock();
+            if noted.len() < MOST_NOTED {
+                noted.push(clean.clone());
+            }
+        }
+        clean
+    }
+
+    /// The first texts of guests that had to be redacted.
+    pub fn noted(&self) -> Vec<String> {
+        self.noted.lock().clone()
     }
 
     /// The name of a secret that this name (an id, a label, a host) contains, so that it must not be used.

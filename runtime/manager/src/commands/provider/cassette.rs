@@ -1,6 +1,7 @@
-//! A recording of calls: what was asked, what was answered, what went over the wire. Without secrets.
+//! A recording of calls, or of a trial of the contract's promises: what was asked, what was answered, what went over the wire. Without secrets.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use cloudwit_host::{Grants, ProviderSettings};
@@ -24,10 +25,46 @@ const LARGEST: u64 = 64 << 20;
 pub struct Cassette {
     /// Version of the format.
     cassette: u32,
+    /// When it was made, in seconds since 1970: what expires is in force in a replay.
+    recorded_at: u64,
     /// What the provider was set to.
     pub settings: RecordedSettings,
     /// The calls, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<RecordedCall>,
+    /// What `conformance` was run with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<RecordedTrial>,
+}
+
+/// What `conformance` was run with, and what went over the wire.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RecordedTrial {
+    nodes: Vec<RecordedNode>,
+    /// The manifest of the Service.
+    pub service: Value,
+    /// The Pod range.
+    pub route: String,
+    /// What went over the wire; not what the trial answered itself.
+    pub exchanges: Vec<Exchange>,
+}
+
+impl RecordedTrial {
+    /// One that was made.
+    pub fn of(nodes: &[NodeRef], service: Value, route: &str, exchanges: Vec<Exchange>) -> Self {
+        Self {
+            nodes: nodes.iter().map(RecordedNode::of).collect(),
+            service,
+            route: route.to_owned(),
+            exchanges,
+        }
+    }
+
+    /// The machines that the cloud had.
+    pub fn nodes(&self) -> Vec<NodeRef> {
+        self.nodes.iter().map(RecordedNode::node).collect()
+    }
 }
 
 /// What the provider was set to.
@@ -79,6 +116,7 @@ impl Cassette {
         let values = settings.values.iter();
         Self {
             cassette: VERSION,
+            recorded_at: unix_seconds(SystemTime::now()),
             settings: RecordedSettings {
                 cloud_config: hide(&settings.config_text),
                 values: values.map(|(key, value)| (key.clone(), hide(value))).collect(),
@@ -86,6 +124,7 @@ impl Cassette {
                 grants: settings.grants.clone(),
             },
             calls: Vec::new(),
+            trial: None,
         }
     }
 
@@ -108,6 +147,11 @@ impl Cassette {
         Ok(cassette)
     }
 
+    /// When it was made.
+    pub fn time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.recorded_at)
+    }
+
     /// Writes the file, whole or not at all.
     pub fn write(&self, file: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
@@ -118,10 +162,16 @@ impl Cassette {
     }
 }
 
+fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
 impl RecordedSettings {
     /// The settings for calls that are answered from the recording. Secrets are texts in files of this folder: what the cloud said to the real ones
     /// is recorded.
-    pub fn for_replay(&self, name: String, folder: &Path) -> anyhow::Result<ProviderSettings> {
+    pub fn for_replay(&self, folder: &Path) -> anyhow::Result<ProviderSettings> {
         let mut grants = self.grants.clone();
         for (at, secret) in grants.secrets.iter_mut().enumerate() {
             let file = folder.join(at.to_string());
@@ -135,7 +185,7 @@ impl RecordedSettings {
             grant.thumbprints.clear();
         }
         Ok(ProviderSettings {
-            name,
+            name: "replayed".into(),
             config_text: self.cloud_config.clone(),
             values: self.values.clone(),
             cluster_name: self.cluster_name.clone(),

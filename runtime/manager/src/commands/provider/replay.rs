@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::bail;
 use serde_json::Value;
 
 use crate::commands::cluster::Cluster;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
 use crate::commands::provider::{answer, source};
-use crate::providers::swap::Source;
 
 /// Arguments of `provider replay`.
 #[derive(Debug, clap::Args)]
@@ -28,16 +28,17 @@ pub struct ReplayArgs {
 pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let cassette = Cassette::read(&args.cassette)?;
     let folder = tempfile::tempdir()?;
-    let settings = cassette.settings.for_replay("replayed".into(), folder.path())?;
-    let from = Source {
-        component: args.component,
-        settings,
-        config_origin: args.cassette.display().to_string(),
-        files: Vec::new(),
-    };
+    if cassette.calls.is_empty() {
+        bail!(
+            "{}: there is no call in it; what `provider conformance --record` wrote is for `provider conformance --cassette`",
+            args.cassette.display()
+        );
+    }
+    let from = source::of_recording(args.component, &args.cassette, &cassette, folder.path())?;
     let wire = Arc::new(Exchanges::answered_from(Vec::new()));
     let cluster = Arc::new(Cluster::default());
-    let provider = source::load(&from, cluster.outside(), wire.clone()).await?;
+    let host = source::host(wire.clone(), None, Some(cassette.time()))?;
+    let provider = host.load(&from.component, from.settings, cluster.outside()).await?;
     let mut differences = 0;
     for (at, call) in cassette.calls.iter().enumerate() {
         let question = call.question();

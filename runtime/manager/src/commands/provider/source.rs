@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use cloudwit_host::wire::Wire;
-use cloudwit_host::{Host, Outside, Provider, http_client::HttpClients};
+use cloudwit_host::{Host, HostOptions, Outside, Provider, http_client::HttpClients};
 use prometheus_client::registry::Registry;
 
+use crate::commands::provider::cassette::Cassette;
 use crate::config::file::{self, Common};
 use crate::config::mistakes::Mistakes;
 use crate::config::settings::ProviderFiles;
@@ -108,15 +110,35 @@ impl SourceArgs {
     }
 }
 
-/// A host whose requests and responses `wire` sees. With a folder for compiled code, a component that is loaded again is not compiled again.
-pub fn host(wire: Arc<dyn Wire>, cache_dir: Option<PathBuf>) -> anyhow::Result<Host> {
-    let host = Host::new(host::on_this_system(cache_dir), &mut Registry::default())?;
+/// The component with the settings of a recording; files that these need are written to the folder.
+pub fn of_recording(
+    component: PathBuf,
+    file: &std::path::Path,
+    cassette: &Cassette,
+    folder: &std::path::Path,
+) -> anyhow::Result<Source> {
+    Ok(Source {
+        component,
+        settings: cassette.settings.for_replay(folder)?,
+        config_origin: file.display().to_string(),
+        files: Vec::new(),
+    })
+}
+
+/// A host whose requests and responses `wire` sees. With a folder for compiled code, a component that is loaded again is not compiled again. With a
+/// time, that is what guests are told it is.
+pub fn host(wire: Arc<dyn Wire>, cache_dir: Option<PathBuf>, guest_time: Option<SystemTime>) -> anyhow::Result<Host> {
+    let options = HostOptions {
+        guest_time,
+        ..host::on_this_system(cache_dir)
+    };
+    let host = Host::new(options, &mut Registry::default())?;
     Ok(host.with_http_clients(HttpClients::seen_by(wire)))
 }
 
 /// Loads it in a host of its own.
 pub async fn load(source: &Source, outside: Outside, wire: Arc<dyn Wire>) -> anyhow::Result<Provider> {
-    let host = host(wire, None)?;
+    let host = host(wire, None, None)?;
     Ok(host.load(&source.component, source.settings.clone(), outside).await?)
 }
 

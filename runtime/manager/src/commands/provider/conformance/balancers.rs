@@ -6,7 +6,7 @@ use cloudwit_host::Provider;
 use cloudwit_model::{Balancer, Cloud as _, Failure, Ingress, Service, TargetUpdate};
 
 use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::{Trial, until_done};
+use crate::commands::provider::conformance::trial::Trial;
 
 const PART: &str = "load-balancers";
 
@@ -56,16 +56,17 @@ async fn absent(trial: &Trial, when: &str, report: &mut Report) {
 async fn ensured(trial: &Trial, provider: &Provider) -> Result<Balancer, String> {
     let targets = trial.targets();
     let targets = targets.as_slice();
-    until_done(|token| async move {
-        let token = token.as_deref();
-        match provider.ensure_balancer(&trial.service, targets, token).await? {
-            Balancer {
-                remaining: Some(work), ..
-            } => Err(Failure::from(work).into()),
-            done => Ok(done),
-        }
-    })
-    .await
+    trial
+        .until_done(|token| async move {
+            let token = token.as_deref();
+            match provider.ensure_balancer(&trial.service, targets, token).await? {
+                Balancer {
+                    remaining: Some(work), ..
+                } => Err(Failure::from(work).into()),
+                done => Ok(done),
+            }
+        })
+        .await
 }
 
 async fn ensure(trial: &Trial, provider: &Provider, text: &str, report: &mut Report) -> Option<Vec<Ingress>> {
@@ -107,7 +108,7 @@ async fn update(trial: &Trial, made: Option<&[Ingress]>, report: &mut Report) {
     );
     let all = trial.targets();
     for targets in [&[][..], &all] {
-        let updated = until_done(|token| async move {
+        let updated = trial.until_done(|token| async move {
             let token = token.as_deref();
             trial.provider.update_targets(&trial.service, targets, token).await
         });
@@ -143,7 +144,7 @@ async fn update_many(trial: &Trial, report: &mut Report) {
 }
 
 async fn deleted(trial: &Trial) -> Result<(), String> {
-    let deleted = until_done(|token| async move {
+    let deleted = trial.until_done(|token| async move {
         let token = token.as_deref();
         trial.provider.delete_balancer(&trial.service, token).await
     });

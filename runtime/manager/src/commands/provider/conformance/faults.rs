@@ -1,4 +1,4 @@
-//! A wire that fails on demand, and counts.
+//! A wire that fails on demand, counts, and else records or answers from a recording.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -6,11 +6,17 @@ use std::time::Duration;
 use cloudwit_host::wire::{Wire, WireRequest, WireResponse};
 use parking_lot::Mutex;
 
+use crate::commands::provider::exchanges::{Exchange, Exchanges};
+
 /// What happens to requests.
 #[derive(Default)]
 pub struct Faults {
     instead: Mutex<Instead>,
     requests: AtomicUsize,
+    /// What goes to the cloud.
+    exchanges: Exchanges,
+    /// Requests that were answered here, until they are seen.
+    own: Mutex<Vec<WireRequest>>,
 }
 
 #[derive(Default)]
@@ -25,6 +31,19 @@ enum Instead {
 }
 
 impl Faults {
+    /// The cloud is what was recorded.
+    pub fn answered_from(recorded: Vec<Exchange>) -> Self {
+        Self {
+            exchanges: Exchanges::answered_from(recorded),
+            ..Self::default()
+        }
+    }
+
+    /// What went to the cloud and came back.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.exchanges.take()
+    }
+
     /// From now on the cloud answers.
     pub fn none(&self) {
         *self.instead.lock() = Instead::Cloud;
@@ -54,9 +73,9 @@ impl Faults {
 }
 
 impl Wire for Faults {
-    fn answer(&self, _: &WireRequest) -> Option<WireResponse> {
+    fn answer(&self, request: &WireRequest) -> Option<WireResponse> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        match &*self.instead.lock() {
+        let answer = match &*self.instead.lock() {
             Instead::Cloud => None,
             Instead::Always(answer) => Some(answer.clone()),
             Instead::OneOf(period) => number.is_multiple_of(*period).then(|| WireResponse {
@@ -64,8 +83,21 @@ impl Wire for Faults {
                 headers: Vec::new(),
                 body: "the cloud is not there now".into(),
             }),
+        };
+        match answer {
+            Some(answer) => {
+                self.own.lock().push(request.clone());
+                Some(answer)
+            }
+            None => self.exchanges.answer(request),
         }
     }
 
-    fn saw(&self, _: &WireRequest, _: Result<&WireResponse, &str>, _: Duration) {}
+    fn saw(&self, request: &WireRequest, outcome: Result<&WireResponse, &str>, took: Duration) {
+        let mut own = self.own.lock();
+        match own.iter().position(|known| known == request) {
+            Some(at) => drop(own.remove(at)),
+            None => self.exchanges.saw(request, outcome, took),
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //!   instances      order, length, evidence; a cloud that fails is never absence
 //!   balancers      ensure, get, update-targets, delete: idempotent, found again, gone
 //!   routes         apply and list: idempotent, gone
+//!   secrets        nothing that was written contains one
+//!   faults         the wire: fails on demand, else records or answers from a recording
 //!   report         for people, and JUnit for CI
 //! ```
 
@@ -15,20 +17,24 @@ mod faults;
 mod instances;
 mod report;
 mod routes;
+mod secrets;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use cloudwit_host::grants::HttpGrant;
 use cloudwit_model::{Cloud as _, NodeRef};
 use reqwest::Url;
+use serde_json::Value;
+use tempfile::TempDir;
 
+use crate::commands::provider::cassette::Cassette;
 use crate::commands::provider::conformance::report::Report;
 use crate::commands::provider::conformance::trial::Trial;
 use crate::commands::provider::objects;
-use crate::commands::provider::source::SourceArgs;
+use crate::commands::provider::source::{self, SourceArgs};
 
 /// Arguments of `provider conformance`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +45,14 @@ pub struct ConformanceArgs {
     /// The cloud that it is tried on, such as http://127.0.0.1:8080: the only destination that is granted. Without it the destinations of the settings are.
     #[arg(long, value_name = "URL")]
     stand_in: Option<Url>,
+
+    /// Try it on what --record wrote in the place of a cloud: with its settings, machines, Service and route.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stand_in", "node", "service", "route", "record", "provider_config", "provider_cloud_config", "provider_settings"])]
+    cassette: Option<PathBuf>,
+
+    /// Write what went to the cloud and came back to this file, for --cassette. Secrets are not in it.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 
     /// A machine that the cloud has: NAME, or NAME=PROVIDER-ID. May be given again.
     #[arg(long = "node", value_name = "NODE", value_parser = objects::node)]
@@ -63,16 +77,18 @@ const SERVICE: &str = r#"{"apiVersion": "v1", "kind": "Service", "metadata": {"n
 
 /// Tries all that the component exports, and prints what it finds.
 pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
-    let mut from = args.source.read()?;
-    if let Some(url) = &args.stand_in {
-        from.settings.grants.http = vec![grant(url)?];
-    }
-    from.settings.cluster_cidrs = vec![args.route.clone()];
-    let service = match &args.service {
-        Some(file) => objects::manifest(file)?,
-        None => serde_json::from_str(SERVICE)?,
+    follow_logs();
+    let prepared = match &args.cassette {
+        Some(file) => Prepared::from_recording(&args, file).await?,
+        None => Prepared::on_the_cloud(&args).await?,
     };
-    let mut trial = Trial::begin(from, args.node, objects::service(service)?).await?;
+    let Prepared {
+        mut trial,
+        service,
+        route,
+        _folder,
+    } = prepared;
+    let nodes = trial.nodes.clone();
     let abilities = trial.provider.abilities();
     if trial.nodes.is_empty() && (abilities.instances || abilities.routes) {
         bail!("no machine is given to look up; name one or more that the cloud has with --node=NAME");
@@ -89,9 +105,13 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
         balancers::run(&trial, &mut report).await;
     }
     if abilities.routes {
-        routes::run(&trial, &args.route, &mut report).await;
+        routes::run(&trial, &route, &mut report).await;
     }
+    secrets::run(&trial, &mut report);
     report.memory = trial.provider.guest_memory().peak;
+    if let Some(file) = &args.record {
+        trial.recording(service, &route, &nodes).write(file)?;
+    }
     print!("{}", report.text());
     if let Some(file) = &args.junit {
         let name = &trial.provider.description().name;
@@ -101,6 +121,66 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+/// A trial that can begin.
+struct Prepared {
+    trial: Trial,
+    /// The manifest of its Service.
+    service: Value,
+    route: String,
+    /// Files of a recording.
+    _folder: Option<TempDir>,
+}
+
+impl Prepared {
+    async fn on_the_cloud(args: &ConformanceArgs) -> anyhow::Result<Self> {
+        let mut from = args.source.read()?;
+        if let Some(url) = &args.stand_in {
+            from.settings.grants.http = vec![grant(url)?];
+        }
+        from.settings.cluster_cidrs = vec![args.route.clone()];
+        let service: Value = match &args.service {
+            Some(file) => objects::manifest(file)?,
+            None => serde_json::from_str(SERVICE)?,
+        };
+        let trial = Trial::begin(from, args.node.clone(), objects::service(service.clone())?).await?;
+        Ok(Self {
+            trial,
+            service,
+            route: args.route.clone(),
+            _folder: None,
+        })
+    }
+
+    async fn from_recording(args: &ConformanceArgs, file: &Path) -> anyhow::Result<Self> {
+        let mut cassette = Cassette::read(file)?;
+        let Some(recorded) = cassette.trial.take() else {
+            bail!(
+                "{}: it is no recording of `provider conformance --record`; make the calls in it again with `provider replay`",
+                file.display()
+            );
+        };
+        let folder = tempfile::tempdir()?;
+        let component = PathBuf::from(&args.source.provider);
+        let mut from = source::of_recording(component, file, &cassette, folder.path())?;
+        from.settings.cluster_cidrs = vec![recorded.route.clone()];
+        let (nodes, service) = (recorded.nodes(), objects::service(recorded.service.clone())?);
+        let trial = Trial::again(from, recorded.exchanges, cassette.time(), nodes, service).await?;
+        Ok(Self {
+            trial,
+            service: recorded.service,
+            route: recorded.route,
+            _folder: Some(folder),
+        })
+    }
+}
+
+/// Has all log lines of providers written, to nowhere: only then is it noted which of them contain a secret.
+fn follow_logs() {
+    let lines = tracing_subscriber::fmt().with_writer(std::io::sink);
+    // Fails where there is a log already, which has them.
+    let _ = lines.with_max_level(tracing::Level::TRACE).try_init();
 }
 
 fn grant(url: &Url) -> anyhow::Result<HttpGrant> {

@@ -3,7 +3,7 @@
 use cloudwit_model::{Cloud as _, CloudError, Failure, NewRoute, Route, RouteTokens};
 
 use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::{Trial, until_done};
+use crate::commands::provider::conformance::trial::Trial;
 
 const PART: &str = "routes";
 
@@ -37,7 +37,7 @@ pub async fn run(trial: &Trial, destination: &str, report: &mut Report) {
 }
 
 async fn create(trial: &Trial, new: &NewRoute, promise: &mut Promise) {
-    let created = until_done(|token| async move {
+    let created = trial.until_done(|token| async move {
         let tokens = RouteTokens {
             created: vec![token],
             ..RouteTokens::default()
@@ -53,7 +53,7 @@ async fn create(trial: &Trial, new: &NewRoute, promise: &mut Promise) {
 
 async fn delete(trial: &Trial, routes: &[Route], promise: &mut Promise) {
     for route in routes {
-        let deleted = until_done(|token| async move {
+        let deleted = trial.until_done(|token| async move {
             let tokens = RouteTokens {
                 deleted: vec![token],
                 ..RouteTokens::default()

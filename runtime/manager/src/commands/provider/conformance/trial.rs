@@ -1,15 +1,19 @@
 //! The provider under trial, and what it is tried with.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cloudwit_host::wire::Wire;
 use cloudwit_host::{Host, Provider};
 use cloudwit_model::{CloudError, ClusterNode, Failure, NodeRef, Service, Target};
+use parking_lot::Mutex;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::commands::cluster::Cluster;
+use crate::commands::provider::cassette::{Cassette, RecordedTrial};
 use crate::commands::provider::conformance::faults::Faults;
+use crate::commands::provider::exchanges::Exchange;
 use crate::commands::provider::source;
 use crate::providers::swap::Source;
 
@@ -29,6 +33,8 @@ pub struct Trial {
     pub nodes: Vec<NodeRef>,
     /// The Service whose load balancer is made.
     pub service: Service,
+    /// The longest that is waited for a pending answer.
+    patience: Duration,
     source: Source,
     loader: Loader,
 }
@@ -36,6 +42,8 @@ pub struct Trial {
 /// One host for all that is loaded, so that the component is compiled once.
 struct Loader {
     host: Host,
+    /// All that was loaded.
+    loaded: Mutex<Vec<Provider>>,
     /// Compiled code.
     _cache: TempDir,
 }
@@ -43,8 +51,31 @@ struct Loader {
 impl Trial {
     /// Loads it. Fails when the configuration is not accepted, since then nothing else can be tried.
     pub async fn begin(source: Source, nodes: Vec<NodeRef>, service: Service) -> anyhow::Result<Self> {
-        let faults = Arc::new(Faults::default());
-        let loader = Loader::new(faults.clone())?;
+        Self::with(Faults::default(), None, LONGEST_WAIT, source, nodes, service).await
+    }
+
+    /// The same with a recording in the cloud's place.
+    pub async fn again(
+        source: Source,
+        exchanges: Vec<Exchange>,
+        time: SystemTime,
+        nodes: Vec<NodeRef>,
+        service: Service,
+    ) -> anyhow::Result<Self> {
+        let faults = Faults::answered_from(exchanges);
+        Self::with(faults, Some(time), Duration::ZERO, source, nodes, service).await
+    }
+
+    async fn with(
+        faults: Faults,
+        time: Option<SystemTime>,
+        patience: Duration,
+        source: Source,
+        nodes: Vec<NodeRef>,
+        service: Service,
+    ) -> anyhow::Result<Self> {
+        let faults = Arc::new(faults);
+        let loader = Loader::new(faults.clone(), time)?;
         let provider = loader.load(&source, &nodes, &service).await?;
         source::insist_on_soundness(&provider, &source).await?;
         Ok(Self {
@@ -52,6 +83,7 @@ impl Trial {
             faults,
             nodes,
             service,
+            patience,
             source,
             loader,
         })
@@ -84,13 +116,46 @@ impl Trial {
         let nodes = self.nodes.iter().cloned();
         nodes.map(|node| Target { node, ready: true }).collect()
     }
+
+    /// Calls until the answer is not pending. The error says what came instead of an answer.
+    pub async fn until_done<T, F: Future<Output = Result<T, CloudError>>>(
+        &self,
+        call: impl Fn(Option<String>) -> F,
+    ) -> Result<T, String> {
+        let mut token = None;
+        for _ in 0..MOST_PENDING {
+            match call(token.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(CloudError::Failure(Failure::Pending { after, token: next, .. })) => {
+                    tokio::time::sleep(after.min(self.patience)).await;
+                    token = Some(next);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(format!("it answered {MOST_PENDING} times that it waits"))
+    }
+
+    /// The first texts with a secret in them that the provider wrote until now, without it.
+    pub fn redacted_texts(&self) -> Vec<String> {
+        let loaded = self.loader.loaded.lock();
+        loaded.iter().flat_map(Provider::redacted_texts).collect()
+    }
+
+    /// What it was set to and what went to the cloud until now.
+    pub fn recording(&self, service: Value, route: &str, nodes: &[NodeRef]) -> Cassette {
+        let mut cassette = Cassette::new(&self.source.settings, |text| self.provider.redacted(text));
+        cassette.trial = Some(RecordedTrial::of(nodes, service, route, self.faults.exchanges()));
+        cassette
+    }
 }
 
 impl Loader {
-    fn new(wire: Arc<dyn Wire>) -> anyhow::Result<Self> {
+    fn new(wire: Arc<dyn Wire>, time: Option<SystemTime>) -> anyhow::Result<Self> {
         let cache = tempfile::tempdir()?;
         Ok(Self {
-            host: source::host(wire, Some(cache.path().to_path_buf()))?,
+            host: source::host(wire, Some(cache.path().to_path_buf()), time)?,
+            loaded: Mutex::default(),
             _cache: cache,
         })
     }
@@ -106,24 +171,8 @@ impl Loader {
             ..Cluster::default()
         });
         let settings = source.settings.clone();
-        Ok(self.host.load(&source.component, settings, cluster.outside()).await?)
+        let provider = self.host.load(&source.component, settings, cluster.outside()).await?;
+        self.loaded.lock().push(provider.clone());
+        Ok(provider)
     }
-}
-
-/// Calls until the answer is not pending. The error says what came instead of an answer.
-pub async fn until_done<T, F: Future<Output = Result<T, CloudError>>>(
-    call: impl Fn(Option<String>) -> F,
-) -> Result<T, String> {
-    let mut token = None;
-    for _ in 0..MOST_PENDING {
-        match call(token.clone()).await {
-            Ok(answer) => return Ok(answer),
-            Err(CloudError::Failure(Failure::Pending { after, token: next, .. })) => {
-                tokio::time::sleep(after.min(LONGEST_WAIT)).await;
-                token = Some(next);
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-    Err(format!("it answered {MOST_PENDING} times that it waits"))
 }
