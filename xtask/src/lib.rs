@@ -8,6 +8,8 @@
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
 //! | [`controlplane`] | the API server of the tests |
+//! | [`kubernetes`] | all of Kubernetes in one program, for real Nodes |
+//! | [`node_parts`] | what else a real Node is made of |
 //! | [`peer`] | upstream's controllers in Go, which Cloudwit is compared with |
 //! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
@@ -39,7 +41,9 @@ pub mod go_module;
 pub mod go_tool;
 pub mod guests;
 pub mod image;
+pub mod kubernetes;
 pub mod manifests;
+pub mod node_parts;
 pub mod peer;
 pub mod process;
 pub mod programs;
