@@ -10,6 +10,7 @@
 //! | [`controlplane`] | the API server of the tests |
 //! | [`kubernetes`] | all of Kubernetes in one program, for real Nodes |
 //! | [`node_parts`] | what else a real Node is made of |
+//! | [`real`] | the sandbox with real Nodes |
 //! | [`peer`] | upstream's controllers in Go, which Cloudwit is compared with |
 //! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
@@ -49,6 +50,7 @@ pub mod process;
 pub mod programs;
 pub mod progress;
 pub mod python;
+pub mod real;
 pub mod sandbox;
 pub mod servers;
 pub mod soak;
