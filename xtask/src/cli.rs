@@ -101,6 +101,11 @@ pub struct SandboxArgs {
     #[arg(long)]
     pub once: bool,
 
+    /// Two machines with kubelet and containerd instead of Nodes on paper. Needs Linux, root and control groups of version 1; builds kubelet the first time
+    /// (about ten minutes).
+    #[arg(long, conflicts_with_all = ["kubeconfig", "nodes", "cloud"])]
+    pub real: bool,
+
     /// Use this cluster instead of starting an API server. It gets Nodes and a Service of the sandbox, which are removed again.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

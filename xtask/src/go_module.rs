@@ -134,10 +134,10 @@ impl GoModule {
         let mut built = 0;
         // Renamed when complete, so that an interrupted build leaves nothing that looks finished.
         let unfinished = file.with_extension("unfinished");
-        let cores = std::thread::available_parallelism().map_or(2, usize::from).to_string();
         let mut command = go(&sources);
         command
-            .args(["build", "-v", "-p", &cores])
+            // As many packages at once as there are cores, unless GOFLAGS says another number.
+            .args(["build", "-v"])
             .args(self.compiler_flags)
             .arg(self.linker()?)
             .arg("-o")

@@ -8,6 +8,9 @@
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
 //! | [`controlplane`] | the API server of the tests |
+//! | [`kubernetes`] | all of Kubernetes in one program, for real Nodes |
+//! | [`node_parts`] | what else a real Node is made of |
+//! | [`real`] | the sandbox with real Nodes |
 //! | [`peer`] | upstream's controllers in Go, which Cloudwit is compared with |
 //! | [`servers`] | gets the third-party servers of the tests |
 //! | [`python`] | makes the Python environments of third-party servers |
@@ -40,13 +43,16 @@ pub mod go_module;
 pub mod go_tool;
 pub mod guests;
 pub mod image;
+pub mod kubernetes;
 pub mod languages;
 pub mod manifests;
+pub mod node_parts;
 pub mod peer;
 pub mod process;
 pub mod programs;
 pub mod progress;
 pub mod python;
+pub mod real;
 pub mod sandbox;
 pub mod servers;
 pub mod soak;

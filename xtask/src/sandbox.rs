@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::{SandboxArgs, SandboxCloud};
-use crate::{controlplane, guests, programs, servers, tools, vcsim, workspace};
+use crate::{controlplane, guests, programs, real, servers, tools, vcsim, workspace};
 
 /// Builds, runs, and gives back whether it went well.
 ///
@@ -16,6 +16,9 @@ use crate::{controlplane, guests, programs, servers, tools, vcsim, workspace};
 ///
 /// When a tool is missing, something does not build, or the sandbox's checks fail.
 pub fn run(args: &SandboxArgs) -> Result<()> {
+    if args.real {
+        return real::run(args);
+    }
     tools::require_wasm_target()?;
     if args.kubeconfig.is_none() && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         controlplane::binary()?;

@@ -250,6 +250,7 @@ fn cargo_component() -> Result<Found> {
     let args = SandboxArgs {
         cloud: SandboxCloud::Sim,
         once: true,
+        real: false,
         kubeconfig: None,
         nodes: 3,
     };

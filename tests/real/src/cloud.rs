@@ -1,0 +1,61 @@
+//! The simulated cloud, from its administrator's side.
+
+use anyhow::{Context, Result, bail};
+use cloudwit_sim_cloud::{Machine, Route};
+use reqwest::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A client of the simulated cloud.
+#[derive(Debug, Clone)]
+pub struct Cloud {
+    http: Client,
+    url: String,
+}
+
+/// What there is.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    /// All machines, stopped ones too.
+    pub machines: Vec<Machine>,
+    /// All routes, those whose machine is gone too.
+    pub routes: Vec<Route>,
+}
+
+impl Cloud {
+    /// The one at this URL.
+    pub fn new(url: String) -> Result<Self> {
+        let http = Client::builder().no_proxy().build().context("making an HTTP client")?;
+        Ok(Self { http, url })
+    }
+
+    /// All there is.
+    pub async fn state(&self) -> Result<State> {
+        let url = format!("{}/control/state", self.url);
+        let response = self.http.get(&url).send().await.with_context(|| url.clone())?;
+        let text = response.text().await.with_context(|| url.clone())?;
+        serde_json::from_str(&text).with_context(|| format!("{url}: cannot read {text}"))
+    }
+
+    /// Makes a machine with this name and address.
+    pub async fn create(&self, name: &str, address: &str) -> Result<()> {
+        let machine = json!({ "name": name, "addresses": [{ "network": "private", "ip": address }] });
+        self.post("machines", &json!({ "machines": [machine] })).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<()> {
+        let url = format!("{}/control/{path}", self.url);
+        let request = self.http.post(&url).header("content-type", "application/json");
+        let response = request
+            .body(body.to_string())
+            .send()
+            .await
+            .with_context(|| url.clone())?;
+        let status = response.status();
+        if !status.is_success() {
+            bail!("{url}: {status} {}", response.text().await.unwrap_or_default());
+        }
+        Ok(())
+    }
+}

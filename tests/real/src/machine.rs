@@ -1,0 +1,198 @@
+//! The first process of a machine: mounts of its own, then containerd, kubelet and kube-proxy, until standard input closes.
+
+use std::fs::{self, File};
+use std::io::{BufRead, stdin};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use cloudwit_test_support::deployment::CLUSTER_CIDR;
+use rustix::process::{WaitOptions, wait};
+
+use crate::process::call;
+
+/// What kubelet sets in the kernel. It finds these values in files of its own, so that the machine's stay as they are.
+const SYSCTLS: [(&str, &str); 6] = [
+    ("vm/overcommit_memory", "1"),
+    ("vm/panic_on_oom", "0"),
+    ("kernel/panic", "10"),
+    ("kernel/panic_on_oops", "1"),
+    ("kernel/keys/root_maxkeys", "1000000"),
+    ("kernel/keys/root_maxbytes", "25000000"),
+];
+
+/// How long containerd may take to serve.
+const CONTAINERD: Duration = Duration::from_secs(60);
+
+/// How often it is asked.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a machine is told.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The name of the machine and of its Node.
+    #[arg(long)]
+    pub name: String,
+    /// Its address, which kubelet is told.
+    #[arg(long)]
+    pub address: String,
+    /// Its folder, with all files.
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// The unpacked parts of a Node.
+    #[arg(long)]
+    pub parts: PathBuf,
+    /// The program of `tests/kubernetes`.
+    #[arg(long)]
+    pub kubernetes: PathBuf,
+}
+
+/// Runs until standard input closes or one of the programs ends.
+pub fn run(options: &Options) -> Result<()> {
+    mounts(options)?;
+    // A line says that the network is there; the end of the input, that whoever started us is gone.
+    let mut line = String::new();
+    if stdin().read_line(&mut line).context("waiting for the network")? == 0 {
+        return Ok(());
+    }
+    std::thread::spawn(|| {
+        for _ in stdin().lock().lines().map_while(|line| line.ok()) {}
+        // The first process of these namespaces ends, and with it all others.
+        std::process::exit(0);
+    });
+    let mut programs = vec![("containerd", containerd(options)?)];
+    import(options)?;
+    programs.push(("kubelet", kubelet(options)?));
+    programs.push(("kube-proxy", proxy(options)?));
+    // Whatever has lost its parent becomes our child, so it is waited for too.
+    while let Some((pid, status)) = wait(WaitOptions::empty()).context("waiting for processes")? {
+        let ended = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();
+        if let Some((name, _)) = programs.iter().find(|(_, child)| child.id() == ended) {
+            bail!(
+                "{name} has ended by itself ({status:?}); see {}",
+                options.folder.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Everything that would be written outside of the machine's folder gets a mount. All of them end with us.
+fn mounts(options: &Options) -> Result<()> {
+    let folder = options.folder.display();
+    call("mount --make-rprivate /")?;
+    call(&format!("hostname {}", options.name))?;
+    call("mount -t proc proc /proc")?;
+    for dir in ["/run", "/var/lib"] {
+        call(&format!("mount -t tmpfs -o mode=755 tmpfs {dir}"))?;
+    }
+    for (own, place) in [
+        ("kubelet", "/var/lib/kubelet"),
+        ("containerd", "/var/lib/containerd"),
+        ("log", "/var/log"),
+    ] {
+        fs::create_dir_all(options.folder.join(own)).with_context(|| format!("making the folder {own}"))?;
+        fs::create_dir_all(place).with_context(|| format!("making {place}"))?;
+        call(&format!("mount --bind {folder}/{own} {place}"))?;
+    }
+    for place in ["/run/containerd", "/run/lock", "/run/cni/net.d", "/var/lib/cni"] {
+        fs::create_dir_all(place).with_context(|| format!("making {place}"))?;
+    }
+    let sysctls = options.folder.join("sysctl");
+    fs::create_dir_all(&sysctls).context("making the folder of settings")?;
+    for (setting, value) in SYSCTLS {
+        let file = sysctls.join(setting.replace('/', "."));
+        fs::write(&file, value).with_context(|| format!("writing {}", file.display()))?;
+        call(&format!("mount --bind {} /proc/sys/{setting}", file.display()))?;
+    }
+    call("mount --make-rshared /")?;
+    call("ip link set lo up")
+}
+
+fn containerd(options: &Options) -> Result<Child> {
+    let program = options.parts.join("usr/bin/containerd");
+    start(options, "containerd", &program, |command| {
+        command.arg("--config").arg(options.folder.join("containerd.toml"));
+    })
+}
+
+/// Gives containerd the image that the Pods of the tests run, once it serves.
+fn import(options: &Options) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let done = tool(options, &options.parts.join("usr/bin/ctr"))
+            .args(["--namespace", "k8s.io", "images", "import"])
+            .arg(options.parts.join("image.tar"))
+            .stdin(Stdio::null())
+            .output()
+            .context("starting ctr")?;
+        if done.status.success() {
+            return Ok(());
+        }
+        if started.elapsed() > CONTAINERD {
+            bail!(
+                "containerd takes no image: {}",
+                String::from_utf8_lossy(&done.stderr).trim()
+            );
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn kubelet(options: &Options) -> Result<Child> {
+    start(options, "kubelet", &options.kubernetes, |command| {
+        let folder = options.folder.display();
+        command.args([
+            "kubelet",
+            &format!("--config={folder}/kubelet.yaml"),
+            &format!("--kubeconfig={folder}/kubelet.kubeconfig"),
+            &format!("--hostname-override={}", options.name),
+            &format!("--node-ip={}", options.address),
+            "--cloud-provider=external",
+            "--cert-dir=/var/lib/kubelet/pki",
+        ]);
+    })
+}
+
+fn proxy(options: &Options) -> Result<Child> {
+    start(options, "kube-proxy", &options.kubernetes, |command| {
+        command.args([
+            "kube-proxy",
+            &format!("--kubeconfig={}/proxy.kubeconfig", options.folder.display()),
+            &format!("--hostname-override={}", options.name),
+            &format!("--cluster-cidr={CLUSTER_CIDR}"),
+            "--proxy-mode=nftables",
+            // Both are settings of the whole machine.
+            "--conntrack-max-per-core=0",
+            "--conntrack-min=0",
+        ]);
+    })
+}
+
+fn start(options: &Options, name: &str, program: &Path, flags: impl FnOnce(&mut Command)) -> Result<Child> {
+    let log = options.folder.join(name).with_extension("log");
+    let file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
+    let mut command = tool(options, program);
+    flags(&mut command);
+    command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().context("opening a log twice")?)
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("starting {name}"))
+}
+
+/// A command that finds the parts and their libraries.
+fn tool(options: &Options, program: &Path) -> Command {
+    let parts = options.parts.display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    command
+        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{path}"))
+        .env(
+            "LD_LIBRARY_PATH",
+            format!("{parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu"),
+        );
+    command
+}
