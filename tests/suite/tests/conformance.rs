@@ -156,7 +156,9 @@ async fn sim_keeps_the_promises_of_the_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_in_a_text_breaks_a_promise() {
     let folder = tempfile::tempdir().unwrap();
-    let component = tokio::task::spawn_blocking(|| guests::test_guest("blurts")).await.unwrap();
+    let component = tokio::task::spawn_blocking(|| guests::test_guest("blurts"))
+        .await
+        .unwrap();
     let write = |name: &str, content: &str| {
         let file = folder.path().join(name);
         std::fs::write(&file, content).unwrap();
@@ -188,6 +190,28 @@ async fn a_secret_in_a_text_breaks_a_promise() {
     }
     let everything = [output.stdout, output.stderr].concat();
     assert!(!String::from_utf8_lossy(&everything).contains("nobody-reads"));
+}
+
+/// `tests/fixtures`: components that people already have.
+#[tokio::test(flavor = "multi_thread")]
+async fn components_that_were_built_before_still_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/v0.1");
+    let components: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(components.len() >= 4, "{components:?}");
+    for component in &components {
+        let inspect = Command::new(programs::cloudwit())
+            .args(["provider", "inspect"])
+            .arg(component)
+            .output();
+        said(&inspect.await.unwrap(), 0);
+    }
+    let (mut author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    author.component = folder.join("sim.wasm.zst");
+    let files = author.deployment.sim_files(&cloud.url()).unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
