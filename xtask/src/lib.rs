@@ -15,6 +15,7 @@
 //! | [`aws_peer`] | AWS's own controller, for the comparison on AWS |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
+//! | [`languages`] | builds providers in other languages than Rust |
 //! | [`browser`] | the browser of the tests |
 //! | [`debian`] | packages of Debian |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
@@ -39,6 +40,7 @@ pub mod go_module;
 pub mod go_tool;
 pub mod guests;
 pub mod image;
+pub mod languages;
 pub mod manifests;
 pub mod peer;
 pub mod process;

@@ -130,7 +130,8 @@ pub enum LoadError {
     },
     /// A component with asynchronous functions.
     #[error(
-        "{}: is an asynchronous component, and this Cloudwit {} runs synchronous ones; build the synchronous variant",
+        "{}: is an asynchronous component, and in this Cloudwit {} asynchronous components are not supported; \
+         build the synchronous variant",
         file.display(), env!("CARGO_PKG_VERSION")
     )]
     Asynchronous {
@@ -149,15 +150,16 @@ pub enum LoadError {
     },
     /// A component for something else.
     #[error(
-        "{}: exports {exports} and nothing of cloudwit:provider, so it is a component but no provider; \
-         export a world of wit/v0.1, in Rust with `register_provider!` of cloudwit-guest-sdk",
-        file.display()
+        "{}: exports {exports} and nothing of cloudwit:provider, so it is a component but no provider; {}",
+        file.display(), toolchain.world()
     )]
     OtherWorld {
         /// The file.
         file: PathBuf,
         /// What it exports.
         exports: String,
+        /// What made it.
+        toolchain: Toolchain,
     },
     /// A provider for another version of the contract.
     #[error(
@@ -176,14 +178,16 @@ pub enum LoadError {
     /// `info` is missing.
     #[error(
         "{}: exports {exports} of cloudwit:provider but not `info`, which every provider has to export; \
-         implement it, in Rust with `register_provider!` of cloudwit-guest-sdk",
-        file.display()
+         implement it and {}",
+        file.display(), toolchain.world()
     )]
     NoInfo {
         /// The file.
         file: PathBuf,
         /// What it exports.
         exports: String,
+        /// What made it.
+        toolchain: Toolchain,
     },
     /// There is nothing it could be asked.
     #[error(

@@ -20,10 +20,12 @@ use crate::egress::Egress;
 use crate::egress::metrics::EgressMetrics;
 use crate::grants::{GrantError, Grants};
 use crate::limits::Limits;
+use crate::load::artifact::Artifact;
 use crate::load::cache::CodeCache;
 use crate::load::code::{Code, CodeMaker};
 use crate::load::compiler::Compiler;
 use crate::load::engine;
+use crate::load::toolchain::Toolchain;
 use crate::load::version::{self, Contract};
 use crate::metrics::{Metrics, Operation};
 use crate::net::client::HttpClients;
@@ -260,12 +262,22 @@ impl Host {
         let kind = component.component_type();
         let exports: Vec<&str> = kind.exports(&self.shared.engine).map(|(name, _)| name).collect();
         let imports: Vec<&str> = kind.imports(&self.shared.engine).map(|(name, _)| name).collect();
-        let offer = version::offer(file, &exports)?;
+        let offer = version::offer(file, &exports).map_err(|error| made_by(file, error))?;
         version::check_imports(file, &imports)?;
         match offer.contract {
             Contract::V0_1 => Ok(Box::new(V0_1::link(file, &self.linker, component, offer.abilities)?)),
         }
     }
+}
+
+/// The error with what made the file in it, for advice that its author can use. Reads the file again: the code may have come from the cache.
+fn made_by(file: &Path, mut error: LoadError) -> LoadError {
+    if let LoadError::OtherWorld { toolchain, .. } | LoadError::NoInfo { toolchain, .. } = &mut error
+        && let Ok(artifact) = Artifact::read(file, Limits::MOST_COMPONENT_BYTES)
+    {
+        *toolchain = Toolchain::of(&artifact.bytes);
+    }
+    error
 }
 
 impl EnvParts {

@@ -59,7 +59,7 @@ pub use host::{Host, HostOptions, ProviderSettings};
 pub use limits::Limits;
 pub use load::compiler::{CompileFault, Compiler, CompilerLimits};
 pub use load::compiler_process::compile_for_parent;
-pub use load::component_file::ComponentFile;
+pub use load::component_file::{COMPRESSION, ComponentFile};
 pub use load::requests::MissingGrant;
 pub use net::{client as http_client, destination, resolver, wire};
 pub use provider::Provider;

@@ -130,7 +130,9 @@ fn as_json_a_compressed_component_is_the_same_with_another_size() {
     assert_eq!(packed_told["size"]["isCompressed"], true);
     assert_eq!(packed_told["size"]["file"], packed.len());
     assert_eq!(packed_told["size"]["component"], content.len());
-    assert_eq!(plain["size"]["compressed"], packed.len());
+    let strong = plain["size"]["compressed"].as_u64().unwrap();
+    let quick = u64::try_from(packed.len()).unwrap();
+    assert!(strong > 0 && strong < quick, "{strong} and {quick}");
     assert_eq!(packed_told["configMap"]["fits"], true);
     assert_eq!(plain["wishes"][0]["list"], "grants.secrets");
 }

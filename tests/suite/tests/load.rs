@@ -62,6 +62,9 @@ async fn refusal(hosting: &Hosting, bytes: &[u8], settings: ProviderSettings) ->
 /// A module with a section that names its toolchain.
 const PYTHON_MODULE: &str = r#"(module (@custom "producers" "\01\0cprocessed-by\01\0fcomponentize-py\040.25"))"#;
 
+/// A component of the same.
+const PYTHON_COMPONENT: &str = r#"(component (@custom "producers" "\01\0cprocessed-by\01\0fcomponentize-py\040.25"))"#;
+
 #[tokio::test]
 async fn every_refusal_names_both_sides_and_what_to_do() {
     let hosting = Hosting::new(HostOptions::default());
@@ -97,6 +100,10 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
             ["exports wasi:http/incoming-handler@0.2.3", "register_provider!"],
         ),
         (exporting(&[]), ["exports nothing", "register_provider!"]),
+        (
+            wat::parse_str(PYTHON_COMPONENT).unwrap(),
+            ["exports nothing", "give it to componentize-py with `--world`"],
+        ),
         (
             exporting(&["cloudwit:provider/info@0.2.0", "cloudwit:provider/instances@0.2.0"]),
             [

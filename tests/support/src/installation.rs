@@ -64,7 +64,16 @@ impl Installation {
     ///
     /// When something cannot be built or started.
     pub async fn new(provider: &'static str) -> Result<Self> {
-        let built = move || (programs::cloudwit(), guests::provider(provider));
+        Self::with(provider, move || guests::provider(provider)).await
+    }
+
+    /// The same with another component under that name.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub async fn with(provider: &str, component: impl FnOnce() -> PathBuf + Send + 'static) -> Result<Self> {
+        let built = move || (programs::cloudwit(), component());
         let (program, component): (PathBuf, PathBuf) = tokio::task::spawn_blocking(built).await?;
         let server = PooledApiServer::get().await?;
         let folder = tempfile::tempdir().context("making a folder")?;

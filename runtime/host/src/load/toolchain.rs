@@ -66,6 +66,20 @@ impl Toolchain {
         }
     }
 
+    /// How its components get the exports of a provider.
+    pub(crate) fn world(self) -> &'static str {
+        match self {
+            Self::Rust | Self::Unknown => {
+                "export a world of wit/v0.1, in Rust with `register_provider!` of cloudwit-guest-sdk"
+            }
+            Self::Go => {
+                "export a world of wit/v0.1: give it to `wit-bindgen go` and to `wasm-tools component embed` with `--world`"
+            }
+            Self::JavaScript => "export a world of wit/v0.1: give it to componentize-js with `--world-name`",
+            Self::Python => "export a world of wit/v0.1: give it to componentize-py with `--world`",
+        }
+    }
+
     /// How its components get smaller, so that they need less of the compiler.
     pub(crate) fn smaller(self) -> &'static str {
         match self {

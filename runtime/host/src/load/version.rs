@@ -9,6 +9,7 @@ use std::path::Path;
 use cloudwit_model::Abilities;
 
 use crate::LoadError;
+use crate::load::toolchain::Toolchain;
 
 /// Package of the contract.
 const PACKAGE: &str = "cloudwit:provider";
@@ -84,7 +85,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Reads what the component offers from the names of its exports.
+/// Reads what the component offers from the names of its exports. An error does not know the toolchain.
 pub(crate) fn offer(file: &Path, exports: &[&str]) -> Result<Offer, LoadError> {
     let ours: Vec<Name<'_>> = exports
         .iter()
@@ -100,6 +101,7 @@ pub(crate) fn offer(file: &Path, exports: &[&str]) -> Result<Offer, LoadError> {
         return Err(LoadError::OtherWorld {
             file: file.into(),
             exports,
+            toolchain: Toolchain::Unknown,
         });
     }
     let Some(contract) = Contract::ALL
@@ -132,6 +134,7 @@ pub(crate) fn offer(file: &Path, exports: &[&str]) -> Result<Offer, LoadError> {
         return Err(LoadError::NoInfo {
             file: file.into(),
             exports: names(),
+            toolchain: Toolchain::Unknown,
         });
     }
     let abilities = Abilities {
