@@ -121,12 +121,12 @@ fn mistake_of_name(name: &str) -> Option<String> {
         && name.split('-').all(part);
     if !is_formed {
         return Some(format!(
-            "the name {name:?} is not of lower-case letters, digits and single dashes, begun by a letter, at most {NAME_BYTES} in all; \
+            "the name {name:?} is refused: use lower-case letters, digits and single dashes, a letter first, at most {NAME_BYTES} bytes; \
              write it like my-cloud"
         ));
     }
     let is_taken = TAKEN.contains(&name) || KEYWORDS.contains(&name);
-    is_taken.then(|| format!("the name {name:?} has another meaning for compilers; add a word, such as {name}-cloud"))
+    is_taken.then(|| format!("the name {name:?} is reserved by compilers; add a word, such as {name}-cloud"))
 }
 
 /// Why nothing is written there.
