@@ -66,3 +66,8 @@ macro_rules! misbehaves {
         $crate::sdk::register_provider!(Guest: Instances);
     };
 }
+
+/// The authors' guide, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/authors/guide.md")]
+pub struct Guide;

@@ -1,13 +1,14 @@
-//! A project as its author has it: a template with a name in it, and the contract beside it.
+//! A project as its author has it: what `cloudwit provider new` writes.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use crate::languages::Language;
-use crate::workspace;
+use crate::{programs, tools, workspace};
 
 /// The world of the templates.
 const INSTANCES: &str = "cloud-provider-instances";
@@ -31,7 +32,7 @@ impl Project {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written.
+    /// When Cloudwit does not build, or a file cannot be read or written.
     pub fn template(language: Language) -> Result<Self> {
         Self::written(language, &format!("{}-template", language.name()), INSTANCES, None)
     }
@@ -40,7 +41,7 @@ impl Project {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written.
+    /// When Cloudwit does not build, or a file cannot be read or written.
     pub fn guest(language: Language) -> Result<Self> {
         let name = format!("{}-machines", language.name());
         let over = workspace::root().join("tests/guests").join(&name);
@@ -49,14 +50,27 @@ impl Project {
 
     /// Below a folder that is named after all that is in it, so that what was built of the same files is found again.
     fn written(language: Language, name: &str, world: &'static str, over: Option<&Path>) -> Result<Self> {
-        let root = workspace::root();
-        let mut files = filled(&root.join("runtime/manager/templates").join(language.name()), name)?;
-        let contract = read(&root.join("wit/v0.1"))?.into_iter();
-        files.extend(contract.map(|(path, content)| (Path::new("wit").join(path), content)));
-        for (path, content) in over.map(read).transpose()?.unwrap_or_default() {
-            files.retain(|(known, _)| *known != path);
-            files.push((path, content));
+        let program = programs::build(&["cloudwit"])?.join("cloudwit");
+        let parent = workspace::target().join("languages");
+        fs::create_dir_all(&parent).with_context(|| format!("making {}", parent.display()))?;
+        let lock = File::create(parent.join(format!("{name}.lock"))).context("making the lock of a project")?;
+        lock.lock()
+            .context("waiting for another process that writes a project")?;
+        // Renamed when complete, so that an interrupted run leaves nothing that looks finished.
+        let unfinished = parent.join(format!("unfinished-{name}"));
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).with_context(|| format!("removing {}", unfinished.display()))?;
         }
+        let mut new = Command::new(program);
+        new.args(["provider", "new", name, "--lang", language.name(), "--out"])
+            .arg(&unfinished);
+        tools::output(&mut new)?;
+        for (path, content) in over.map(read).transpose()?.unwrap_or_default() {
+            let file = unfinished.join(path);
+            fs::create_dir_all(file.parent().context("a file lies in a folder")?)?;
+            fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
+        }
+        let mut files = read(&unfinished)?;
         files.sort();
         let mut hash = Sha256::new();
         for (path, content) in &files {
@@ -71,21 +85,11 @@ impl Project {
             .take(8)
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let parent = workspace::target().join("languages");
-        fs::create_dir_all(&parent).with_context(|| format!("making {}", parent.display()))?;
-        let lock = File::create(parent.join(format!("{name}.lock"))).context("making the lock of a project")?;
-        lock.lock()
-            .context("waiting for another process that writes a project")?;
         let folder = parent.join(format!("{name}-{digest}"));
-        if !folder.is_dir() {
-            crate::tools::remove_others(&parent, &format!("{name}-"), &folder);
-            // Renamed when complete, so that an interrupted run leaves nothing that looks finished.
-            let unfinished = parent.join(format!("{name}-unfinished"));
-            for (path, content) in &files {
-                let file = unfinished.join(path);
-                fs::create_dir_all(file.parent().context("a file lies in a folder")?)?;
-                fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
-            }
+        if folder.is_dir() {
+            fs::remove_dir_all(&unfinished).with_context(|| format!("removing {}", unfinished.display()))?;
+        } else {
+            tools::remove_others(&parent, &format!("{name}-"), &folder);
             fs::rename(&unfinished, &folder).with_context(|| format!("moving {} to {name}", unfinished.display()))?;
         }
         Ok(Self {
@@ -134,25 +138,6 @@ impl Project {
             .with_context(|| format!("waiting for another process that builds {}", self.name))?;
         Ok(file)
     }
-}
-
-/// The files of a template, as `cloudwit provider new` fills them in.
-fn filled(template: &Path, name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
-    let fill = |text: &str| {
-        text.replace("{{name}}", name)
-            .replace("{{snake}}", &name.replace('-', "_"))
-            .replace("{{version}}", env!("CARGO_PKG_VERSION"))
-    };
-    let mut files = Vec::new();
-    for (path, content) in read(template)? {
-        let path = path.to_str().context("a template has a name that is no text")?;
-        let Some(path) = path.strip_suffix(".tmpl") else {
-            bail!("{path} in {} does not end in .tmpl", template.display());
-        };
-        let text = String::from_utf8(content).with_context(|| format!("{path} is no text"))?;
-        files.push((PathBuf::from(fill(path)), fill(&text).into_bytes()));
-    }
-    Ok(files)
 }
 
 /// All files below a folder, by their paths in it.

@@ -1,6 +1,7 @@
 //! `cloudwit provider`: what an author does with a component before an operator gets it.
 //!
 //! ```text
+//!   new          the project of a new provider, from the templates
 //!   source       the component with the settings it shall have: from a file, or as a configuration installs it
 //!   function     one function of the contract with its arguments, called in the sandbox
 //!   exchanges    what went over the wire, as a host's `Wire` sees it; scrub hides what the cloud gave out as secrets
@@ -16,6 +17,7 @@ mod conformance;
 mod exchanges;
 mod function;
 pub mod inspect;
+mod new;
 mod objects;
 mod replay;
 mod scrub;
@@ -26,6 +28,12 @@ use std::process::ExitCode;
 /// What is done with a component.
 #[derive(Debug, clap::Subcommand)]
 pub enum ProviderCommand {
+    /// Write the project of a new provider: it builds, its tests pass, and it looks machines up in a small REST API.
+    ///
+    /// You change the part that speaks to the cloud. Needs no network and no other file of Cloudwit's.
+    #[command(after_help = NEW_HELP)]
+    New(new::NewArgs),
+
     /// Describe a component: exports, settings and the grants it requests.
     ///
     /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
@@ -82,6 +90,12 @@ pub enum ProviderCommand {
     Conformance(conformance::ConformanceArgs),
 }
 
+/// Exit codes and examples of `provider new`.
+const NEW_HELP: &str = "Exit codes:\n  0  the project is written\n  1  it is not: the name, the folder or --sdk is refused, or a file cannot be written\n  \
+                        2  the command line makes no sense\n\n\
+                        Examples:\n  cloudwit provider new my-cloud --lang rust\n  \
+                        cloudwit provider new my-cloud --lang go --out ~/src/my-cloud";
+
 /// Exit codes and examples of `inspect`, under either of its names.
 pub const INSPECT_HELP: &str = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
                                 2  the command line makes no sense\n\n\
@@ -91,6 +105,7 @@ pub const INSPECT_HELP: &str = "Exit codes:\n  0  it is a provider that this Clo
 /// Does it.
 pub async fn run(command: ProviderCommand) -> anyhow::Result<ExitCode> {
     match command {
+        ProviderCommand::New(args) => new::run(args),
         ProviderCommand::Inspect(args) => inspect::run(args).await,
         ProviderCommand::Check(args) => check::run(args).await,
         ProviderCommand::Call(args) => call::run(args).await,
