@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 
 use cloud::{MachinesCloud, TOKEN};
 use cloudwit_suite::root;
+use cloudwit_test_support::deployment::CloudFiles;
+use cloudwit_test_support::installation::Installation;
+use cloudwit_test_support::objects::{NodeBuilder, provider_id};
 use cloudwit_test_support::programs;
 use tokio::process::Command;
 
@@ -76,6 +79,30 @@ impl Project {
     }
 }
 
+impl Project {
+    /// On a real API server, with the component and the operator's files as they are.
+    async fn works_for_a_cluster(&self) {
+        let component = self.target.join(COMPONENT);
+        let mut installation = Installation::with("lab-cloud", move || component).await.unwrap();
+        for node in ["node-1", "node-2"] {
+            NodeBuilder::new(node).create(&installation.client).await.unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap();
+        let settings = read("settings.yaml");
+        let token = format!("file: {}", self.folder.join("token").display());
+        assert!(settings.contains("file: token"), "{settings}");
+        let files = CloudFiles {
+            config: read("cloud-config.json"),
+            settings: settings.replace("file: token", &token),
+        };
+        installation.start(&files, &[]).unwrap();
+        for (node, machine) in [("node-1", "lab-cloud://vm-1"), ("node-2", "lab-cloud://vm-2")] {
+            let node = installation.initialised(node).await;
+            assert_eq!(provider_id(&node), Some(machine));
+        }
+    }
+}
+
 async fn cloudwit() -> PathBuf {
     tokio::task::spawn_blocking(programs::cloudwit).await.unwrap()
 }
@@ -118,4 +145,6 @@ async fn rust_project_is_tested_built_and_keeps_the_promises() {
     let arguments = [&["--node=node-1", "--node=node-2", stand_in.as_str()], files.as_slice()].concat();
     let kept = project.cloudwit("conformance", &arguments).await;
     assert!(kept.contains("\ninstances\n"), "{kept}");
+
+    project.works_for_a_cluster().await;
 }
