@@ -19,7 +19,7 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 const GOAL: u64 = 25_000_000;
 
 /// What it may have, in bytes, so that growth is noticed.
-const LIMIT: u64 = 28_000_000;
+const LIMIT: u64 = 29_000_000;
 
 /// Builds, checks, runs and measures; prints the numbers.
 ///

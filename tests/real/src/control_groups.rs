@@ -90,7 +90,7 @@ mod tests {
             PathBuf::from("/sys/fs/cgroup/cpu"),
             PathBuf::from("/sys/fs/cgroup/unified"),
         );
-        assert_eq!(hierarchies_in(text, &["cgroup"]), [one.clone()]);
+        assert_eq!(hierarchies_in(text, &["cgroup"]), std::slice::from_ref(&one));
         assert_eq!(hierarchies_in(text, &["cgroup", "cgroup2"]), [one, two]);
     }
 }
