@@ -125,6 +125,8 @@ pub enum SandboxCloud {
     Aws,
     /// OpenStack, by its own services.
     Openstack,
+    /// Rackspace, by its own mimic.
+    Rackspace,
     /// vSphere, by VMware's vcsim.
     Vsphere,
 }
@@ -136,6 +138,7 @@ impl SandboxCloud {
             Self::Sim => "sim",
             Self::Aws => "aws",
             Self::Openstack => "openstack",
+            Self::Rackspace => "rackspace",
             Self::Vsphere => "vsphere",
         }
     }

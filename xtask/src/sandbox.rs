@@ -27,6 +27,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Sim => {}
         SandboxCloud::Aws => drop(servers::moto()?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
+        SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }
     run_with(args, &guests::provider(args.cloud.name())?)

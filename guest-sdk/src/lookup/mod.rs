@@ -10,6 +10,7 @@
 //! provider id the cloud denied ([`Answers::denied`]) is absent "by id", which lets the controller delete it. Silence is a failure.
 
 mod answers;
+mod each;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ use crate::types::{Evidence, Failure, Instance, NodeRef, Presence, id_after};
 
 pub use answers::Answers;
 use answers::silence;
+pub use each::ask_each;
 
 /// Bytes of what separates two keys in a URL: `%2C`, or `&id=`.
 const SEPARATOR: usize = 3;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted};
+use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 
@@ -53,29 +53,7 @@ impl Machines for OpenStack {
     }
 
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Server>) -> Result<(), Failure> {
-        let mut stop = None;
-        for (asked, id) in ids.iter().enumerate() {
-            if asked == MOST_MISSING {
-                stop = Some(Failure::unavailable(
-                    "too many servers are missing to ask for each; is the project right?",
-                ));
-            }
-            let key = Key::Id(id.as_str());
-            match stop.clone().map_or_else(|| servers::by_id(&self.api, id.as_str()), Err) {
-                Ok(Some(server)) => answers.found(key, server),
-                Ok(None) => answers.denied(*id),
-                Err(failure) => {
-                    // Of these the next one would fare no better, and it would cost a request.
-                    if matches!(
-                        failure.kind,
-                        FailureKind::RateLimited | FailureKind::Unavailable | FailureKind::Denied
-                    ) {
-                        stop = Some(failure.clone());
-                    }
-                    answers.failed(key, failure);
-                }
-            }
-        }
+        ask_each(ids, MOST_MISSING, answers, |id| servers::by_id(&self.api, id));
         Ok(())
     }
 

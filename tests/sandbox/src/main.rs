@@ -12,6 +12,7 @@ mod aws;
 mod cloud;
 mod narrator;
 mod openstack;
+mod rackspace;
 mod sim;
 mod stage;
 mod story;
@@ -28,6 +29,7 @@ use crate::aws::Aws;
 use crate::cloud::Cloud;
 use crate::narrator::Narrator;
 use crate::openstack::OpenStack;
+use crate::rackspace::Rackspace;
 use crate::sim::Sim;
 use crate::stage::Stage;
 use crate::story::Story;
@@ -92,6 +94,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
         SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
         SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
+        SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,
         SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,
     }
 }

@@ -24,6 +24,8 @@ from frame.faults import Fault
 from frame.http import Answer, Refused, Request
 
 MOST_BODY = 32 << 20
+# Requests with this header are those of a test that looks or sets something up: no fault meets them, and nobody counts them.
+OF_TESTS = "x-of-tests"
 MOST_CALLS = 200_000
 
 
@@ -51,6 +53,8 @@ class State:
     def handle(self, request):
         """The answer, or None when the connection shall end without one."""
         with self.lock:
+            if OF_TESTS in request.headers:
+                return self.cloud_answer(request)
             call = {
                 "method": request.method,
                 "target": request.target,

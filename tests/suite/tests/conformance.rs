@@ -9,6 +9,7 @@ use std::time::Duration;
 use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_test_support::aws_files::aws_files;
 use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
+use cloudwit_test_support::mimic::Mimic;
 use cloudwit_test_support::moto::Moto;
 use cloudwit_test_support::openstack_cloud::OpenStackCloud;
 use cloudwit_test_support::openstack_files::openstack_files;
@@ -151,6 +152,18 @@ async fn sim_keeps_the_promises_of_the_contract() {
     let refused = author.again(&other).await;
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("calls.json: cannot be read as a recording"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rackspace_keeps_the_promises_of_the_contract() {
+    let (author, mimic) = (Author::of("rackspace").await, Mimic::start().await.unwrap());
+    let account = mimic.account("author").await.unwrap();
+    for name in ["one", "two"] {
+        account.server(name).await.unwrap();
+    }
+    let files = account.files(&author.deployment).unwrap();
+    let (text, _) = author.conforms(&files, &["--node=one", "--node=two"]).await;
+    assert!(text.contains("instances\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@
 //! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
 //! | [`port`] | ports that stay free until the program that is told them listens |
+//! | [`mimic`] | Rackspace's cloud by Rackspace itself |
 //! | [`moto`] | AWS by a third party |
 //! | [`aws_files`] | what Cloudwit is told about a cluster there |
 //! | [`openstack_cloud`] | OpenStack by a third party |
@@ -41,6 +42,7 @@ pub mod gate;
 pub mod guests;
 pub mod installation;
 pub mod kubebuilder;
+pub mod mimic;
 pub mod moto;
 pub mod objects;
 pub mod openstack_cloud;

@@ -1,0 +1,94 @@
+//! Ids one by one, for clouds that have no filter for several.
+
+use super::{Answers, Id, Key};
+use crate::types::{Failure, FailureKind};
+
+/// Asks for each of these ids by itself and notes the answers; `ask` gives none where the cloud says that it has no such machine.
+///
+/// After a failure that the next request would meet too (too many requests, cloud down, no rights) the others are not asked for and fail like it, as
+/// those do beyond the first `most`: many ids that a listing does not have are no machines that are gone, but another account or region.
+pub fn ask_each<M>(
+    ids: &[Id<'_>],
+    most: usize,
+    answers: &mut Answers<'_, M>,
+    mut ask: impl FnMut(&str) -> Result<Option<M>, Failure>,
+) {
+    let mut stop = None;
+    for (asked, id) in ids.iter().enumerate() {
+        if asked == most {
+            let text = format!("more than {most} machines are missing; is this the right account, project and region?");
+            stop.get_or_insert(Failure::unavailable(text));
+        }
+        let key = Key::Id(id.as_str());
+        match stop.clone().map_or_else(|| ask(id.as_str()), Err) {
+            Ok(Some(machine)) => answers.found(key, machine),
+            Ok(None) => answers.denied(*id),
+            Err(failure) => {
+                let is_shared = matches!(
+                    failure.kind,
+                    FailureKind::RateLimited | FailureKind::Unavailable | FailureKind::Denied
+                );
+                if is_shared {
+                    stop.get_or_insert(failure.clone());
+                }
+                answers.failed(key, failure);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup::Wanted;
+    use crate::types::NodeRef;
+
+    fn nodes(count: usize) -> Vec<NodeRef> {
+        let node = |number| NodeRef::named("n").with_provider_id(format!("x://{number}"));
+        (0..count).map(node).collect()
+    }
+
+    /// What each id got: a machine, nothing, or a failure; and how many were asked for.
+    fn told(count: usize, most: usize, ask: impl Fn(&str) -> Result<Option<()>, Failure>) -> (Vec<String>, usize) {
+        let nodes = nodes(count);
+        let keys: Vec<_> = nodes.iter().map(|node| Key::of(node, "x://")).collect();
+        let wanted = Wanted::of(&nodes, &keys);
+        let (mut answers, mut asked) = (Answers::to(&wanted), 0);
+        ask_each(&wanted.ids, most, &mut answers, |id| {
+            asked += 1;
+            ask(id)
+        });
+        let word = |id: &Id<'_>| match answers.machine(Key::Id(id.as_str()), &|()| String::new()) {
+            Ok(Some(())) => "there".to_owned(),
+            Ok(None) => "denied".to_owned(),
+            Err(failure) => failure.message,
+        };
+        (wanted.ids.iter().map(word).collect(), asked)
+    }
+
+    #[test]
+    fn each_id_has_its_own_answer() {
+        let (told, asked) = told(3, 9, |id| match id {
+            "0" => Ok(Some(())),
+            "1" => Ok(None),
+            _ => Err(Failure::other("odd")),
+        });
+        assert_eq!((told, asked), (vec!["there".into(), "denied".into(), "odd".into()], 3));
+    }
+
+    #[test]
+    fn a_cloud_that_is_down_is_asked_once_and_denies_nothing() {
+        let (told, asked) = told(3, 9, |_| Err(Failure::unavailable("down")));
+        assert_eq!((told, asked), (vec!["down".to_owned(); 3], 1));
+    }
+
+    #[test]
+    fn so_many_that_are_missing_are_a_mistake_of_the_account() {
+        let (told, asked) = told(4, 2, |_| Ok(None));
+        assert_eq!((&told[..2], asked), (&["denied".to_owned(), "denied".into()][..], 2));
+        assert!(
+            told[2].starts_with("more than 2 machines") && told[2] == told[3],
+            "{told:?}"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Cloud config with the sections and keys of the in-tree provider that Kubernetes had until 1.9.
+
+use std::fmt;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::is_url;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// Identity of the United States; that of the United Kingdom begins with `https://lon.`.
+const IDENTITY: &str = "https://identity.api.rackspacecloud.com/v2.0";
+
+/// The end of the names of all of Rackspace's API hosts.
+const DOMAIN: &str = ".api.rackspacecloud.com";
+
+/// The whole file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[Global]`.
+    pub global: Global,
+    /// `[LoadBalancer]`, which had no effect in the in-tree provider either.
+    loadbalancer: Option<IgnoredAny>,
+}
+
+/// `[Global]`: where identity is, who we are, and in which region.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Global {
+    /// Identity's URL, with or without `/v2.0`; Rackspace's own where it is left out.
+    pub auth_url: Option<String>,
+    /// Name of the user.
+    pub username: Option<String>,
+    /// Password in plain text; with neither this nor `api-key` the secret `api-key` is used.
+    pub password: Option<String>,
+    /// API key in plain text.
+    pub api_key: Option<String>,
+    /// Id of the account.
+    pub tenant_id: Option<String>,
+    /// Name of the account.
+    pub tenant_name: Option<String>,
+    /// Such as `DFW`.
+    pub region: Option<String>,
+    /// Whether the secret is a password and no API key.
+    pub use_password: bool,
+    user_id: Option<String>,
+    domain_id: Option<IgnoredAny>,
+    domain_name: Option<IgnoredAny>,
+}
+
+/// Values are not shown: some are secrets.
+impl fmt::Debug for Global {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Global")
+    }
+}
+
+/// A value that is there and not empty: the in-tree provider took an empty value for none.
+pub(crate) fn given(value: &Option<String>) -> Option<&str> {
+    value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
+}
+
+impl Config {
+    /// What types cannot express.
+    pub fn validate(&self, problems: &mut Problems) {
+        if self.loadbalancer.is_some() {
+            problems.warn("loadbalancer", "has no effect: there are no load balancers");
+        }
+        self.global.validate(problems);
+    }
+}
+
+impl Global {
+    /// Identity's version 2, without a slash at the end.
+    pub(crate) fn identity(&self) -> String {
+        let url = given(&self.auth_url).unwrap_or(IDENTITY).trim_end_matches('/');
+        let url = url.strip_suffix("/v2.0").unwrap_or(url);
+        format!("{}/v2.0", url.trim_end_matches('/'))
+    }
+
+    /// The wish to reach identity.
+    pub(crate) fn identity_wish(&self) -> Option<HttpWish> {
+        HttpWish::for_url(&self.identity(), &["POST"], "identity: the token and the endpoints")
+    }
+
+    /// The wish to reach Cloud Servers, where its name follows from the region.
+    pub(crate) fn servers_wish(&self) -> Option<HttpWish> {
+        let own = self.identity().contains(DOMAIN);
+        let region = given(&self.region)
+            .filter(|region| own && is_region(region))?
+            .to_ascii_lowercase();
+        HttpWish::for_url(
+            &format!("https://{region}.servers{DOMAIN}"),
+            &["GET"],
+            "Cloud Servers: the machines behind Nodes",
+        )
+    }
+
+    /// The secret of the grants that is used; none where it stands in the text.
+    pub(crate) fn secret(&self) -> Option<&'static str> {
+        match given(&self.api_key).or(given(&self.password)) {
+            Some(_) => None,
+            None if self.use_password => Some("password"),
+            None => Some("api-key"),
+        }
+    }
+
+    fn validate(&self, problems: &mut Problems) {
+        if let Some(url) = given(&self.auth_url).filter(|url| !is_url(url)) {
+            let what = format!("\"{url}\" is no URL; write it like {IDENTITY}, or leave the key out");
+            problems.add("global.auth-url", what);
+        }
+        if given(&self.username).is_none() {
+            let also = match given(&self.user_id) {
+                Some(_) => "; identity v2 knows no user-id",
+                None => "",
+            };
+            problems.add(
+                "global.username",
+                format!("this key is missing; write the name of the user{also}"),
+            );
+        }
+        if given(&self.api_key).is_some() && given(&self.password).is_some() {
+            problems.add("global.password", "stands beside api-key; write one of them");
+        }
+        match given(&self.region) {
+            None => problems.add("global.region", "this key is missing; write the region, such as DFW"),
+            Some(region) if !is_region(region) => problems.add(
+                "global.region",
+                format!("\"{region}\" is no region; they look like DFW, IAD or LON"),
+            ),
+            Some(_) => {}
+        }
+        if self.domain_id.is_some() || self.domain_name.is_some() {
+            problems.warn("global.domain-id", "has no effect: identity v2 has no domains");
+        }
+    }
+}
+
+fn is_region(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests;

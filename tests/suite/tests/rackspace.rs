@@ -1,0 +1,10 @@
+//! The provider `rackspace` as an operator runs it: the real kube-apiserver, mimic (Rackspace's own simulator of its cloud), and the binary with the
+//! built component between them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "rackspace/bad_days.rs"]
+mod bad_days;
+#[path = "rackspace/nodes.rs"]
+mod nodes;
+#[path = "rackspace/scene.rs"]
+mod scene;
