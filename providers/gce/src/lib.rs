@@ -14,11 +14,14 @@
 //!
 //! Every call gets a fresh instance: [`Gce`] holds its configuration and the way to the cloud, nothing else.
 
+use std::cell::RefCell;
+
 use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod api;
 pub mod auth;
+mod balancers;
 pub mod config;
 mod instances;
 pub mod links;
@@ -26,7 +29,9 @@ pub mod metadata;
 pub mod operation;
 pub mod place;
 mod probe;
+mod resource;
 mod routes;
+mod work;
 
 use api::Api;
 use config::Config;
@@ -42,6 +47,8 @@ pub struct Gce {
     pub(crate) config: Config,
     /// State, Nodes, Events.
     pub(crate) context: Context,
+    /// The instance groups, once this call has brought them in line.
+    pub(crate) groups: RefCell<Option<Vec<String>>>,
 }
 
 impl Provider for Gce {
@@ -77,6 +84,7 @@ impl Provider for Gce {
             api: Api::new(&config.global, context),
             config,
             context,
+            groups: RefCell::default(),
         })
     }
 
@@ -85,4 +93,4 @@ impl Provider for Gce {
     }
 }
 
-register_provider!(Gce: Instances, Routes);
+register_provider!(Gce: Instances, LoadBalancers, Routes);

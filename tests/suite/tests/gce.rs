@@ -12,3 +12,5 @@ mod nodes;
 mod routes;
 #[path = "gce/scene.rs"]
 mod scene;
+#[path = "gce/services.rs"]
+mod services;

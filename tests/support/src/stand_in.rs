@@ -74,6 +74,12 @@ impl StandIn {
         process.log().to_owned()
     }
 
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process.runs()
+    }
+
     /// What its method `do_NAME` returns.
     ///
     /// # Errors

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::auth;
 use crate::config::Global;
-use crate::links;
 use crate::operation::Operation;
 
 /// Most items that Compute Engine puts into a page.
@@ -29,6 +28,8 @@ pub struct Api {
     context: Context,
     /// Resources of whole collections that were listed for many questions of one call.
     listed: RefCell<BTreeMap<String, BTreeMap<String, Value>>>,
+    /// Paths that this call has changed since.
+    changed: RefCell<Vec<String>>,
 }
 
 impl Api {
@@ -41,6 +42,7 @@ impl Api {
             global: global.clone(),
             context,
             listed: RefCell::default(),
+            changed: RefCell::default(),
         }
     }
 
@@ -63,7 +65,8 @@ impl Api {
     /// What else the cloud says.
     pub fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
         let (collection, name) = path.rsplit_once('/').unwrap_or((path, ""));
-        if let Some(listed) = self.listed.borrow().get(collection) {
+        let changed = self.changed.borrow().iter().any(|changed| changed.starts_with(path));
+        if let Some(listed) = self.listed.borrow().get(collection).filter(|_| !changed) {
             return Ok(listed.get(name).cloned());
         }
         match self.send("GET", &format!("/{path}"), &[], None) {
@@ -113,12 +116,36 @@ impl Api {
         })
     }
 
+    /// All pages of a list that is asked for by POST.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn ask_pages(
+        &self,
+        path: &str,
+        body: &Value,
+        mut each: impl FnMut(Page) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        each_page::<Failure>(|token| {
+            let query: Vec<_> = token.map(|token| ("pageToken", token)).into_iter().collect();
+            let mut page: Page = self.send("POST", path, &query, Some(body))?.json()?;
+            let next = page.next();
+            each(page)?;
+            Ok(next)
+        })
+    }
+
     /// Changes something: what begins is an operation, which may have ended already.
     ///
     /// # Errors
     /// What the cloud says.
     pub fn change(&self, method: &'static str, path: &str, body: Option<&Value>) -> Result<Operation, Failure> {
-        self.listed.borrow_mut().clear();
+        // What is made has its name in the body.
+        let name = body
+            .and_then(|body| body.get("name")?.as_str())
+            .filter(|_| method == "POST");
+        let changed = name.map_or_else(|| path.to_owned(), |name| format!("{path}/{name}"));
+        self.changed.borrow_mut().push(changed);
         self.send(method, &format!("/{path}"), &[], body)?.json()
     }
 
@@ -170,11 +197,6 @@ impl Paged for Page {
     fn next(&mut self) -> Option<String> {
         self.next_page_token.take()
     }
-}
-
-/// The name of a resource in a value that links to it.
-pub fn linked_name(value: &Value) -> &str {
-    links::name(value.as_str().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -80,35 +80,47 @@ async fn a_token_that_ends_in_the_middle_is_renewed_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_key_is_named_and_a_silent_zone_hides_no_machine() {
+async fn a_key_that_is_refused_is_named() {
+    let mut scene = Scene::new().await;
+    scene.joins("one", ZONE, "10.244.1.0/24").await;
+    let refused = json!({ "error": "invalid_grant", "error_description": "Invalid JWT Signature." });
+    let fault = json!({ "path": "^/token", "status": 400, "value": refused, "times": -1 });
+    scene.cloud.faults(json!([fault])).await.unwrap();
+    scene.start(&["--controllers=cloud-node-controller"]).await;
+    scene
+        .settled("what to check is told", || async {
+            let log = scene.log();
+            let told = [
+                "invalid_grant",
+                "check client-email, private-key-id and the secret private-key",
+            ];
+            if told.iter().all(|part| log.contains(part)) {
+                Ok(())
+            } else {
+                Err("not yet".into())
+            }
+        })
+        .await;
+    let node = scene.node("one").await.unwrap();
+    assert!(cloudwit_test_support::objects::is_uninitialised(&node));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_that_is_away_hides_no_machine() {
     let mut scene = Scene::new().await;
     scene.joins("one", ZONE, "10.244.1.0/24").await;
     scene
         .does("unreachable", json!({ "scopes": [format!("zones/{ZONE}")] }))
         .await;
-    let refused = json!({ "error": "invalid_grant", "error_description": "Invalid JWT Signature." });
-    scene
-        .cloud
-        .faults(json!([{ "path": "^/token", "status": 400, "value": refused, "times": 3 }]))
-        .await
-        .unwrap();
     scene.start(&["--controllers=cloud-node-controller"]).await;
-    let said = |part: &'static str| {
-        let scene = &scene;
-        async move {
-            scene
-                .settled(part, || async {
-                    if scene.log().contains(part) {
-                        Ok(())
-                    } else {
-                        Err("not yet".into())
-                    }
-                })
-                .await;
-        }
-    };
-    said("check client-email, private-key-id and the secret private-key").await;
-    said("could not be listed").await;
+    scene
+        .settled("it is looked for", || async {
+            match scene.calls("instances.aggregatedList").await {
+                0..2 => Err("not yet".into()),
+                _ => Ok(()),
+            }
+        })
+        .await;
     scene.does("unreachable", json!({ "scopes": [] })).await;
     scene.initialised("one").await;
 }

@@ -34,6 +34,8 @@ async fn nodes_get_id_type_zone_region_and_addresses_of_their_machines() {
         format!("InternalIP {}", ip(&interface["networkIP"])),
         format!("ExternalIP {}", ip(&interface["accessConfigs"][0]["natIP"])),
         "InternalIP 2600:1900::1".to_owned(),
+        // The kubelet told it.
+        "Hostname node-1".to_owned(),
     ];
     assert_eq!(addresses(&node), expected);
 }
