@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::Api;
 use crate::operation::Operation;
+use crate::resource;
 
 /// What goes from call to call.
 #[derive(Serialize, Deserialize)]
@@ -64,19 +65,32 @@ impl<'a> Work<'a> {
     /// # Errors
     /// As [`Steps::make`].
     pub fn change(&mut self, method: &'static str, path: &str, body: Option<&Value>) -> Result<(), Failure> {
-        if self.running.len() >= OPERATIONS {
-            self.settle()?;
-        }
         let text = match body {
             Some(body) => format!("{method} {path} {body}"),
             None => format!("{method} {path}"),
         };
+        self.change_as(&text, method, path, body)
+    }
+
+    /// Deletes what was seen. Where another one has taken its place since, that is another change.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub fn delete_seen(&mut self, path: &str, seen: &Value) -> Result<(), Failure> {
+        let text = format!("DELETE {path} {}", resource::text(seen, "id"));
+        self.change_as(&text, "DELETE", path, None)
+    }
+
+    fn change_as(&mut self, text: &str, method: &'static str, path: &str, body: Option<&Value>) -> Result<(), Failure> {
+        if self.running.len() >= OPERATIONS {
+            self.settle()?;
+        }
         let done: &[&str] = match method {
             "DELETE" => &["notFound"],
             "POST" => &["alreadyExists", "memberAlreadyExists", "memberNotFound"],
             _ => &[],
         };
-        let change = Change::new(&text).done_by(done).busy_by(&["resourceNotReady"]);
+        let change = Change::new(text).done_by(done).busy_by(&["resourceNotReady"]);
         let made = self
             .steps
             .make(&self.context, &change, || self.api.change(method, path, body));

@@ -156,7 +156,26 @@ impl Api {
         query: &[(&str, &str)],
         body: Option<&Value>,
     ) -> Result<Response, Failure> {
-        let answer = auth::with_token(&self.global, self.context, |token| {
+        let mut answer = self.send_once(method, path, query, body)?;
+        // A load balancer is some twenty questions: of a cloud that fails now and then, one would always be among them.
+        if matches!(method, "GET" | "DELETE") && answer.status >= 500 && answer.header("retry-after").is_none() {
+            answer = self.send_once(method, path, query, body)?;
+        }
+        if (200..300).contains(&answer.status) {
+            Ok(answer)
+        } else {
+            Err(errors::failure(&answer))
+        }
+    }
+
+    fn send_once(
+        &self,
+        method: &'static str,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Response, Failure> {
+        auth::with_token(&self.global, self.context, |token| {
             let mut request = self.http.request(method, path);
             if let Some(token) = token {
                 request = request.header("authorization", format!("Bearer {token}"));
@@ -168,12 +187,7 @@ impl Api {
                 Some(body) => request.json(body).send_any(),
                 None => request.send_any(),
             }
-        })?;
-        if (200..300).contains(&answer.status) {
-            Ok(answer)
-        } else {
-            Err(errors::failure(&answer))
-        }
+        })
     }
 }
 

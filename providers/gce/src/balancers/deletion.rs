@@ -12,7 +12,10 @@ impl Task<'_> {
         let (place, name) = (&self.place, &self.name);
         let mut gone = self.remove(work, &self.rule_path())?;
         gone |= self.remove_firewall(work, &names::firewall(name))?;
-        gone |= self.remove(work, &self.held_path())?;
+        if let Some(held) = self.held()? {
+            work.delete_seen(&self.held_path(), &held)?;
+            gone = true;
+        }
         if gone {
             return Ok(true);
         }

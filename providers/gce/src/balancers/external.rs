@@ -52,7 +52,7 @@ impl Task<'_> {
         if let Some(ip) = wanted.ip {
             rule_body["IPAddress"] = ip.into();
         }
-        let pool_right = pool.as_ref().is_some_and(|seen| is_right(&pool_body, seen));
+        let pool_right = pool.as_ref().is_some_and(|seen| is_pool_right(&pool_body, seen));
         let complete = pool_right && rule.as_ref().is_some_and(|seen| is_right(&rule_body, seen));
         let held = self.held()?;
         let ip = match (&rule, complete) {
@@ -94,9 +94,9 @@ impl Task<'_> {
             return Ok(None);
         }
         self.members(wanted, work, &pool)?;
-        if held.is_some() {
+        if let Some(held) = &held {
             // The address stays the rule's, as an ephemeral one.
-            work.change("DELETE", &self.held_path(), None)?;
+            work.delete_seen(&self.held_path(), held)?;
         }
         Ok(Some(ip))
     }
@@ -139,7 +139,7 @@ impl Task<'_> {
             if rule.is_some() {
                 work.change("DELETE", &self.rule_path(), None)?;
             }
-            work.change("DELETE", &self.held_path(), None)?;
+            work.delete_seen(&self.held_path(), address)?;
             return Ok(None);
         } else if let Some(ip) = known.filter(|ip| !ip.is_empty())
             && self.reserved(ip)?.is_some()
@@ -203,4 +203,13 @@ impl Task<'_> {
         }
         Ok(!add.is_empty() || !remove.is_empty())
     }
+}
+
+/// A pool that was made without an affinity has none.
+fn is_pool_right(wanted: &Value, seen: &Value) -> bool {
+    let mut seen = seen.clone();
+    if text(&seen, "sessionAffinity").is_empty() {
+        seen["sessionAffinity"] = "NONE".into();
+    }
+    is_right(wanted, &seen)
 }

@@ -58,8 +58,8 @@ impl Task<'_> {
             self.remove_checks(work, wanted, "healthChecks")?;
             return Ok(None);
         }
-        if held.is_some() {
-            work.change("DELETE", &self.held_path(), None)?;
+        if let Some(held) = &held {
+            work.delete_seen(&self.held_path(), held)?;
         }
         Ok(Some(ip))
     }
@@ -172,7 +172,7 @@ impl Task<'_> {
             if rule.is_some() {
                 work.change("DELETE", &self.rule_path(), None)?;
             }
-            work.change("DELETE", &self.held_path(), None)?;
+            work.delete_seen(&self.held_path(), address)?;
             return Ok(None);
         }
         let place = json!({ "subnetwork": subnetwork });

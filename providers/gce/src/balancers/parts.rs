@@ -60,16 +60,19 @@ impl Task<'_> {
 
     /// Lets clients in, to the Service's ports at this address.
     pub(super) fn firewall(&self, work: &mut Work<'_>, wanted: &Wanted<'_>, ip: &str) -> Result<bool, Failure> {
-        let ports: Vec<String> = wanted.ports.iter().map(ToString::to_string).collect();
-        let body = json!({
-            "name": names::firewall(&self.name), "description": names::description(self.service, Some(ip)),
-            "sourceRanges": wanted.sources, "destinationRanges": [ip],
-            "allowed": [{ "IPProtocol": wanted.protocol.to_ascii_lowercase(), "ports": ports }],
-        });
-        self.firewall_rule(work, wanted, body)
+        let rule = |ports: Vec<String>| {
+            json!({
+                "name": names::firewall(&self.name), "description": names::description(self.service, Some(ip)),
+                "sourceRanges": wanted.sources, "destinationRanges": [ip],
+                "allowed": [{ "IPProtocol": wanted.protocol.to_ascii_lowercase(), "ports": ports }],
+            })
+        };
+        // Upstream once wrote each port by itself; such a rule is right too.
+        let each = rule(wanted.ports.iter().map(ToString::to_string).collect());
+        self.firewall_rule(work, wanted, rule(wanted.ranges()), Some(each))
     }
 
-    /// Lets probes in.
+    /// Lets probes in; to every address, whatever a rule of upstream's for one Service said.
     pub(super) fn check_firewall(
         &self,
         work: &mut Work<'_>,
@@ -78,22 +81,43 @@ impl Task<'_> {
         port: u16,
     ) -> Result<bool, Failure> {
         let body = json!({
-            "name": name, "description": "", "sourceRanges": PROBES,
+            "name": name, "description": format!(r#"{{"kubernetes.io/cluster-id":"{}"}}"#, self.cluster_id),
+            "sourceRanges": PROBES, "destinationRanges": [],
             "allowed": [{ "IPProtocol": "tcp", "ports": [port.to_string()] }],
         });
-        self.firewall_rule(work, wanted, body)
+        self.firewall_rule(work, wanted, body, None)
     }
 
-    fn firewall_rule(&self, work: &mut Work<'_>, wanted: &Wanted<'_>, mut body: Value) -> Result<bool, Failure> {
+    /// `other` would be right as well.
+    fn firewall_rule(
+        &self,
+        work: &mut Work<'_>,
+        wanted: &Wanted<'_>,
+        body: Value,
+        other: Option<Value>,
+    ) -> Result<bool, Failure> {
         // Without tags a rule would open all machines of the network, so it waits for the first Node.
         let Some(tags) = self.tags(&wanted.machines)? else {
             return Ok(false);
         };
-        body["targetTags"] = json!(tags);
-        body["priority"] = PRIORITY.into();
-        body["network"] = self.link(&self.place.network).into();
+        let whole = |mut body: Value| {
+            body["targetTags"] = json!(tags);
+            body["priority"] = PRIORITY.into();
+            body["network"] = self.link(&self.place.network).into();
+            body
+        };
+        let body = whole(body);
         let path = self.place.of_network("firewalls", text(&body, "name"));
-        match self.put(work, &path, &body, "PATCH") {
+        let put = |work: &mut Work<'_>| {
+            let seen = self.gce.api.find(&path)?;
+            if let (Some(seen), Some(other)) = (&seen, other)
+                && is_right(&whole(other), seen)
+            {
+                return Ok(false);
+            }
+            self.put_known(work, &path, seen.as_ref(), &body, "PATCH")
+        };
+        match put(work) {
             Err(failure) if failure.kind == FailureKind::Denied && self.is_shared_vpc() => {
                 self.ask_administrator(&body);
                 Ok(false)

@@ -231,3 +231,23 @@ fn a_node_that_goes_is_one_change_and_a_missing_balancer_is_told() {
     );
     assert_eq!(changes(&host).len(), before);
 }
+
+#[test]
+fn older_forms_of_upstreams_parts_are_right_too() {
+    let (host, world) = host(&json!({}));
+    let mut service = service();
+    let second = ServicePort {
+        port: 81,
+        ..service.ports[0].clone()
+    };
+    service.ports.push(second);
+    host.provider::<Gce>().ensure(&service, &targets(), None).unwrap();
+    let before = changes(&host).len();
+    let firewall = format!("projects/p/global/firewalls/k8s-fw-{NAME}");
+    assert_eq!(world.borrow()[&firewall]["allowed"][0]["ports"], json!(["80-81"]));
+    world.borrow_mut().get_mut(&firewall).unwrap()["allowed"][0]["ports"] = json!(["80", "81"]);
+    let pool = format!("projects/p/regions/us-central1/targetPools/{NAME}");
+    world.borrow_mut().get_mut(&pool).unwrap()["sessionAffinity"] = Value::Null;
+    host.provider::<Gce>().ensure(&service, &targets(), None).unwrap();
+    assert_eq!(changes(&host).len(), before, "{:?}", changes(&host));
+}

@@ -99,6 +99,22 @@ impl<'a> Wanted<'a> {
         )
     }
 
+    /// As firewall rules name them, which take a hundred: those in a row are one range.
+    pub fn ranges(&self) -> Vec<String> {
+        let mut ranges: Vec<(u16, u16)> = Vec::new();
+        for port in &self.ports {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == *port => *last = *port,
+                _ => ranges.push((*port, *port)),
+            }
+        }
+        let shown = ranges.iter().map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        });
+        shown.collect()
+    }
+
     /// As resources name it.
     pub fn affinity(&self) -> &'static str {
         if self.service.session_affinity_seconds.is_some() {
