@@ -67,12 +67,10 @@ impl Scene {
         machine
     }
 
-    /// What is in a collection, by the last part of its path.
+    /// What is in a collection, by its path.
     pub async fn has(&self, collection: &str) -> Map<String, Value> {
         let all = self.does("resources", json!({ "collection": collection })).await;
-        let all = all.as_object().unwrap().iter();
-        all.map(|(path, resource)| (path.rsplit('/').next().unwrap().to_owned(), resource.clone()))
-            .collect()
+        all.as_object().unwrap().clone()
     }
 
     /// How often this method was called, such as `instances.get`.
