@@ -123,6 +123,8 @@ pub enum SandboxCloud {
     Sim,
     /// AWS, by moto.
     Aws,
+    /// Google Compute Engine, by a stand-in that Google's own client judges.
+    Gce,
     /// OpenStack, by its own services.
     Openstack,
     /// Rackspace, by its own mimic.
@@ -137,6 +139,7 @@ impl SandboxCloud {
         match self {
             Self::Sim => "sim",
             Self::Aws => "aws",
+            Self::Gce => "gce",
             Self::Openstack => "openstack",
             Self::Rackspace => "rackspace",
             Self::Vsphere => "vsphere",

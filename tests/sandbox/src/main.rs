@@ -5,11 +5,12 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `openstack`, `vsphere` | one for each cloud |
+//! | `sim`, `aws`, `gce`, `openstack`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
 mod aws;
 mod cloud;
+mod gce;
 mod narrator;
 mod openstack;
 mod rackspace;
@@ -27,6 +28,7 @@ use xtask::cli::SandboxCloud;
 
 use crate::aws::Aws;
 use crate::cloud::Cloud;
+use crate::gce::Gce;
 use crate::narrator::Narrator;
 use crate::openstack::OpenStack;
 use crate::rackspace::Rackspace;
@@ -93,6 +95,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
     match args.cloud {
         SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
         SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
+        SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,
         SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,

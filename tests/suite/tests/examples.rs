@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 4] = ["aws", "openstack", "rackspace", "vsphere"];
+const CLOUDS: [&str; 5] = ["aws", "gce", "openstack", "rackspace", "vsphere"];
 
 /// A copy of an example with the component beside it, and files where the example names some.
 struct Example {
@@ -170,6 +170,14 @@ fn every_example_is_one_that_is_tried() {
     // Those of `sim` are read by the tests of the configuration file.
     assert_eq!(
         found,
-        ["aws", "openstack", "rackspace", "several-clouds", "sim", "vsphere"]
+        [
+            "aws",
+            "gce",
+            "openstack",
+            "rackspace",
+            "several-clouds",
+            "sim",
+            "vsphere"
+        ]
     );
 }

@@ -23,6 +23,7 @@
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
+//! | [`gce_files`] | what Cloudwit is told about the stand-in for Compute Engine |
 //! | [`stand_in`] | clouds for which there is no third-party server |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`vsphere_files`] | what Cloudwit is told about it |
@@ -39,6 +40,7 @@ pub mod deployment;
 pub mod fault;
 pub mod foreign_events;
 pub mod gate;
+pub mod gce_files;
 pub mod guests;
 pub mod installation;
 pub mod kubebuilder;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
+use cloudwit_host::grants::SecretUse;
 use cloudwit_host::{Grants, ProviderSettings};
 use cloudwit_model::{Address, NodeRef};
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,9 @@ fn unix_seconds(time: SystemTime) -> u64 {
         .as_secs()
 }
 
+/// Signs in calls that are answered from a recording: a private key has to be one, whichever it is.
+const REPLAY_KEY: &str = include_str!("replay-key.pem");
+
 impl RecordedSettings {
     /// The settings for calls that are answered from the recording. Secrets are texts in files of this folder: what the cloud said to the real ones
     /// is recorded.
@@ -176,7 +180,9 @@ impl RecordedSettings {
         for (at, secret) in grants.secrets.iter_mut().enumerate() {
             let file = folder.join(at.to_string());
             // No words: they would be hidden wherever they stand in a message.
-            std::fs::write(&file, format!("{:x}", Sha256::digest(&secret.name)))?;
+            let digest = format!("{:x}", Sha256::digest(&secret.name));
+            let signs = secret.uses.contains(&SecretUse::Sign);
+            std::fs::write(&file, if signs { REPLAY_KEY } else { digest.as_str() })?;
             secret.file = file;
         }
         for grant in &mut grants.http {

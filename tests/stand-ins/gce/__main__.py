@@ -1,0 +1,4 @@
+from frame import serve
+from gce.cloud import Gce
+
+serve(Gce())
