@@ -102,7 +102,7 @@ pub struct SandboxArgs {
     pub once: bool,
 
     /// Two machines with kubelet and containerd instead of Nodes on paper. Needs Linux, root and control groups of version 1; builds kubelet the first time
-    /// (about ten minutes).
+    /// (about ten minutes). Exit code 3: it cannot run here, and one line says why.
     #[arg(long, conflicts_with_all = ["kubeconfig", "nodes", "cloud"])]
     pub real: bool,
 

@@ -11,7 +11,8 @@ use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::go_module::GoModule;
 use crate::steps::{Found, Steps, shown, tests};
 use crate::{
-    browser, check, controlplane, guests, image, languages, peer, programs, sandbox, servers, tools, workspace,
+    browser, check, controlplane, guests, image, kubernetes, languages, peer, programs, sandbox, servers, tools,
+    workspace,
 };
 
 /// The version that `--all` installs.
@@ -73,6 +74,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     }
     deny(&mut steps);
     if args.all {
+        steps.run("Kubernetes with kubelet", || go_module(kubernetes::MODULE));
         steps.run("cargo component", cargo_component);
         steps.run("image", image::checked);
     } else {

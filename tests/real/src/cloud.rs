@@ -1,7 +1,7 @@
 //! The simulated cloud, from its administrator's side.
 
 use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{Machine, Route};
+use cloudwit_sim_cloud::{LoadBalancer, Machine, Route};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ pub struct Cloud {
 pub struct State {
     /// All machines, stopped ones too.
     pub machines: Vec<Machine>,
+    /// All load balancers, those too that are still being built.
+    pub load_balancers: Vec<LoadBalancer>,
     /// All routes, those whose machine is gone too.
     pub routes: Vec<Route>,
 }
@@ -42,6 +44,21 @@ impl Cloud {
     pub async fn create(&self, name: &str, address: &str) -> Result<()> {
         let machine = json!({ "name": name, "addresses": [{ "network": "private", "ip": address }] });
         self.post("machines", &json!({ "machines": [machine] })).await
+    }
+
+    /// Ends a machine for good.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        self.post("machines/delete", &json!({ "machines": [name] })).await
+    }
+
+    /// Switches a machine off.
+    pub async fn stop(&self, name: &str) -> Result<()> {
+        self.post("machines/stop", &json!({ "machines": [name] })).await
+    }
+
+    /// Switches a machine on again.
+    pub async fn start(&self, name: &str) -> Result<()> {
+        self.post("machines/start", &json!({ "machines": [name] })).await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<()> {

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cloudwit_test_support::deployment::Deployment;
@@ -12,7 +11,9 @@ use crate::checks::Checks;
 use crate::cloud::Cloud;
 use crate::control_plane::ControlPlane;
 use crate::pki::Pki;
-use crate::process::call;
+use crate::process::{call, own_namespaces};
+use crate::traffic::Traffic;
+use crate::waiting::Narrator;
 use crate::{files, network};
 
 /// Short periods, so that what happens takes seconds. An operator's own are minutes: see `cloudwit --help`.
@@ -45,42 +46,30 @@ pub struct Options {
     pub once: bool,
 }
 
-/// Says what happens, with the time since the start.
-#[derive(Debug, Clone, Copy)]
-pub struct Narrator(Instant);
-
-impl Narrator {
-    /// One line.
-    pub fn say(self, line: &str) {
-        println!("{:>6.1} s  {line}", self.0.elapsed().as_secs_f64());
-    }
-}
-
-/// Runs until all was checked (`--once`), standard input closes, or something fails.
+/// Runs until all was checked (`--once`), standard input closes, or something fails. Our end is that of all processes of our namespace.
+///
+/// # Errors
+///
+/// When something cannot be started. What fails later is printed, and ends the process with exit code 1.
 pub fn run(options: &Options) -> Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
+    own_namespaces()?;
     // kube-controller-manager makes a folder there.
     call("mount -t tmpfs tmpfs /usr/libexec")?;
     network::prepare()?;
-    let (closed, closing) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // Whatever is read, only the end counts. Nobody listens any more when all was checked before.
+        // Whatever is read, only the end counts.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        let _ = closed.send(());
+        std::process::exit(0);
     });
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
-    runtime.block_on(async {
-        tokio::select! {
-            done = cluster(options) => done,
-            _ = closing => Ok(()),
-        }
-    })
+    runtime.block_on(cluster(options))
 }
 
 async fn cluster(options: &Options) -> Result<()> {
-    let narrator = Narrator(Instant::now());
+    let narrator = Narrator::start();
     let programs = std::env::current_exe().context("looking for our own program")?;
     let programs = programs.parent().context("our own program is in no folder")?;
     let deployment = Deployment::new(&xtask::workspace::target().join("sandbox"), programs, &options.provider)?;
@@ -93,6 +82,7 @@ async fn cluster(options: &Options) -> Result<()> {
     ];
     let pki = Pki::create(&folder.join("pki"), &names)?;
     let kubeconfig = files::kubeconfig(folder, &pki, "admin")?;
+    let kubectl = files::kubectl(folder, &kubeconfig)?;
     narrator.say("the control plane starts (etcd, kube-apiserver, kube-controller-manager, kube-scheduler)");
     let (plane, client) = ControlPlane::start(&options.kubernetes, folder, &pki, &kubeconfig).await?;
     narrator.say("the API server is ready");
@@ -100,18 +90,15 @@ async fn cluster(options: &Options) -> Result<()> {
     let (cloudwit, _) = deployment.start_cloudwit(&kubeconfig, &url, &DEMO_FLAGS)?;
     narrator.say("the simulated cloud and Cloudwit run");
     let cloud = Cloud::new(url)?;
-    let mut actuator = Actuator::new(cloud.clone(), folder, &options.parts, &options.kubernetes, pki);
-    let checks = Checks::new(client, cloud, narrator, options.nodes);
+    let mut actuator = Actuator::new(cloud.clone(), folder, &options.parts, &options.kubernetes, pki)?;
+    let checks = Checks::new(client, cloud, narrator, Traffic::start(folder)?, options.nodes);
     let story = async {
         checks.run().await?;
         if options.once {
             return Ok(());
         }
-        narrator.say("all of it worked, and now it is yours until Ctrl-C; kubectl works inside the hub:");
-        println!(
-            "          nsenter --net -t $(pgrep -of 'cloudwit-real hub') kubectl --kubeconfig {} get nodes,pods -A -o wide",
-            kubeconfig.display()
-        );
+        narrator.say("all of it worked, and now it is yours until Ctrl-C:");
+        println!("          {} get nodes,pods,services -o wide", kubectl.display());
         std::future::pending().await
     };
     let watch = async {
@@ -130,6 +117,12 @@ async fn cluster(options: &Options) -> Result<()> {
         done = actuator.follow() => done,
         gone = watch => Err(gone),
     };
-    actuator.end().await?;
-    done
+    // All at once, as a power failure would: nothing of the cluster is needed any more.
+    std::process::exit(match done {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("sandbox: {error:#}");
+            1
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, stdin};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use anyhow::{Context, Result, bail};
 use cloudwit_test_support::deployment::CLUSTER_CIDR;
 use rustix::process::{WaitOptions, wait};
 
-use crate::process::call;
+use crate::control_groups::hierarchies;
+use crate::process::{call, own_namespaces, with_parts};
 
 /// What kubelet sets in the kernel. It finds these values in files of its own, so that the machine's stay as they are.
 const SYSCTLS: [(&str, &str); 6] = [
@@ -81,9 +83,10 @@ pub fn run(options: &Options) -> Result<()> {
 /// Everything that would be written outside of the machine's folder gets a mount. All of them end with us.
 fn mounts(options: &Options) -> Result<()> {
     let folder = options.folder.display();
-    call("mount --make-rprivate /")?;
+    own_namespaces()?;
     call(&format!("hostname {}", options.name))?;
     call("mount -t proc proc /proc")?;
+    control_groups()?;
     for dir in ["/run", "/var/lib"] {
         call(&format!("mount -t tmpfs -o mode=755 tmpfs {dir}"))?;
     }
@@ -108,6 +111,30 @@ fn mounts(options: &Options) -> Result<()> {
     }
     call("mount --make-rshared /")?;
     call("ip link set lo up")
+}
+
+/// Mounts the control groups once more: in our namespace of them their root is our own group, so that kubelet and runc find no other.
+fn control_groups() -> Result<()> {
+    let all = hierarchies()?;
+    call("umount --recursive /sys/fs/cgroup")?;
+    call("mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup")?;
+    for one in all {
+        let place = one.mount.display();
+        fs::create_dir_all(&one.mount).with_context(|| format!("making {place}"))?;
+        match one.controllers.as_str() {
+            "" => call(&format!("mount -t cgroup2 cgroup2 {place}"))?,
+            named if named.starts_with("name=") => call(&format!("mount -t cgroup -o none,{named} cgroup {place}"))?,
+            controllers => {
+                call(&format!("mount -t cgroup -o {controllers} cgroup {place}"))?;
+                // Two controllers in one hierarchy are also looked for under their own names.
+                for name in controllers.split(',').filter(|_| controllers.contains(',')) {
+                    let link = Path::new("/sys/fs/cgroup").join(name);
+                    symlink(&one.mount, &link).with_context(|| format!("making {}", link.display()))?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn containerd(options: &Options) -> Result<Child> {
@@ -183,16 +210,6 @@ fn start(options: &Options, name: &str, program: &Path, flags: impl FnOnce(&mut 
         .with_context(|| format!("starting {name}"))
 }
 
-/// A command that finds the parts and their libraries.
 fn tool(options: &Options, program: &Path) -> Command {
-    let parts = options.parts.display();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
-    command
-        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{path}"))
-        .env(
-            "LD_LIBRARY_PATH",
-            format!("{parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu"),
-        );
-    command
+    with_parts(Command::new(program), &options.parts)
 }
