@@ -120,7 +120,11 @@ fn rules(state: &State, is_healthy: impl Fn(&str) -> bool) -> String {
             let mut map = Vec::new();
             for (at, member) in healthy.iter().enumerate() {
                 // Writing into a string does not fail.
-                let _ = writeln!(chains, " chain {name}_{at} {{ dnat to {member}:{} ; }}", port.node_port);
+                let _ = writeln!(
+                    chains,
+                    " chain {name}_{at} {{ meta l4proto {protocol} dnat to {member}:{} ; }}",
+                    port.node_port
+                );
                 map.push(format!("{at} : goto {name}_{at}"));
             }
             let _ = writeln!(
@@ -166,7 +170,7 @@ mod tests {
     fn connections_take_turns_between_healthy_members() {
         let text = rules(&state(), |_| true);
         assert!(
-            text.contains("chain lb_1_tcp_80_0 { dnat to 10.99.0.11:30080 ; }"),
+            text.contains("chain lb_1_tcp_80_0 { meta l4proto tcp dnat to 10.99.0.11:30080 ; }"),
             "{text}"
         );
         let rule = "ip saddr { 192.0.2.0/24 } ip daddr 198.51.100.1 tcp dport 80 numgen inc mod 2 \
