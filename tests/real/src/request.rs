@@ -30,17 +30,15 @@ async fn exchange(address: &str, path: &str) -> Result<String, String> {
 }
 
 fn body(response: &str) -> Result<String, String> {
-    let (first, rest) = response
-        .split_once("\r\n")
-        .ok_or("connection closed without a response")?;
+    let first = response.lines().next().ok_or("connection closed without a response")?;
     if first.split(' ').nth(1) != Some("200") {
         return Err(first.to_owned());
     }
     // Programs that CGI starts end their lines as they like.
     let ends = ["\r\n\r\n", "\n\n", "\r\n\n"].into_iter();
-    let body = ends.filter_map(|end| Some((rest.find(end)?, end.len()))).min();
-    let (at, length) = body.ok_or("response without a body")?;
-    Ok(rest[at + length..].trim().to_owned())
+    let end = ends.filter_map(|end| Some((response.find(end)?, end.len()))).min();
+    let (at, length) = end.ok_or("response without a body")?;
+    Ok(response[at + length..].trim().to_owned())
 }
 
 #[cfg(test)]
@@ -50,6 +48,7 @@ mod tests {
     #[test]
     fn bodies_of_good_responses_are_taken() {
         assert_eq!(body("HTTP/1.1 200 OK\r\n\r\nhello\n"), Ok("hello".to_owned()));
+        assert_eq!(body("HTTP/1.1 200 OK\r\n\nhello\n"), Ok("hello".to_owned()));
         assert_eq!(body("HTTP/1.1 200 OK\r\na: b\r\n\nhello\n"), Ok("hello".to_owned()));
         assert_eq!(
             body("HTTP/1.1 503 Service Unavailable\r\n\r\nno"),
