@@ -106,6 +106,11 @@ pub struct SandboxArgs {
     #[arg(long, conflicts_with_all = ["kubeconfig", "nodes", "cloud"])]
     pub real: bool,
 
+    /// With --real: Cloudwit from the image of `cargo xtask image`, as two Pods on those machines that `cloudwit install` makes, instead of a process
+    /// beside them. Builds the image the first time (about ten minutes).
+    #[arg(long, requires = "real")]
+    pub pods: bool,
+
     /// Use this cluster instead of starting an API server. It gets Nodes and a Service of the sandbox, which are removed again.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

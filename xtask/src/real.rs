@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::SandboxArgs;
 use crate::node_parts::NodeParts;
-use crate::{guests, kubernetes, programs, tools, workspace};
+use crate::{guests, image, kubernetes, programs, tools, workspace};
 
 /// What it runs of the machine's own.
 const TOOLS: [&str; 9] = [
@@ -50,6 +50,13 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     let parts = NodeParts::get()?;
     let kubernetes = kubernetes::binary()?;
     let provider = guests::provider("sim")?;
+    let image = match args.pods {
+        true => {
+            image::require_musl()?;
+            Some(image::binary()?)
+        }
+        false => None,
+    };
     let programs = programs::build(&PROGRAMS)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     let _ = ctrlc::set_handler(|| {});
@@ -58,6 +65,9 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     command.arg("--provider").arg(provider);
     command.arg("--parts").arg(parts.folder());
     command.arg("--kubernetes").arg(kubernetes);
+    if let Some(image) = image {
+        command.arg("--image").arg(image);
+    }
     command.args(args.once.then_some("--once"));
     let status = command.stdin(Stdio::null()).status().context("starting the sandbox")?;
     if !status.success() {

@@ -253,6 +253,7 @@ fn cargo_component() -> Result<Found> {
         cloud: SandboxCloud::Sim,
         once: true,
         real: false,
+        pods: false,
         kubeconfig: None,
         nodes: 3,
     };

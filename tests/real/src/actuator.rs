@@ -2,6 +2,7 @@
 //! forwards packets there.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::balancers::Balancers;
 use crate::cloud::{Cloud, State};
 use crate::control_groups::Group;
+use crate::hub::Options;
 use crate::pki::Pki;
 use crate::process::child_of;
 use crate::{files, network};
@@ -34,6 +36,8 @@ pub struct Actuator {
     folder: PathBuf,
     parts: PathBuf,
     kubernetes: PathBuf,
+    /// What containerd is given.
+    images: Vec<PathBuf>,
     pki: Pki,
     /// Of the whole cluster.
     group: Group,
@@ -53,19 +57,20 @@ struct Running {
 
 impl Actuator {
     /// None of them yet.
-    pub fn new(cloud: Cloud, folder: &Path, parts: &Path, kubernetes: &Path, pki: Pki) -> Result<Self> {
+    pub fn new(cloud: Cloud, folder: &Path, options: &Options, images: Vec<PathBuf>, pki: Pki) -> Result<Self> {
         pki.client("kube-proxy", PROXY, "system:node-proxier")?;
         Ok(Self {
             cloud,
             folder: folder.to_owned(),
-            parts: parts.to_owned(),
-            kubernetes: kubernetes.to_owned(),
+            parts: options.parts.clone(),
+            kubernetes: options.kubernetes.clone(),
+            images,
             pki,
             // The hub is in a group beside those of the machines.
             group: Group::own()?.parent().clusters()?,
             machines: BTreeMap::new(),
             routes: BTreeMap::new(),
-            balancers: Balancers::new(parts),
+            balancers: Balancers::new(&options.parts),
         })
     }
 
@@ -146,6 +151,11 @@ impl Actuator {
             .arg(&self.parts)
             .arg("--kubernetes")
             .arg(&self.kubernetes)
+            .args(
+                self.images
+                    .iter()
+                    .flat_map(|image| [OsStr::new("--image"), image.as_os_str()]),
+            )
             .stdin(Stdio::piped())
             .stdout(log.try_clone().context("opening a log twice")?)
             .stderr(log)

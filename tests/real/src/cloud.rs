@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use cloudwit_sim_cloud::{LoadBalancer, Machine, Route};
-use reqwest::Client;
+use reqwest::{Client, Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -61,9 +61,23 @@ impl Cloud {
         self.post("machines/start", &json!({ "machines": [name] })).await
     }
 
+    /// Lets every request of a provider fail, or none.
+    pub async fn fail(&self, all: bool) -> Result<()> {
+        let fault = json!({ "fault": { "kind": "status", "status": 503 } });
+        let faults = if all { vec![fault] } else { Vec::new() };
+        self.send(Method::PUT, "faults", &json!(faults)).await
+    }
+
     async fn post(&self, path: &str, body: &Value) -> Result<()> {
+        self.send(Method::POST, path, body).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: &Value) -> Result<()> {
         let url = format!("{}/control/{path}", self.url);
-        let request = self.http.post(&url).header("content-type", "application/json");
+        let request = self
+            .http
+            .request(method, &url)
+            .header("content-type", "application/json");
         let response = request
             .body(body.to_string())
             .send()

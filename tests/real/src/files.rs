@@ -76,6 +76,8 @@ pub fn kubelet(folder: &Path, pki: &Pki) -> Result<PathBuf> {
         "authorization": { "mode": "Webhook" },
         "resolvConf": "",
         "nodeStatusUpdateFrequency": "2s",
+        // What ConfigMaps hold is seen by Pods within that time, by default within 60 s.
+        "syncFrequency": "10s",
         // Renewed every two seconds. By default it is 40 s and renewed every 10 s.
         "nodeLeaseDurationSeconds": 8,
         "imageGCHighThresholdPercent": 100,

@@ -1,30 +1,32 @@
 //! The hub: its namespaces hold the control plane, the cloud and Cloudwit, and it starts the machines.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 
 use crate::actuator::Actuator;
 use crate::checks::Checks;
 use crate::cloud::Cloud;
 use crate::control_plane::ControlPlane;
+use crate::manager::{Manager, Process};
 use crate::pki::Pki;
+use crate::pods::{NAMESPACE, Pods};
 use crate::process::{call, own_namespaces};
 use crate::traffic::Traffic;
 use crate::waiting::Narrator;
-use crate::{files, network};
+use crate::{files, network, pods};
 
-/// Short periods, so that what happens takes seconds. An operator's own are minutes: see `cloudwit --help`.
-const DEMO_FLAGS: [&str; 6] = [
-    "--node-monitor-period=1s",
-    "--route-reconciliation-period=2s",
-    "--node-deletion-confirm-after=2s",
-    "--node-deletion-grace-period=0s",
-    "--node-deletion-max-percent=100",
-    "-v=2",
-];
+/// The port of the simulated cloud on all addresses of the hub.
+const CLOUD_PORT: u16 = 7000;
+
+/// How long the simulated cloud may take to start.
+const START: Duration = Duration::from_secs(60);
 
 /// What the sandbox is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,9 +40,9 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long, value_name = "FILE")]
     pub kubernetes: PathBuf,
-    /// How many machines join.
-    #[arg(long, default_value_t = 2)]
-    pub nodes: u8,
+    /// The static binary of Cloudwit, to run it as Pods.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
     /// End after the last check instead of staying until Ctrl-C.
     #[arg(long)]
     pub once: bool,
@@ -86,12 +88,38 @@ async fn cluster(options: &Options) -> Result<()> {
     narrator.say("the control plane starts (etcd, kube-apiserver, kube-controller-manager, kube-scheduler)");
     let (plane, client) = ControlPlane::start(&options.kubernetes, folder, &pki, &kubeconfig).await?;
     narrator.say("the API server is ready");
-    let (_cloud, url) = deployment.start_cloud()?;
-    let (cloudwit, _) = deployment.start_cloudwit(&kubeconfig, &url, &DEMO_FLAGS)?;
-    narrator.say("the simulated cloud and Cloudwit run");
-    let cloud = Cloud::new(url)?;
-    let mut actuator = Actuator::new(cloud.clone(), folder, &options.parts, &options.kubernetes, pki)?;
-    let checks = Checks::new(client, cloud, narrator, Traffic::start(folder)?, options.nodes);
+    let _cloud = start_cloud(programs, folder)?;
+    // Its administration is for loopback only.
+    let url = format!("http://127.0.0.1:{CLOUD_PORT}");
+    let cloud = Cloud::new(url.clone())?;
+    let mut images = vec![options.parts.join("image.tar")];
+    let manager = match &options.image {
+        Some(binary) => {
+            images.push(pods::image(binary, folder)?);
+            let spaces: Api<Namespace> = Api::all(client.clone());
+            let there = async || Ok(spaces.get_opt(NAMESPACE).await?);
+            narrator.until("the API server has made its namespaces", there).await?;
+            let pods = Pods::start(
+                client.clone(),
+                binary,
+                folder,
+                &kubeconfig,
+                &options.provider,
+                CLOUD_PORT,
+            )?;
+            narrator.say("the simulated cloud runs, and `cloudwit install --apply` has installed Cloudwit");
+            Manager::Pods(pods)
+        }
+        None => {
+            let process = Process::start(deployment.clone(), kubeconfig.clone(), url)?;
+            narrator.say("the simulated cloud and Cloudwit run");
+            Manager::Process(process)
+        }
+    };
+    let mut actuator = Actuator::new(cloud.clone(), folder, options, images, pki)?;
+    let traffic = Traffic::start(folder)?;
+    let provider = std::fs::read(&options.provider).context("reading the provider")?;
+    let checks = Checks::new(client, cloud, narrator, traffic, &manager, provider);
     let story = async {
         checks.run().await?;
         if options.once {
@@ -106,10 +134,10 @@ async fn cluster(options: &Options) -> Result<()> {
             if let Some(log) = plane.ended() {
                 break anyhow!("the process that writes {} has ended by itself", log.display());
             }
-            if !cloudwit.runs() {
-                break anyhow!("Cloudwit has ended by itself; see {}", cloudwit.log().display());
+            if let Some(why) = manager.ended() {
+                break anyhow!(why);
             }
-            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
     };
     let done = tokio::select! {
@@ -125,4 +153,12 @@ async fn cluster(options: &Options) -> Result<()> {
             1
         }
     })
+}
+
+/// Reachable from the machines, so that Pods on them can use it.
+fn start_cloud(programs: &Path, folder: &Path) -> Result<Child> {
+    let flags = [format!("--token={TOKEN}"), format!("--listen=0.0.0.0:{CLOUD_PORT}")];
+    let cloud = Child::start(&programs.join("cloudwit-sim-cloud"), &flags, &folder.join("cloud.log"))?;
+    cloud.said("READY", START)?;
+    Ok(cloud)
 }

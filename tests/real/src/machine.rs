@@ -48,6 +48,9 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long)]
     pub kubernetes: PathBuf,
+    /// An image for containerd, as a tar archive.
+    #[arg(long)]
+    pub image: Vec<PathBuf>,
 }
 
 /// Runs until standard input closes or one of the programs ends.
@@ -64,7 +67,9 @@ pub fn run(options: &Options) -> Result<()> {
         std::process::exit(0);
     });
     let mut programs = vec![("containerd", containerd(options)?)];
-    import(options)?;
+    for image in &options.image {
+        import(options, image)?;
+    }
     programs.push(("kubelet", kubelet(options)?));
     programs.push(("kube-proxy", proxy(options)?));
     // Whatever has lost its parent becomes our child, so it is waited for too.
@@ -144,13 +149,13 @@ fn containerd(options: &Options) -> Result<Child> {
     })
 }
 
-/// Gives containerd the image that the Pods of the tests run, once it serves.
-fn import(options: &Options) -> Result<()> {
+/// Gives containerd an image that Pods run, once it serves.
+fn import(options: &Options, image: &Path) -> Result<()> {
     let started = Instant::now();
     loop {
         let done = tool(options, &options.parts.join("usr/bin/ctr"))
             .args(["--namespace", "k8s.io", "images", "import"])
-            .arg(options.parts.join("image.tar"))
+            .arg(image)
             .stdin(Stdio::null())
             .output()
             .context("starting ctr")?;

@@ -85,7 +85,9 @@ async fn watch(options: &Options, group: &Group) -> Result<()> {
     command.arg("--provider").arg(&options.provider);
     command.arg("--parts").arg(&options.parts);
     command.arg("--kubernetes").arg(&options.kubernetes);
-    command.args(["--nodes", &options.nodes.to_string()]);
+    if let Some(image) = &options.image {
+        command.arg("--image").arg(image);
+    }
     command.args(options.once.then_some("--once"));
     // A group of its own: Ctrl-C reaches us alone. The hub ends when its standard input closes, in whichever way we end.
     let mut hub = command

@@ -73,6 +73,26 @@ pub fn service(name: &str, policy: &str) -> Result<Service> {
     .context("describing a Service")
 }
 
+/// The name of the Pod without tolerations.
+pub const ORDINARY: &str = "ordinary";
+
+/// A Pod that tolerates no taint, as CoreDNS and most others.
+///
+/// # Errors
+///
+/// When Kubernetes has other fields.
+pub fn ordinary() -> Result<Pod> {
+    serde_json::from_value(json!({
+        "metadata": { "name": ORDINARY },
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "automountServiceAccountToken": false,
+            "containers": [{ "name": "sleep", "image": IMAGE, "imagePullPolicy": "Never", "command": ["sleep", "86400"] }],
+        },
+    }))
+    .context("describing the Pod that waits")
+}
+
 /// A Pod on a machine that asks another by its address, and leaves the answer as its termination message.
 ///
 /// # Errors

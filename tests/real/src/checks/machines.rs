@@ -1,0 +1,103 @@
+//! Machines that join, are switched off and on, and vanish, while requests go on.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use super::{Checks, POLICIES};
+use crate::client::now;
+use crate::network;
+use crate::nodes::Seen;
+
+/// The taint of a Node whose machine is switched off.
+const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+impl Checks<'_> {
+    /// A new machine joins, is initialised, and gets traffic once its Pod is ready, without a request lost.
+    pub(super) async fn a_machine_joins_under_traffic(&self, name: &str, number: u8) -> Result<()> {
+        let (from, asked) = (now(), Instant::now());
+        self.cloud.create(name, &network::address(number)).await?;
+        self.narrator.say(&format!("the cloud has a new machine, {name}"));
+        self.node_joins(name, asked).await?;
+        for (stream, _) in POLICIES {
+            self.answers(stream, name, from).await?;
+            self.narrator.say(&format!(
+                "{name} answers requests to {stream} {:.1} s after its machine was asked for",
+                asked.elapsed().as_secs_f64()
+            ));
+        }
+        self.nothing_lost("while a machine joined", from).await
+    }
+
+    /// A machine vanishes: requests to it are lost until its load balancers know, and Cloudwit deletes its Node.
+    pub(super) async fn a_machine_dies_under_traffic(&self, name: &str) -> Result<()> {
+        let (from, asked) = (now(), Instant::now());
+        self.cloud.delete(name).await?;
+        self.narrator
+            .say(&format!("machine {name} is gone, without a word to anybody"));
+        let deleted = self
+            .narrator
+            .until(&format!("Node {name} is deleted"), async || {
+                Ok(self.nodes.get(name).and_then(|seen| seen.deleted))
+            })
+            .await?;
+        self.narrator.say(&format!(
+            "Cloudwit deleted Node {name} {:.1} s after its machine",
+            deleted.duration_since(asked).as_secs_f64()
+        ));
+        for (stream, _) in POLICIES {
+            let lost = self.steady(stream, from).await?;
+            if lost.machines.is_empty() {
+                bail!("nobody answers requests to {stream}");
+            }
+            self.say_lost(stream, "when a machine died", &lost);
+        }
+        Ok(())
+    }
+
+    /// The Node of a machine that is switched off stays, with a taint; it takes traffic again after the start.
+    pub(super) async fn a_machine_is_switched_off_and_on(&self, name: &str) -> Result<()> {
+        let from = now();
+        self.cloud.stop(name).await?;
+        self.node(name, "has the taint of a machine that is off", |seen| {
+            seen.taints.iter().any(|taint| taint == SHUTDOWN)
+        })
+        .await?;
+        self.narrator.say(&format!(
+            "machine {name} is switched off; Cloudwit keeps its Node, with the taint {SHUTDOWN}"
+        ));
+        for (stream, _) in POLICIES {
+            let lost = self.steady(stream, from).await?;
+            self.say_lost(stream, "when a machine was switched off", &lost);
+        }
+        let (from, asked) = (now(), Instant::now());
+        self.cloud.start(name).await?;
+        self.node(name, "is Ready without taints", |seen| {
+            seen.ready && seen.taints.is_empty()
+        })
+        .await?;
+        for (stream, _) in POLICIES {
+            self.answers(stream, name, from).await?;
+        }
+        self.narrator.say(&format!(
+            "machine {name} runs again, and its Pod answers requests {:.1} s after the start",
+            asked.elapsed().as_secs_f64()
+        ));
+        Ok(())
+    }
+
+    async fn node(&self, name: &str, what: &str, holds: impl Fn(&Seen) -> bool) -> Result<()> {
+        let what = format!("Node {name} {what}");
+        let look = async || {
+            let seen = self
+                .nodes
+                .get(name)
+                .with_context(|| format!("there is no Node {name}"))?;
+            if seen.deleted.is_some() {
+                bail!("Node {name} was deleted");
+            }
+            Ok(holds(&seen).then_some(()))
+        };
+        self.narrator.until(&what, look).await
+    }
+}
