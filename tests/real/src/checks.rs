@@ -116,7 +116,12 @@ impl<'a> Checks<'a> {
 
     /// Checks that no request failed since then.
     async fn nothing_lost(&self, when: &str, from: u64) -> Result<()> {
-        for (stream, _) in POLICIES {
+        self.at_most_lost(when, from, |_| 0).await
+    }
+
+    /// Checks that no more requests failed since then than the policy of a stream's Service allows.
+    async fn at_most_lost(&self, when: &str, from: u64, most: impl Fn(&str) -> usize) -> Result<()> {
+        for (stream, policy) in POLICIES {
             let to = now();
             let found = self
                 .narrator
@@ -124,7 +129,7 @@ impl<'a> Checks<'a> {
                     Ok(self.traffic.between(stream, from, to))
                 })
                 .await?;
-            if found.failed > 0 {
+            if found.failed > most(policy) {
                 bail!("requests to {stream} failed {when}: {found:?}");
             }
             self.say_lost(stream, when, &found);
