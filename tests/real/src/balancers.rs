@@ -100,7 +100,7 @@ fn rules(state: &State, is_healthy: impl Fn(&str) -> bool) -> String {
             members(balancer, &state.machines).filter(|machine| is_healthy(&check_address(balancer, machine)));
         let healthy: Vec<&str> = healthy.map(ip).collect();
         if healthy.is_empty() {
-            // Nothing has this address then, which the client is told.
+            // Nothing has this address then, and the client gets an error at once.
             continue;
         }
         let sources = match balancer.spec.source_ranges.as_slice() {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn without_healthy_members_the_address_is_nobodys() {
+    fn without_healthy_members_nothing_is_forwarded() {
         let text = rules(&state(), |_| false);
         assert!(!text.contains("198.51.100.1"), "{text}");
     }

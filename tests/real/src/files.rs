@@ -76,7 +76,7 @@ pub fn kubelet(folder: &Path, pki: &Pki) -> Result<PathBuf> {
         "authorization": { "mode": "Webhook" },
         "resolvConf": "",
         "nodeStatusUpdateFrequency": "2s",
-        // What ConfigMaps hold is seen by Pods within that time, by default within 60 s.
+        // Pods see a changed ConfigMap within this time. By default it is 60 s.
         "syncFrequency": "10s",
         // Renewed every two seconds. By default it is 40 s and renewed every 10 s.
         "nodeLeaseDurationSeconds": 8,

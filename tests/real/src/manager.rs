@@ -1,4 +1,4 @@
-//! Cloudwit, which the checks look at: a process beside the machines, or Pods on them.
+//! Cloudwit under test: a process beside the machines, or Pods on them.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -112,7 +112,7 @@ impl Manager {
         }
     }
 
-    /// Kills the one that works: the process, which is started again, or the Pod that leads. Gives a few words for it.
+    /// Kills the process, which is started again, or the Pod that leads. Says in a few words what it did.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Manager {
                     child.kill()?;
                 }
                 *child = Some(process.started()?);
-                Ok("the process is killed and started again".to_owned())
+                Ok("the process is killed, and started again".to_owned())
             }
             Self::Pods(pods) => pods.kill_leader().await,
         }

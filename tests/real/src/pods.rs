@@ -164,24 +164,23 @@ impl Pods {
         Ok(texts)
     }
 
-    /// The name of the Pod that leads, and how often the lead has changed.
+    /// The name of the Pod that leads. On the network of its Node it is named in the Lease as the Node is.
     ///
     /// # Errors
     ///
     /// When the API server does not answer.
-    pub async fn leader(&self) -> Result<Option<(String, i32)>> {
+    async fn leader(&self) -> Result<Option<String>> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
         let spec = leases.get_opt(LEASE).await?.and_then(|lease| lease.spec);
-        let Some((holder, changes)) = spec.and_then(|spec| Some((spec.holder_identity?, spec.lease_transitions)))
-        else {
+        let Some(holder) = spec.and_then(|spec| spec.holder_identity) else {
             return Ok(None);
         };
         let pods = self.list().await?;
-        let leader = pods
-            .iter()
-            .map(ResourceExt::name_any)
-            .find(|name| holder.contains(name.as_str()));
-        Ok(leader.map(|leader| (leader, changes.unwrap_or_default())))
+        let leads = |pod: &&Pod| {
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            node.is_some_and(|node| holder.starts_with(&format!("{node}_")))
+        };
+        Ok(pods.iter().find(leads).map(ResourceExt::name_any))
     }
 
     /// Kills the Pod that leads: it is deleted without time to end.
@@ -190,13 +189,13 @@ impl Pods {
     ///
     /// When none leads.
     pub async fn kill_leader(&self) -> Result<String> {
-        let Some((leader, _)) = self.leader().await? else {
+        let Some(leader) = self.leader().await? else {
             bail!("no Pod of Cloudwit leads");
         };
         self.pods()
             .delete(&leader, &DeleteParams::default().grace_period(0))
             .await?;
-        Ok(format!("its leader, Pod {leader}, is killed"))
+        Ok(format!("the leader, Pod {leader}, is deleted without a grace period"))
     }
 
     fn pods(&self) -> Api<Pod> {

@@ -1,4 +1,4 @@
-//! Cloudwit itself: how it starts and is restricted as Pods, and what requests notice of swaps and failures, which is nothing.
+//! Cloudwit itself: how it starts and is restricted as Pods, and that swaps and failures of it cost no request.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ const RESTRICTED: [(&str, &str); 4] = [
 ];
 
 impl Checks<'_> {
-    /// Cloudwit, itself a Pod, starts on Nodes that nobody has initialised, on which an ordinary Pod waits.
+    /// Cloudwit, itself a Pod, starts on Nodes that are not initialised, and an ordinary Pod waits until they are.
     pub(super) async fn cloudwit_starts_on_tainted_nodes(&self, pods: &Pods, names: &[String]) -> Result<()> {
         let ordinary: Api<Pod> = Api::default_namespaced(self.client.clone());
         self.narrator
@@ -72,7 +72,7 @@ impl Checks<'_> {
                 Ok(why.filter(|why| why.contains("untolerated taint")))
             })
             .await?;
-        self.narrator.say(&format!("an ordinary Pod waits: {why}"));
+        self.narrator.say(&format!("an ordinary Pod is not scheduled: {why}"));
         for pod in self.all_ready(pods).await? {
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
             self.narrator.say(&format!(
@@ -136,21 +136,21 @@ impl Checks<'_> {
             .await
     }
 
-    /// Another component is applied and taken.
+    /// The component is replaced by one with other bytes.
     pub(super) async fn a_component_is_replaced_under_traffic(&self) -> Result<()> {
         let (from, started) = (now(), Instant::now());
         let other = [self.provider.as_slice(), &SECTION].concat();
         self.manager.replace_component(&other).await?;
         let taken = self
             .narrator
-            .until("the other component is taken", async || {
+            .until("all replicas run the new component", async || {
                 let logs = self.manager.logs().await?;
                 let all = logs.iter().all(|log| log.contains(SWAPPED));
                 Ok((all && !logs.is_empty()).then_some(logs.len()))
             })
             .await?;
         self.narrator.say(&format!(
-            "another component is taken by {taken} of Cloudwit {:.1} s after it was put in place",
+            "component replaced: {taken} of {taken} replicas run the new one {:.1} s after it was put in place",
             started.elapsed().as_secs_f64()
         ));
         self.nothing_lost("while a component was replaced", from).await
@@ -166,7 +166,7 @@ impl Checks<'_> {
         self.nothing_lost(&when, from).await
     }
 
-    /// Whoever works is killed; another one works, which is seen by a Service that gets its address.
+    /// The process or the leader is killed; a Service that is made at once gets its address from the next.
     pub(super) async fn cloudwit_is_killed_under_traffic(&self) -> Result<()> {
         let (from, started) = (now(), Instant::now());
         let what = self.manager.kill().await?;
@@ -179,7 +179,7 @@ impl Checks<'_> {
         let look = async || Ok(ingress(&services.get(name).await?));
         let address = self.narrator.until("a new Service has an address", look).await?;
         self.narrator.say(&format!(
-            "Cloudwit works again {:.1} s later: a new Service has the address {address}",
+            "Cloudwit reconciles again {:.1} s later: a new Service has the address {address}",
             started.elapsed().as_secs_f64()
         ));
         services.delete(name, &DeleteParams::default()).await?;

@@ -68,7 +68,7 @@ impl Checks<'_> {
             );
         }
         self.narrator.say(&format!(
-            "a Pod on {from} ({own}) asks the one on {to} ({target}) by the cloud's route, which sees that address"
+            "a Pod on {from} ({own}) asks the one on {to} ({target}) over the cloud's route; the address arrives unchanged"
         ));
         Ok(())
     }

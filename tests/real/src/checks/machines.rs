@@ -41,7 +41,7 @@ impl Checks<'_> {
         let (from, asked) = (now(), Instant::now());
         self.cloud.delete(name).await?;
         self.narrator
-            .say(&format!("machine {name} is gone, without a word to anybody"));
+            .say(&format!("{name} is deleted in the cloud, and its kubelet ends at once"));
         let deleted = self
             .narrator
             .until(&format!("Node {name} is deleted"), async || {
@@ -55,7 +55,7 @@ impl Checks<'_> {
         for (stream, _) in POLICIES {
             let lost = self.steady(stream, from).await?;
             if lost.machines.is_empty() {
-                bail!("nobody answers requests to {stream}");
+                bail!("requests to {stream} are answered by no machine");
             }
             self.say_lost(stream, "when a machine died", &lost);
         }
@@ -71,7 +71,7 @@ impl Checks<'_> {
         })
         .await?;
         self.narrator.say(&format!(
-            "machine {name} is switched off; Cloudwit keeps its Node, with the taint {SHUTDOWN}"
+            "{name} is switched off; Cloudwit keeps its Node, with the taint {SHUTDOWN}"
         ));
         for (stream, _) in POLICIES {
             let lost = self.steady(stream, from).await?;
@@ -87,7 +87,7 @@ impl Checks<'_> {
             self.answers(stream, name, from).await?;
         }
         self.narrator.say(&format!(
-            "machine {name} runs again, and its Pod answers requests {:.1} s after the start",
+            "{name} runs again, and its Pod answers requests {:.1} s after the start",
             asked.elapsed().as_secs_f64()
         ));
         Ok(())

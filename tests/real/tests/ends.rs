@@ -1,0 +1,111 @@
+//! However a cluster with real Nodes ends, the machine is as it was before.
+//!
+//! Ignored unless asked for (`cargo xtask test --all`): it needs root, and programs that take minutes to build.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use xtask::node_parts::NodeParts;
+use xtask::{guests, kubernetes, programs, real};
+
+/// A machine has one sandbox at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// What is said when two machines run Pods.
+const RUNNING: &str = "over the cloud's route";
+
+/// How long the end may take, on a busy machine.
+const END: Duration = Duration::from_secs(60);
+
+/// What else a cluster runs.
+const PROGRAMS: [&str; 3] = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-real"];
+
+#[test]
+#[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
+fn interrupt_leaves_nothing_behind() {
+    nothing_is_left_after("INT", |status, output| {
+        assert!(status.success(), "{status}");
+        assert!(output.contains("the machine is as it was"), "{output}");
+    });
+}
+
+#[test]
+#[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
+fn killed_starter_leaves_nothing_behind() {
+    nothing_is_left_after("KILL", |status, _| assert!(!status.success(), "{status}"));
+}
+
+/// Starts a cluster, sends its outermost process a signal while Pods run, and waits until all traces of it are gone.
+fn nothing_is_left_after(signal: &str, ended: impl Fn(std::process::ExitStatus, &str)) {
+    if let Err(why) = real::require() {
+        eprintln!("left out: {why:#}");
+        return;
+    }
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = NodeParts::get().unwrap();
+    let program = programs::build(&PROGRAMS).unwrap().join("cloudwit-real");
+    let before = traces(&program, parts.folder());
+    let mut cluster = Command::new(&program)
+        .arg("run")
+        .arg("--provider")
+        .arg(guests::provider("sim").unwrap())
+        .arg("--parts")
+        .arg(parts.folder())
+        .arg("--kubernetes")
+        .arg(kubernetes::binary().unwrap())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = String::new();
+    let mut lines = BufReader::new(cluster.stdout.take().unwrap()).lines();
+    loop {
+        let line = lines.next().expect("the cluster ended too early").unwrap();
+        output += &format!("{line}\n");
+        if line.contains(RUNNING) {
+            break;
+        }
+    }
+    let during = traces(&program, parts.folder());
+    assert!(during.iter().any(|trace| trace.starts_with("group ")), "{during:?}");
+    send(signal, &cluster);
+    let status = cluster.wait().unwrap();
+    // The hub writes to the same pipe, so this also waits for its end.
+    for line in lines.map_while(|line| line.ok()) {
+        output += &format!("{line}\n");
+    }
+    ended(status, &output);
+    let started = Instant::now();
+    loop {
+        let after = traces(&program, parts.folder());
+        if after == before {
+            return;
+        }
+        assert!(
+            started.elapsed() < END,
+            "left after SIG{signal}: {:?}; gone: {:?}",
+            after.difference(&before).collect::<Vec<_>>(),
+            before.difference(&after).collect::<Vec<_>>()
+        );
+    }
+}
+
+fn send(signal: &str, process: &Child) {
+    let sent = Command::new("kill")
+        .args([format!("-{signal}"), process.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+fn traces(program: &Path, parts: &Path) -> BTreeSet<String> {
+    let done = Command::new(program).arg("traces").arg("--parts").arg(parts).output();
+    let done = done.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let text = String::from_utf8(done.stdout).unwrap();
+    let lines: BTreeSet<String> = text.lines().map(str::to_owned).collect();
+    assert!(lines.contains("link lo"), "{text}");
+    lines
+}
