@@ -51,10 +51,21 @@ pub fn number(address: &str) -> Option<u8> {
 
 /// Plugs a machine, whose first process this is, into the bridge.
 pub fn attach(number: u8, pid: u32) -> Result<()> {
-    let port = format!("v{number}");
+    let port = port(number);
     call(&format!("ip link add {port} type veth peer name eth0 netns {pid}"))?;
     call(&format!("ip link set {port} master br0 up"))?;
     set_up(pid, &address(number), HUB)
+}
+
+/// Cuts a machine off from everything else, or connects it again.
+pub fn connect(number: u8, connected: bool) -> Result<()> {
+    let state = if connected { "up" } else { "down" };
+    call(&format!("ip link set {} {state}", port(number)))
+}
+
+/// The name of a machine's port of the bridge.
+fn port(number: u8) -> String {
+    format!("v{number}")
 }
 
 /// Connects the client, which is this process, to the hub.

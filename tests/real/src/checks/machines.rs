@@ -12,6 +12,9 @@ use crate::nodes::Seen;
 /// The taint of a Node whose machine is switched off.
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
+/// The taint of a Node whose kubelet is not heard of.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
 /// So many requests are sent to a Service in a second.
 const ONE_SECOND: usize = 20;
 
@@ -59,6 +62,35 @@ impl Checks<'_> {
             }
             self.say_lost(stream, "when a machine died", &lost);
         }
+        Ok(())
+    }
+
+    /// A machine that runs and is cut off from the network: Kubernetes marks its Node, and Cloudwit does not delete it, since the cloud has the machine.
+    pub(super) async fn a_machine_is_cut_off(&self, name: &str, number: u8) -> Result<()> {
+        let from = now();
+        network::connect(number, false)?;
+        self.narrator.say(&format!("{name} is cut off from the network"));
+        self.node(name, "is marked as unreachable", |seen| {
+            !seen.ready && seen.taints.iter().any(|taint| taint == UNREACHABLE)
+        })
+        .await?;
+        for (stream, _) in POLICIES {
+            let lost = self.steady(stream, from).await?;
+            self.say_lost(stream, "when a machine was cut off", &lost);
+        }
+        let (from, asked) = (now(), Instant::now());
+        network::connect(number, true)?;
+        self.node(name, "is Ready without taints", |seen| {
+            seen.ready && seen.taints.is_empty()
+        })
+        .await?;
+        for (stream, _) in POLICIES {
+            self.answers(stream, name, from).await?;
+        }
+        self.narrator.say(&format!(
+            "{name} is connected again; its Node was kept, and its Pod answers requests {:.1} s later",
+            asked.elapsed().as_secs_f64()
+        ));
         Ok(())
     }
 
