@@ -27,7 +27,15 @@ impl Checks<'_> {
         let (from, asked) = (now(), Instant::now());
         self.cloud.create(name, &network::address(number)).await?;
         self.narrator.say(&format!("the cloud has a new machine, {name}"));
-        self.node_joins(name, asked).await?;
+        let route = async {
+            self.has_route(name).await?;
+            Ok(asked.elapsed())
+        };
+        let ((), route) = tokio::try_join!(self.node_joins(name, asked), route)?;
+        self.narrator.say(&format!(
+            "the cloud has a route to the Pods of {name} {:.1} s after its machine was asked for",
+            route.as_secs_f64()
+        ));
         for (stream, _) in POLICIES {
             self.answers(stream, name, from).await?;
             self.narrator.say(&format!(
@@ -123,6 +131,17 @@ impl Checks<'_> {
             asked.elapsed().as_secs_f64()
         ));
         Ok(())
+    }
+
+    /// Waits until the cloud has a route to the Pods of a machine.
+    async fn has_route(&self, name: &str) -> Result<()> {
+        let look = async || {
+            let state = self.cloud.state().await?;
+            let mut routes = state.routes.iter().filter(|route| !route.blackhole);
+            Ok(routes.any(|route| route.spec.node == name).then_some(()))
+        };
+        let what = format!("the cloud has a route to the Pods of {name}");
+        self.narrator.until(&what, look).await
     }
 
     async fn node(&self, name: &str, what: &str, holds: impl Fn(&Seen) -> bool) -> Result<()> {
