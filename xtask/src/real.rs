@@ -61,7 +61,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     let _ = ctrlc::set_handler(|| {});
     let mut command = Command::new(programs.join("cloudwit-real"));
-    command.current_dir(workspace::root()).arg("run");
+    command.current_dir(workspace::root()).args(["run", "--with-parent"]);
     command.arg("--provider").arg(provider);
     command.arg("--parts").arg(parts.folder());
     command.arg("--kubernetes").arg(kubernetes);

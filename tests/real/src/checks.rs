@@ -89,6 +89,7 @@ impl<'a> Checks<'a> {
         self.a_component_is_replaced_under_traffic().await?;
         self.the_clouds_api_is_away_under_traffic().await?;
         self.cloudwit_is_killed_under_traffic().await?;
+        self.a_kubelet_is_killed_under_traffic(&third).await?;
         self.a_machine_is_cut_off(&third, MACHINES + 1).await?;
         self.a_machine_is_switched_off_and_on(&third).await?;
         self.a_machine_dies_under_traffic(&third).await

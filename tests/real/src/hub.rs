@@ -43,6 +43,9 @@ pub struct Options {
     /// The static binary of Cloudwit, to run it as Pods.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+    /// End when the process that started us does.
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
     /// End after the last check instead of staying until Ctrl-C.
     #[arg(long)]
     pub once: bool,

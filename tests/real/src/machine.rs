@@ -1,6 +1,6 @@
 //! The first process of a machine: mounts of its own, then containerd, kubelet and kube-proxy, until standard input closes.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, stdin};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,9 @@ const CONTAINERD: Duration = Duration::from_secs(60);
 
 /// How often it is asked.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a kubelet that has ended is started again.
+const RESTARTS: u32 = 5;
 
 /// What a machine is told.
 #[derive(Debug, clap::Args)]
@@ -72,15 +75,22 @@ pub fn run(options: &Options) -> Result<()> {
     }
     programs.push(("kubelet", kubelet(options)?));
     programs.push(("kube-proxy", proxy(options)?));
+    let mut restarts = 0;
     // Whatever has lost its parent becomes our child, so it is waited for too.
     while let Some((pid, status)) = wait(WaitOptions::empty()).context("waiting for processes")? {
         let ended = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();
-        if let Some((name, _)) = programs.iter().find(|(_, child)| child.id() == ended) {
+        let Some((name, child)) = programs.iter_mut().find(|(_, child)| child.id() == ended) else {
+            continue;
+        };
+        if *name != "kubelet" || restarts == RESTARTS {
             bail!(
                 "{name} has ended by itself ({status:?}); see {}",
                 options.folder.display()
             );
         }
+        // As the service manager of a machine does.
+        restarts += 1;
+        *child = kubelet(options)?;
     }
     Ok(())
 }
@@ -204,7 +214,8 @@ fn proxy(options: &Options) -> Result<Child> {
 
 fn start(options: &Options, name: &str, program: &Path, flags: impl FnOnce(&mut Command)) -> Result<Child> {
     let log = options.folder.join(name).with_extension("log");
-    let file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
+    let file = OpenOptions::new().create(true).append(true).open(&log);
+    let file = file.with_context(|| format!("making {}", log.display()))?;
     let mut command = tool(options, program);
     flags(&mut command);
     command

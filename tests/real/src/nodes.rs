@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::Api;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt};
@@ -29,6 +30,8 @@ pub struct Seen {
     pub provider_id: Option<String>,
     /// Whether kubelet reports that it is ready.
     pub ready: bool,
+    /// The last report of kubelet about its readiness.
+    pub heartbeat: Option<Time>,
     /// When it was first without taints and ready.
     pub joined: Option<Instant>,
     /// When it was deleted.
@@ -78,9 +81,8 @@ fn note(all: &mut BTreeMap<String, Seen>, node: &Node) {
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let taints: Vec<String> = taints.map(|taint| taint.key.clone()).collect();
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let ready = conditions
-        .clone()
-        .any(|one| one.type_ == "Ready" && one.status == "True");
+    let condition = conditions.clone().find(|one| one.type_ == "Ready");
+    let ready = condition.is_some_and(|one| one.status == "True");
     let one = all.entry(node.name_any()).or_insert_with(|| Seen {
         first_taints: taints.clone(),
         ..Seen::default()
@@ -89,6 +91,7 @@ fn note(all: &mut BTreeMap<String, Seen>, node: &Node) {
     if ready && taints.is_empty() && one.provider_id.is_some() {
         one.joined.get_or_insert_with(Instant::now);
     }
+    one.heartbeat = condition.and_then(|one| one.last_heartbeat_time.clone());
     one.taints = taints;
     one.ready = ready;
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::control_groups::{Group, PREFIX};
@@ -45,6 +46,10 @@ pub fn traces(options: &TracesOptions) -> Result<()> {
 ///
 /// When another sandbox runs, a check fails, or something is left behind.
 pub fn run(options: &Options) -> Result<()> {
+    if options.with_parent {
+        // As if Ctrl-C had been typed.
+        set_parent_process_death_signal(Some(Signal::TERM)).context("asking for a signal at our parent's end")?;
+    }
     let _lock = xtask::sandbox::lock()?;
     let before = Traces::take(&options.parts)?;
     let group = Group::own()?.child(&format!("{PREFIX}{}", std::process::id()));

@@ -34,6 +34,18 @@ pub fn with_parts(mut command: Command, parts: &Path) -> Command {
     command
 }
 
+/// The processes whose command line, with a zero byte after each word, has this part. By the numbers of our own process namespace.
+pub fn with_command_line(part: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains(part)
+        })
+        .collect()
+}
+
 /// The first child of a process, once it has one. Both by the numbers of our own process namespace.
 pub fn child_of(parent: u32) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?;
@@ -89,6 +101,17 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         shell.wait().unwrap();
+    }
+
+    #[test]
+    fn processes_are_found_by_their_command_line() {
+        let mut child = Command::new("sleep").arg("98765").spawn().unwrap();
+        let found = std::iter::repeat_with(|| with_command_line("sleep\x0098765\0"))
+            .take(100_000)
+            .find(|found| !found.is_empty());
+        assert_eq!(found, Some(vec![child.id()]));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,12 +22,12 @@ const RUNNING: &str = "over the cloud's route";
 const END: Duration = Duration::from_secs(60);
 
 /// What else a cluster runs.
-const PROGRAMS: [&str; 3] = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-real"];
+const PROGRAMS: [&str; 4] = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-real", "xtask"];
 
 #[test]
 #[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
 fn interrupt_leaves_nothing_behind() {
-    nothing_is_left_after("INT", |status, output| {
+    nothing_is_left_after("INT", false, |status, output| {
         assert!(status.success(), "{status}");
         assert!(output.contains("the machine is as it was"), "{output}");
     });
@@ -36,30 +36,44 @@ fn interrupt_leaves_nothing_behind() {
 #[test]
 #[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
 fn killed_starter_leaves_nothing_behind() {
-    nothing_is_left_after("KILL", |status, _| assert!(!status.success(), "{status}"));
+    nothing_is_left_after("KILL", false, |status, _| assert!(!status.success(), "{status}"));
 }
 
-/// Starts a cluster, sends its outermost process a signal while Pods run, and waits until all traces of it are gone.
-fn nothing_is_left_after(signal: &str, ended: impl Fn(std::process::ExitStatus, &str)) {
+#[test]
+#[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
+fn killed_command_leaves_nothing_behind() {
+    nothing_is_left_after("KILL", true, |status, output| {
+        assert!(!status.success(), "{status}");
+        assert!(output.contains("the machine is as it was"), "{output}");
+    });
+}
+
+/// Starts a cluster, by `cargo xtask sandbox` or without it, sends what was started a signal while Pods run, and waits until all traces are gone.
+fn nothing_is_left_after(signal: &str, by_xtask: bool, ended: impl Fn(ExitStatus, &str)) {
     if let Err(why) = real::require() {
         eprintln!("left out: {why:#}");
         return;
     }
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = NodeParts::get().unwrap();
-    let program = programs::build(&PROGRAMS).unwrap().join("cloudwit-real");
+    let folder = programs::build(&PROGRAMS).unwrap();
+    let provider = guests::provider("sim").unwrap();
+    let program = folder.join("cloudwit-real");
     let before = traces(&program, parts.folder());
-    let mut cluster = Command::new(&program)
-        .arg("run")
-        .arg("--provider")
-        .arg(guests::provider("sim").unwrap())
-        .arg("--parts")
-        .arg(parts.folder())
-        .arg("--kubernetes")
-        .arg(kubernetes::binary().unwrap())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command;
+    if by_xtask {
+        command = Command::new(folder.join("xtask"));
+        command.args(["sandbox", "--real"]);
+        // It builds nothing then.
+        command.env(programs::PREBUILT, &folder);
+        command.env(guests::PREBUILT, provider.parent().unwrap());
+    } else {
+        command = Command::new(&program);
+        command.arg("run").arg("--provider").arg(provider);
+        command.arg("--parts").arg(parts.folder());
+        command.arg("--kubernetes").arg(kubernetes::binary().unwrap());
+    }
+    let mut cluster = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut output = String::new();
     let mut lines = BufReader::new(cluster.stdout.take().unwrap()).lines();
     loop {
@@ -73,7 +87,7 @@ fn nothing_is_left_after(signal: &str, ended: impl Fn(std::process::ExitStatus, 
     assert!(during.iter().any(|trace| trace.starts_with("group ")), "{during:?}");
     send(signal, &cluster);
     let status = cluster.wait().unwrap();
-    // The hub writes to the same pipe, so this also waits for its end.
+    // All processes that were started write to the same pipe, so this also waits for their end.
     for line in lines.map_while(|line| line.ok()) {
         output += &format!("{line}\n");
     }

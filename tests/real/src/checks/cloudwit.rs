@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
@@ -13,6 +13,7 @@ use super::{Checks, UNINITIALIZED};
 use crate::client::now;
 use crate::manager::Manager;
 use crate::pods::{Pods, is_ready};
+use crate::process::with_command_line;
 use crate::workload;
 
 /// What `cloudwit install` makes unless it is told otherwise.
@@ -91,13 +92,8 @@ impl Checks<'_> {
     /// As the kernel says of each process, whichever way the manifests asked for it.
     pub(super) async fn cloudwit_is_restricted(&self, pods: &Pods) -> Result<()> {
         let mut found = Vec::new();
-        let entries = fs::read_dir("/proc").context("reading /proc")?;
-        let entries = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        for pid in entries.filter(|name| name.parse::<u32>().is_ok()) {
+        for pid in with_command_line("/usr/local/bin/cloudwit\0--config") {
             let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            if !read("cmdline").starts_with("/usr/local/bin/cloudwit\0--config") {
-                continue;
-            }
             let status = read("status");
             let value = |key: &str| {
                 let line = status.lines().find_map(|line| line.strip_prefix(key));

@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Checks, POLICIES};
 use crate::client::now;
 use crate::network;
 use crate::nodes::Seen;
+use crate::process::with_command_line;
 
 /// The taint of a Node whose machine is switched off.
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -71,6 +73,30 @@ impl Checks<'_> {
             self.say_lost(stream, "when a machine died", &lost);
         }
         Ok(())
+    }
+
+    /// A kubelet is killed and started again: its Pods go on, and so do requests to them.
+    pub(super) async fn a_kubelet_is_killed_under_traffic(&self, name: &str) -> Result<()> {
+        let (from, asked) = (now(), Instant::now());
+        let kubelet = format!("/{name}/kubelet.yaml\0");
+        let old = with_command_line(&kubelet);
+        let [pid] = old.as_slice() else {
+            bail!("{} kubelets run on {name}, not one", old.len());
+        };
+        let raw = pid.to_owned().try_into().ok().and_then(Pid::from_raw);
+        kill_process(raw.context("a process without a number")?, Signal::KILL).context("killing a kubelet")?;
+        let look = async || Ok(with_command_line(&kubelet).iter().any(|new| new != pid).then_some(()));
+        let what = format!("the kubelet of {name} runs again");
+        self.narrator.until(&what, look).await?;
+        let before = self.nodes.get(name).and_then(|seen| seen.heartbeat);
+        let what = "is Ready by its new kubelet's report";
+        self.node(name, what, |seen| seen.ready && seen.heartbeat != before)
+            .await?;
+        self.narrator.say(&format!(
+            "the kubelet of {name} is killed, started again, and reports its Node as Ready {:.1} s later",
+            asked.elapsed().as_secs_f64()
+        ));
+        self.nothing_lost("while a kubelet was killed", from).await
     }
 
     /// A machine that runs and is cut off from the network: Kubernetes marks its Node, and Cloudwit does not delete it, since the cloud has the machine.
