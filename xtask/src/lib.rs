@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`check`], [`test`], [`sandbox`], [`bench`], [`soak`], [`fuzz`] | one file for each command |
 //! | [`bench_work`] | the pieces of work that the benchmark knows |
+//! | [`runners`] | runs the test binaries, some at a time |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
 //! | [`controlplane`] | the API server of the tests |
@@ -55,6 +56,7 @@ pub mod programs;
 pub mod progress;
 pub mod python;
 pub mod real;
+pub mod runners;
 pub mod sandbox;
 pub mod servers;
 pub mod soak;

@@ -28,6 +28,18 @@ pub fn openstack() -> Result<Environment> {
     Environment::get("openstack", "tests/python/openstack.txt")
 }
 
+/// Clouds that stand-ins answer for (`tests/stand-ins`), each with an environment that has the cloud's own client.
+const STAND_INS: &[&str] = &[];
+
+/// The Python environment of a stand-in and of the cloud's own client.
+///
+/// # Errors
+///
+/// As [`Environment::get`].
+pub fn stand_in(cloud: &str) -> Result<Environment> {
+    Environment::get(cloud, &format!("tests/python/{cloud}.txt"))
+}
+
 /// The program that starts OpenStack's services, and its first arguments. Prepares their databases if that has not been done yet (half a minute,
 /// with progress).
 ///
@@ -78,9 +90,13 @@ fn get() -> Result<Found> {
     moto()?;
     openstack_cloud()?;
     vcsim::programs()?;
+    for cloud in STAND_INS {
+        stand_in(cloud)?;
+    }
     Ok(format!(
-        "moto (AWS), OpenStack's services, vcsim {} (vSphere)",
-        vcsim::TOOL.version
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere), and stand-ins for {} further clouds",
+        vcsim::TOOL.version,
+        STAND_INS.len()
     )
     .into())
 }

@@ -143,63 +143,54 @@ pub fn shown(command: &mut Command) -> Result<Found> {
 /// Some tests failed; what the runners said.
 #[derive(Debug)]
 struct TestsFailed {
-    command: String,
     summaries: Vec<String>,
 }
 
 impl std::fmt::Display for TestsFailed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` failed; {}", self.command, counted(&self.summaries))
+        write!(f, "{}", counted(&self.summaries))
     }
 }
 
 impl std::error::Error for TestsFailed {}
 
-/// Runs `cargo test` with its output shown as it comes, and keeps the summary line of each test runner with what it ran.
-///
-/// # Errors
-///
-/// When it cannot be started or a test fails.
-pub fn tests(command: &mut Command) -> Result<Found> {
-    let name = describe(command);
-    // One pipe for both, so that the line with a runner's name stays in front of the runner's own lines.
-    let (reader, writer) = std::io::pipe().context("making a pipe")?;
-    command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().context("making a pipe")?)
-        .stderr(writer);
-    let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
-    // Drops our ends of the pipe, or it would never end.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut summaries = Summaries::default();
-    for line in BufReader::new(reader).lines() {
-        let line = line.with_context(|| format!("reading what {name} says"))?;
-        println!("{line}");
-        summaries.read(&line);
-    }
-    let status = child.wait().with_context(|| format!("waiting for {name}"))?;
-    let summaries = summaries.lines;
-    if !status.success() {
-        return Err(TestsFailed {
-            command: name,
-            summaries,
-        }
-        .into());
-    }
-    Ok(Found {
-        note: counted(&summaries),
-        summaries,
-    })
-}
-
-/// The summary lines in the output of `cargo test`.
+/// What test runners said: shown as it comes, with the summary line of each kept.
 #[derive(Debug, Default)]
-struct Summaries {
+pub struct Outputs {
     runner: String,
-    lines: Vec<String>,
+    summaries: Vec<String>,
 }
 
-impl Summaries {
+impl Outputs {
+    /// Runs `cargo test`; true when no test failed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn of(&mut self, command: &mut Command) -> Result<bool> {
+        let name = describe(command);
+        // One pipe for both, so that the line with a runner's name stays in front of the runner's own lines.
+        let (reader, writer) = std::io::pipe().context("making a pipe")?;
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().context("making a pipe")?)
+            .stderr(writer);
+        let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+        // Drops our ends of the pipe, or it would never end.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        for line in BufReader::new(reader).lines() {
+            self.show(&line.with_context(|| format!("reading what {name} says"))?);
+        }
+        let status = child.wait().with_context(|| format!("waiting for {name}"))?;
+        Ok(status.success())
+    }
+
+    /// Shows a line and keeps it if it is a summary.
+    pub fn show(&mut self, line: &str) {
+        println!("{line}");
+        self.read(line);
+    }
+
     fn read(&mut self, line: &str) {
         let text = line.trim();
         if let Some(runner) = text
@@ -214,8 +205,24 @@ impl Summaries {
         } else if let Some(summary) = text.strip_prefix("test result: ")
             && !summary.starts_with("ok. 0 passed")
         {
-            self.lines.push(format!("{}: {summary}", self.runner));
+            self.summaries.push(format!("{}: {summary}", self.runner));
         }
+    }
+
+    /// All summaries, and how many tests that are.
+    ///
+    /// # Errors
+    ///
+    /// When not all passed.
+    pub fn finish(self, passed: bool) -> Result<Found> {
+        let summaries = self.summaries;
+        if !passed {
+            return Err(TestsFailed { summaries }.into());
+        }
+        Ok(Found {
+            note: counted(&summaries),
+            summaries,
+        })
     }
 }
 
@@ -270,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_runners_summaries_are_kept_with_their_names() {
-        let mut summaries = Summaries::default();
+        let mut outputs = Outputs::default();
         for line in [
             "     Running unittests src/lib.rs (target/debug/deps/cloudwit_model-6afbd1d1)",
             "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
@@ -279,30 +286,28 @@ mod tests {
             "   Doc-tests cloudwit_model",
             "test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s",
         ] {
-            summaries.read(line);
+            outputs.read(line);
         }
-        assert_eq!(summaries.lines.len(), 2);
+        let summaries = outputs.summaries;
+        assert_eq!(summaries.len(), 2);
         assert!(
-            summaries.lines[0].starts_with("cloudwit_model: ok. 5 passed"),
-            "{:?}",
-            summaries.lines
+            summaries[0].starts_with("cloudwit_model: ok. 5 passed"),
+            "{summaries:?}"
         );
         assert!(
-            summaries.lines[1].starts_with("cloudwit_model (documentation): FAILED"),
-            "{:?}",
-            summaries.lines
+            summaries[1].starts_with("cloudwit_model (documentation): FAILED"),
+            "{summaries:?}"
         );
-        assert_eq!(counted(&summaries.lines), "6 passed, 3 failed, 2 ignored");
+        assert_eq!(counted(&summaries), "6 passed, 3 failed, 2 ignored");
     }
 
     #[test]
     fn what_a_failing_runner_said_is_kept() {
         let script =
             "echo '     Running x (a/b-c)'; echo 'test result: FAILED. 1 passed; 2 failed; 0 ignored'; exit 101";
-        let error = tests(Command::new("sh").args(["-c", script])).unwrap_err();
-        assert!(
-            error.to_string().ends_with("failed; 1 passed, 2 failed, 0 ignored"),
-            "{error}"
-        );
+        let mut outputs = Outputs::default();
+        let passed = outputs.of(Command::new("sh").args(["-c", script])).unwrap();
+        let error = outputs.finish(passed).unwrap_err();
+        assert_eq!(error.to_string(), "1 passed, 2 failed, 0 ignored");
     }
 }

@@ -9,10 +9,10 @@ use clap::ValueEnum;
 
 use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::go_module::GoModule;
-use crate::steps::{Found, Steps, shown, tests};
+use crate::steps::{Found, Outputs, Steps, shown};
 use crate::{
-    browser, check, controlplane, guests, image, kubernetes, languages, peer, programs, real, sandbox, servers, tools,
-    workspace,
+    browser, check, controlplane, guests, image, kubernetes, languages, peer, programs, real, runners, sandbox,
+    servers, tools, workspace,
 };
 
 /// The version that `--all` installs.
@@ -104,7 +104,7 @@ fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
     let program = workspace::target().join("debug").join("xtask");
     let mut command = Command::new(program);
     command.args(["sandbox", "--once", "--cloud", cloud.name()]);
-    shown(built(&mut command))?;
+    shown(command.envs(built()))?;
     Ok("Nodes joined, and one went with its machine".to_owned().into())
 }
 
@@ -117,7 +117,7 @@ fn real_nodes(steps: &mut Steps) {
     for flags in [&["--real"][..], &["--real", "--pods"]] {
         steps.run(&format!("sandbox {}", flags.join(" ")), || {
             let mut command = Command::new(workspace::target().join("debug").join("xtask"));
-            shown(built(command.args(["sandbox", "--once"]).args(flags)))?;
+            shown(command.args(["sandbox", "--once"]).args(flags).envs(built()))?;
             Ok("Pods, routes, load balancers, swap and failures under traffic"
                 .to_owned()
                 .into())
@@ -125,14 +125,15 @@ fn real_nodes(steps: &mut Steps) {
     }
 }
 
-/// Tells a command where programs and components lie, so that it builds none.
-fn built(command: &mut Command) -> &mut Command {
-    command
-        .env(
-            guests::PREBUILT,
-            workspace::target().join(tools::WASM_TARGET).join("guest"),
-        )
-        .env(programs::PREBUILT, workspace::target().join("debug"))
+/// Variables that tell tests and tools where programs and components lie, so that they build none.
+fn built() -> Vec<(String, String)> {
+    let target = workspace::target();
+    [
+        (guests::PREBUILT, target.join(tools::WASM_TARGET).join("guest")),
+        (programs::PREBUILT, target.join("debug")),
+    ]
+    .map(|(name, folder)| (name.to_owned(), folder.display().to_string()))
+    .into()
 }
 
 /// What builds providers in other languages: fetched before the tests, and named where it is missing.
@@ -150,25 +151,40 @@ fn prepare_languages(steps: &mut Steps) {
 
 /// All tests of all crates: units, documentation, and the suite on the real API server.
 fn run_tests(no_browser: Option<&str>, args: &TestArgs) -> Result<Found> {
-    let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
-    if let Some(name) = &args.only {
-        match workspace::test_files()?.contains(name) {
-            true => command.args(["--test", name]),
-            false => command.arg(name),
-        };
-    }
+    let mut variables = built();
+    variables.extend(no_browser.map(|why| (browser::LEFT_OUT.to_owned(), why.to_owned())));
+    let mut arguments = Vec::new();
     if args.all {
-        command.args(["--", "--include-ignored"]).env(SIMULATED_DAYS, MANY_DAYS);
+        arguments.push("--include-ignored");
+        variables.push((SIMULATED_DAYS.to_owned(), MANY_DAYS.to_owned()));
         let (_, missing) = languages::available();
         if !missing.is_empty() {
-            command.env(languages::LEFT_OUT, missing.join("; "));
+            variables.push((languages::LEFT_OUT.to_owned(), missing.join("; ")));
         }
     } else if std::env::var_os(RANDOM_SEED).is_none() {
-        command.env(RANDOM_SEED, SAME_SEED);
+        variables.push((RANDOM_SEED.to_owned(), SAME_SEED.to_owned()));
     }
-    built(&mut command).envs(no_browser.map(|why| (browser::LEFT_OUT, why)));
-    tests(&mut command)
+    let mut outputs = Outputs::default();
+    let mut command = workspace::cargo();
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .envs(variables.clone());
+    let passed = match &args.only {
+        Some(name) if workspace::test_files()?.contains(name) => {
+            command.args(["--test", name, "--"]).args(arguments);
+            outputs.of(&mut command)?
+        }
+        Some(name) => {
+            command.args([name, "--"]).args(arguments);
+            outputs.of(&mut command)?
+        }
+        None => {
+            let binaries = runners::run(&arguments, &variables, &mut outputs)?;
+            command.args(["--doc", "--"]).args(arguments);
+            outputs.of(&mut command)? && binaries
+        }
+    };
+    outputs.finish(passed)
 }
 
 /// Licences, bans and sources; then the advisories, whose list comes over the network.

@@ -19,7 +19,7 @@ use crate::instances_by_id::Found;
 use crate::instances_by_name::MOST_VALUES;
 use crate::instances_machine::{Machine, MachineState};
 use crate::zones::Zone;
-use crate::{Aws, PROVIDER_ID_PREFIX};
+use crate::{Aws, BARE_ID_PREFIX, PROVIDER_ID_PREFIX};
 
 /// How the ids of Fargate's machines begin, which are no instances.
 pub(crate) const FARGATE: &str = "fargate-";
@@ -29,11 +29,11 @@ pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
     let path = match provider_id.strip_prefix(PROVIDER_ID_PREFIX) {
         // What stands between `//` and `/` would be a host; upstream never writes one and takes none.
         Some(rest) => rest.strip_prefix('/')?,
-        None if provider_id.starts_with("i-") => provider_id,
+        None if provider_id.starts_with(BARE_ID_PREFIX) => provider_id,
         None => return None,
     };
     let last = path.rsplit('/').find(|part| !part.is_empty())?;
-    (last.starts_with("i-") || last.starts_with(FARGATE)).then_some(last)
+    (last.starts_with(BARE_ID_PREFIX) || last.starts_with(FARGATE)).then_some(last)
 }
 
 impl Machines for Aws {

@@ -69,8 +69,11 @@ use config::Config;
 use endpoints::Endpoints;
 use tags::ClusterTag;
 
-/// How all provider ids begin.
+/// How the provider ids begin that we write.
 pub const PROVIDER_ID_PREFIX: &str = "aws://";
+
+/// How one begins that is an instance's id and nothing else, which upstream takes too.
+pub const BARE_ID_PREFIX: &str = "i-";
 
 /// The provider, alive for one call.
 #[derive(Debug)]
@@ -85,7 +88,9 @@ impl Provider for Aws {
     type Config = Config;
 
     fn describe(config: Option<&Config>) -> Description {
-        let description = Description::new("aws", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
+        let description = Description::new("aws", env!("CARGO_PKG_VERSION"))
+            .prefix(PROVIDER_ID_PREFIX)
+            .prefix(BARE_ID_PREFIX);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
         let secrets = config.credentials.secrets(&Endpoints::new(config));

@@ -282,9 +282,6 @@ mod tests {
 
     #[test]
     fn what_is_gone_already_counts_as_removed() {
-        assert_eq!(
-            Group(vec!["/no-such-folder/at-all".into()]).remove(),
-            [PathBuf::new(); 0]
-        );
+        assert!(Group(vec!["/no-such-folder/at-all".into()]).remove().is_empty());
     }
 }

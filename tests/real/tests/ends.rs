@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use xtask::node_parts::NodeParts;
 use xtask::{guests, kubernetes, programs, real};
 
@@ -26,67 +27,70 @@ const PROGRAMS: [&str; 4] = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-real", 
 
 #[test]
 #[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
-fn interrupt_leaves_nothing_behind() {
+fn interrupt_leaves_nothing_behind() -> Result<()> {
     nothing_is_left_after("INT", false, |status, output| {
         assert!(status.success(), "{status}");
         assert!(output.contains("the machine is as it was"), "{output}");
-    });
+    })
 }
 
 #[test]
 #[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
-fn killed_starter_leaves_nothing_behind() {
-    nothing_is_left_after("KILL", false, |status, _| assert!(!status.success(), "{status}"));
+fn killed_starter_leaves_nothing_behind() -> Result<()> {
+    nothing_is_left_after("KILL", false, |status, _| assert!(!status.success(), "{status}"))
 }
 
 #[test]
 #[ignore = "needs root, control groups of version 1 and a minute; run by `cargo xtask test --all`"]
-fn killed_command_leaves_nothing_behind() {
+fn killed_command_leaves_nothing_behind() -> Result<()> {
     nothing_is_left_after("KILL", true, |status, output| {
         assert!(!status.success(), "{status}");
         assert!(output.contains("the machine is as it was"), "{output}");
-    });
+    })
 }
 
 /// Starts a cluster, by `cargo xtask sandbox` or without it, sends what was started a signal while Pods run, and waits until all traces are gone.
-fn nothing_is_left_after(signal: &str, by_xtask: bool, ended: impl Fn(ExitStatus, &str)) {
+fn nothing_is_left_after(signal: &str, by_xtask: bool, ended: impl Fn(ExitStatus, &str)) -> Result<()> {
     if let Err(why) = real::require() {
         eprintln!("left out: {why:#}");
-        return;
+        return Ok(());
     }
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let parts = NodeParts::get().unwrap();
-    let folder = programs::build(&PROGRAMS).unwrap();
-    let provider = guests::provider("sim").unwrap();
+    let parts = NodeParts::get()?;
+    let folder = programs::build(&PROGRAMS)?;
+    let provider = guests::provider("sim")?;
     let program = folder.join("cloudwit-real");
-    let before = traces(&program, parts.folder());
+    let before = traces(&program, parts.folder())?;
     let mut command;
     if by_xtask {
         command = Command::new(folder.join("xtask"));
         command.args(["sandbox", "--real"]);
         // It builds nothing then.
         command.env(programs::PREBUILT, &folder);
-        command.env(guests::PREBUILT, provider.parent().unwrap());
+        command.env(
+            guests::PREBUILT,
+            provider.parent().context("the provider is in no folder")?,
+        );
     } else {
         command = Command::new(&program);
         command.arg("run").arg("--provider").arg(provider);
         command.arg("--parts").arg(parts.folder());
-        command.arg("--kubernetes").arg(kubernetes::binary().unwrap());
+        command.arg("--kubernetes").arg(kubernetes::binary()?);
     }
-    let mut cluster = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut cluster = command.stdout(Stdio::piped()).spawn()?;
     let mut output = String::new();
-    let mut lines = BufReader::new(cluster.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(cluster.stdout.take().context("standard output is piped")?).lines();
     loop {
-        let line = lines.next().expect("the cluster ended too early").unwrap();
+        let line = lines.next().context("the cluster ended too early")??;
         output += &format!("{line}\n");
         if line.contains(RUNNING) {
             break;
         }
     }
-    let during = traces(&program, parts.folder());
+    let during = traces(&program, parts.folder())?;
     assert!(during.iter().any(|trace| trace.starts_with("group ")), "{during:?}");
-    send(signal, &cluster);
-    let status = cluster.wait().unwrap();
+    send(signal, &cluster)?;
+    let status = cluster.wait()?;
     // All processes that were started write to the same pipe, so this also waits for their end.
     for line in lines.map_while(|line| line.ok()) {
         output += &format!("{line}\n");
@@ -94,9 +98,9 @@ fn nothing_is_left_after(signal: &str, by_xtask: bool, ended: impl Fn(ExitStatus
     ended(status, &output);
     let started = Instant::now();
     loop {
-        let after = traces(&program, parts.folder());
+        let after = traces(&program, parts.folder())?;
         if after == before {
-            return;
+            return Ok(());
         }
         assert!(
             started.elapsed() < END,
@@ -107,19 +111,20 @@ fn nothing_is_left_after(signal: &str, by_xtask: bool, ended: impl Fn(ExitStatus
     }
 }
 
-fn send(signal: &str, process: &Child) {
+fn send(signal: &str, process: &Child) -> Result<()> {
     let sent = Command::new("kill")
         .args([format!("-{signal}"), process.id().to_string()])
         .status();
-    assert!(sent.unwrap().success());
+    assert!(sent?.success());
+    Ok(())
 }
 
-fn traces(program: &Path, parts: &Path) -> BTreeSet<String> {
+fn traces(program: &Path, parts: &Path) -> Result<BTreeSet<String>> {
     let done = Command::new(program).arg("traces").arg("--parts").arg(parts).output();
-    let done = done.unwrap();
+    let done = done?;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let text = String::from_utf8(done.stdout).unwrap();
+    let text = String::from_utf8(done.stdout)?;
     let lines: BTreeSet<String> = text.lines().map(str::to_owned).collect();
     assert!(lines.contains("link lo"), "{text}");
-    lines
+    Ok(lines)
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use cloudwit_test_support::ApiServer;
 use cloudwit_test_support::child::{Child, log_end};
 use cloudwit_test_support::deployment::Deployment;

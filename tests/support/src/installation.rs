@@ -24,14 +24,15 @@ use crate::{guests, programs};
 /// How long anything may take on a busy machine.
 pub const SOON: Duration = Duration::from_secs(300);
 
-/// Flags with which the Nodes' controllers look often and believe what they see quickly.
-const QUICK: [&str; 6] = [
+/// Flags with which the controllers look often, believe what they see quickly and soon try again what failed.
+const QUICK: [&str; 7] = [
     "--node-monitor-period=500ms",
     "--node-deletion-confirm-after=1s",
     "--node-deletion-grace-period=0s",
     "--node-deletion-max-percent=100",
     "--node-status-update-frequency=1s",
     "--route-reconciliation-period=1s",
+    "--max-retry-pause=1s",
 ];
 
 /// A cluster without Nodes, and Cloudwit's files and process.

@@ -22,6 +22,7 @@
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
+//! | [`stand_in`] | clouds for which there is no third-party server |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`vsphere_files`] | what Cloudwit is told about it |
 //! | [`site`] | API server, cloud and the files to start Cloudwit from |
@@ -51,6 +52,7 @@ pub mod port;
 pub mod programs;
 pub mod rig;
 pub mod site;
+pub mod stand_in;
 pub mod tls;
 pub mod vcsim;
 pub mod vsphere_files;

@@ -10,14 +10,13 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use http::{Method, Request};
-use kube::client::Body;
-use kube::{Client, Config};
+use anyhow::{Context, Result, anyhow};
+use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::child::Child;
+use crate::stand_in;
 
 /// The region that everything lies in.
 pub const REGION: &str = "us-east-1";
@@ -274,25 +273,7 @@ impl Moto {
     }
 
     async fn ask(&self, method: Method, path: &str, body: String) -> Result<Value> {
-        let what = format!("{method} {path} {body}");
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", "application/json")
-            .body(Body::from(body.into_bytes()))?;
-        // A client belongs to the tokio runtime in which it is made, so each question makes its own.
-        let mut config = Config::new(self.url.parse()?);
-        config.default_retry = false;
-        let client = Client::try_from(config).context("making an HTTP client")?;
-        let answer = client.send(request).await.with_context(|| what.clone())?;
-        let status = answer.status();
-        let body = answer.into_body().collect_bytes().await.with_context(|| what.clone())?;
-        let answer: Value = serde_json::from_slice(&body)
-            .with_context(|| format!("{what}: {status} {}", String::from_utf8_lossy(&body)))?;
-        if !status.is_success() {
-            bail!("{what}: {} {}", answer["code"], answer["message"]);
-        }
-        Ok(answer)
+        stand_in::ask(&self.url, method, path, body).await
     }
 }
 
@@ -380,6 +361,10 @@ pub(crate) fn log_file(server: &str) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use http::Request;
+    use kube::client::Body;
+    use kube::{Client, Config};
+
     use super::*;
 
     #[tokio::test]

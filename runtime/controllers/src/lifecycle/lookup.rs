@@ -157,12 +157,14 @@ impl Lifecycle {
                 .lifecycle_call("instance_exists", upstream_result(error));
         }
         self.failures = self.failures.saturating_add(1);
-        let period = self.context.options.lifecycle.monitor_period;
+        let options = &self.context.options;
+        let period = options.lifecycle.monitor_period;
+        let longest = LONGEST_PAUSE.min(options.max_retry_pause.unwrap_or(LONGEST_PAUSE));
         let pause = match error.retry() {
             Retry::After(pause) => pause,
             _ => period
                 .saturating_mul(2u32.saturating_pow(self.failures.min(10)))
-                .min(LONGEST_PAUSE.max(period)),
+                .min(longest.max(period)),
         };
         self.next_lookup = Instant::now() + pause;
         lock(&self.known).failed = Some((self.next_lookup, error.to_string()));

@@ -61,7 +61,10 @@ struct CloudNode {
 
 impl CloudNode {
     fn new(context: Context) -> Self {
-        let queue = Queue::new(Backoff::BATCHED, context.metrics.queue("Nodes"));
+        let queue = Queue::new(
+            Backoff::BATCHED.at_most(context.options.max_retry_pause),
+            context.metrics.queue("Nodes"),
+        );
         let waiting = Arc::<Mutex<FailedAttempts>>::default();
         let (adds, forgets, machines) = (queue.clone(), waiting.clone(), context.machines.clone());
         let scope = context.scope.clone();

@@ -234,6 +234,9 @@ pub struct Options {
     pub start_interval: Duration,
     /// How often the provider's identity is compared, since a swap lets failed work be tried again at once.
     pub swap_check_period: Duration,
+    /// No pause of an object that failed is longer than this, but for those that the cloud asks for; none: as upstream, 1000 s for Nodes and
+    /// 300 s for Services and routes.
+    pub max_retry_pause: Option<Duration>,
     /// Decide everything and write nothing: what would be written is logged and counted.
     pub dry_run: bool,
 }
@@ -250,6 +253,7 @@ impl Default for Options {
             start_interval: Duration::ZERO,
             // The comparison costs a copy of a few strings.
             swap_check_period: Duration::from_secs(1),
+            max_retry_pause: None,
             dry_run: false,
         }
     }

@@ -39,7 +39,7 @@ use crate::route::condition_writes::write_conditions;
 use crate::route::notices::Notices;
 use crate::route::plan::{RouteChange, RoutePlan, concerns_routes, plan};
 use crate::route::report::RouteReport;
-use crate::route::retries::{RouteRetries, retry_pause, still_wanted};
+use crate::route::retries::{RouteRetries, still_wanted};
 use crate::route::troubles::RouteTroubles;
 use crate::scope::Scope;
 use crate::sync::lock;
@@ -96,7 +96,10 @@ fn leave_to_others(plan: &mut RoutePlan, nodes: &[Arc<Node>], scope: &Scope) {
 pub async fn run(context: Context) {
     let _running = context.metrics.running(Controller::NodeRoute);
     context.nodes.synced().await;
-    let queue = Queue::new(Backoff::SERVICE, context.metrics.queue("Routes"));
+    let queue = Queue::new(
+        Backoff::SERVICE.at_most(context.options.max_retry_pause),
+        context.metrics.queue("Routes"),
+    );
     // Only now: the first pass sees all Nodes of the first list anyway.
     listen(&context, queue.clone());
     queue.add(Trigger::Periodic.label());
@@ -126,6 +129,8 @@ pub(crate) struct NodeRoute {
     pub(crate) context: Context,
     queue: Queue,
     pub(crate) retries: RouteRetries,
+    /// Of lists that failed.
+    backoff: Backoff,
     /// The last plan, for the question which Nodes have all their routes.
     plan: RoutePlan,
     /// What is wrong, for those who ask.
@@ -142,11 +147,13 @@ pub(crate) struct NodeRoute {
 
 impl NodeRoute {
     fn new(context: Context, queue: Queue) -> Self {
+        let backoff = Backoff::ROUTE.at_most(context.options.max_retry_pause);
         Self {
             notices: Notices::new(&context),
             context,
             queue,
-            retries: RouteRetries::default(),
+            retries: RouteRetries::new(backoff),
+            backoff,
             plan: RoutePlan::default(),
             troubles: Arc::default(),
             list_failures: 0,
@@ -248,7 +255,7 @@ impl NodeRoute {
     fn list_failed(&mut self, retry: Retry) -> Duration {
         self.list_failures = self.list_failures.saturating_add(1);
         self.quiet = 0;
-        let pause = retry_pause(retry, self.list_failures).max(self.period());
+        let pause = self.backoff.pause(retry, self.list_failures).max(self.period());
         self.next_list = Instant::now() + pause;
         pause
     }

@@ -12,16 +12,8 @@ use ipnet::IpNet;
 use tokio::time::Instant;
 
 use crate::kube::node::Node;
+use crate::queue::Backoff;
 use crate::route::plan::{RouteChange, waits};
-
-/// Pause after the first failure; doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(5);
-
-/// No pause is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-
-/// Pause after the first conflict: somebody else was faster, the next try usually sees it.
-const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
 
 /// A change that the cloud works on for longer has failed; part of the contract (`routes.apply`).
 pub const LONGEST_PENDING: Duration = Duration::from_secs(600);
@@ -80,17 +72,28 @@ impl Attempt {
 }
 
 /// The failed changes by destination.
-#[derive(Debug, Default)]
-pub struct RouteRetries(BTreeMap<IpNet, Attempt>);
+#[derive(Debug)]
+pub struct RouteRetries {
+    backoff: Backoff,
+    attempts: BTreeMap<IpNet, Attempt>,
+}
 
 impl RouteRetries {
+    /// None yet; they will be tried again at this pace.
+    pub fn new(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            attempts: BTreeMap::new(),
+        }
+    }
+
     /// What of a new plan is to be tried now: all but changes that failed just so and whose time has not come. Failures that
     /// the plan does not know any more are forgotten.
     pub fn admit(&mut self, planned: &[RouteChange], now: Instant) -> Vec<RouteChange> {
         let known: BTreeSet<&IpNet> = planned.iter().map(|change| &change.network).collect();
-        self.0.retain(|network, _| known.contains(network));
+        self.attempts.retain(|network, _| known.contains(network));
         let waits = |change: &&RouteChange| {
-            self.0
+            self.attempts
                 .get(&change.network)
                 .is_some_and(|attempt| attempt.due > now && (attempt.change == **change || attempt.continues(change)))
         };
@@ -99,9 +102,9 @@ impl RouteRetries {
 
     /// The changes whose time has come. One that is not wanted any more is dropped; the next pass sees what is.
     pub fn due(&mut self, now: Instant, still_wanted: impl Fn(&RouteChange) -> bool) -> Vec<RouteChange> {
-        self.0
+        self.attempts
             .retain(|_, attempt| attempt.due > now || still_wanted(&attempt.change));
-        self.0
+        self.attempts
             .values()
             .filter(|attempt| attempt.due <= now)
             .map(|attempt| attempt.change.clone())
@@ -115,13 +118,19 @@ impl RouteRetries {
 
     /// The tokens to continue this change with.
     pub fn tokens(&self, change: &RouteChange) -> ChangeTokens {
-        let attempt = self.0.get(&change.network).filter(|attempt| attempt.continues(change));
+        let attempt = self
+            .attempts
+            .get(&change.network)
+            .filter(|attempt| attempt.continues(change));
         attempt.map(|attempt| attempt.tokens.clone()).unwrap_or_default()
     }
 
     /// Whether the cloud has worked on this change for too long.
     pub fn is_overdue(&self, change: &RouteChange, now: Instant) -> bool {
-        let attempt = self.0.get(&change.network).filter(|attempt| attempt.continues(change));
+        let attempt = self
+            .attempts
+            .get(&change.network)
+            .filter(|attempt| attempt.continues(change));
         attempt
             .and_then(|attempt| attempt.pending_since)
             .is_some_and(|since| now - since >= LONGEST_PENDING)
@@ -129,7 +138,7 @@ impl RouteRetries {
 
     /// The change, or what of it is left, has failed for this reason or is pending, and is tried again with these tokens.
     pub fn wait(&mut self, change: RouteChange, retry: Retry, reason: &str, tokens: ChangeTokens, now: Instant) {
-        let former = self.0.get(&change.network);
+        let former = self.attempts.get(&change.network);
         let pending_since = former.and_then(|attempt| attempt.pending_since).unwrap_or(now);
         let failures = former.map_or(0, |attempt| attempt.failures);
         // A pause that the cloud asked for is no failure.
@@ -138,7 +147,7 @@ impl RouteRetries {
         } else {
             failures + 1
         };
-        let due = now + retry_pause(retry, failures);
+        let due = now + self.backoff.pause(retry, failures);
         let reason = reason[..reason.floor_char_boundary(REASON_BYTES)].into();
         let attempt = Attempt {
             change,
@@ -148,49 +157,32 @@ impl RouteRetries {
             pending_since: (!tokens.is_empty()).then_some(pending_since),
             tokens,
         };
-        self.0.insert(attempt.change.network, attempt);
+        self.attempts.insert(attempt.change.network, attempt);
     }
 
     /// The change at this destination is made.
     pub fn succeeded(&mut self, network: &IpNet) {
-        self.0.remove(network);
+        self.attempts.remove(network);
     }
 
     /// All that wait.
     pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
-        self.0.values()
+        self.attempts.values()
     }
 
     /// When the next one is due.
     pub fn next(&self) -> Option<Instant> {
-        self.0.values().map(|attempt| attempt.due).min()
+        self.attempts.values().map(|attempt| attempt.due).min()
     }
 
     /// Destinations whose route is still to be created.
     pub fn missing(&self) -> BTreeSet<IpNet> {
-        self.0
+        self.attempts
             .iter()
             .filter(|(_, attempt)| attempt.change.create.is_some())
             .map(|(network, _)| *network)
             .collect()
     }
-}
-
-/// How long to wait after this many failures in a row (at least 1).
-pub fn retry_pause(retry: Retry, failures: u32) -> Duration {
-    match retry {
-        Retry::After(pause) => pause,
-        Retry::Soon if failures <= 1 => CONFLICT_PAUSE,
-        // A conflict that stays is a failure like any other.
-        Retry::Soon => doubled(failures - 1),
-        Retry::Slowly | Retry::Never => LONGEST_PAUSE,
-        Retry::Backoff => doubled(failures),
-    }
-}
-
-fn doubled(failures: u32) -> Duration {
-    let factor = 2u32.saturating_pow(failures.saturating_sub(1).min(16));
-    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 /// Whether Nodes have not changed such that a failed change would now do harm. What is wanted instead comes with the next pass.
@@ -241,41 +233,24 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_from_five_seconds_to_five_minutes() {
-        let pauses: Vec<u64> = (1..9)
-            .map(|failures| retry_pause(Retry::Backoff, failures).as_secs())
-            .collect();
-        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(
-            retry_pause(Retry::After(Duration::from_secs(42)), 9),
-            Duration::from_secs(42)
-        );
-        let conflicts: Vec<u64> = (1..9)
-            .map(|failures| retry_pause(Retry::Soon, failures).as_secs())
-            .collect();
-        assert_eq!(conflicts, [1, 5, 10, 20, 40, 80, 160, 300], "a conflict that stays");
-        assert_eq!(retry_pause(Retry::Slowly, 1), LONGEST_PAUSE);
-    }
-
-    #[test]
     fn a_failed_change_waits_for_its_time_and_then_comes_alone() {
         let (a, b) = (change("10.0.0.0/24"), change("10.0.1.0/24"));
         let now = Instant::now();
-        let mut retries = RouteRetries::default();
+        let mut retries = RouteRetries::new(Backoff::ROUTE);
         assert_eq!(retries.admit(&[a.clone(), b.clone()], now), [a.clone(), b.clone()]);
         retries.failed(a.clone(), Retry::Backoff, "no", now);
         assert_eq!(retries.missing(), [a.network].into());
-        assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
+        assert_eq!(retries.next(), Some(now + Backoff::ROUTE.base));
         assert_eq!(
             retries.admit(&[a.clone(), b.clone()], now),
             std::slice::from_ref(&b),
             "a full pass leaves it alone"
         );
         assert_eq!(retries.due(now, |_| true), []);
-        let later = now + FIRST_PAUSE;
+        let later = now + Backoff::ROUTE.base;
         assert_eq!(retries.due(later, |_| true), std::slice::from_ref(&a));
         retries.failed(a.clone(), Retry::Backoff, "no", later);
-        assert_eq!(retries.next(), Some(later + FIRST_PAUSE * 2));
+        assert_eq!(retries.next(), Some(later + Backoff::ROUTE.base * 2));
         retries.succeeded(&a.network);
         assert_eq!((retries.next(), retries.missing()), (None, BTreeSet::new()));
     }
@@ -283,7 +258,7 @@ mod tests {
     #[test]
     fn a_pending_change_keeps_its_token_and_is_not_begun_anew() {
         let (change, now) = (change("10.0.0.0/24"), Instant::now());
-        let mut retries = RouteRetries::default();
+        let mut retries = RouteRetries::new(Backoff::ROUTE);
         let tokens = ChangeTokens {
             create: Some("t".into()),
             ..ChangeTokens::default()
@@ -325,7 +300,7 @@ mod tests {
         let mut new = old.clone();
         new.create.as_mut().unwrap().node.name = "n2".into();
         let now = Instant::now();
-        let mut retries = RouteRetries::default();
+        let mut retries = RouteRetries::new(Backoff::ROUTE);
         retries.failed(old, Retry::Slowly, "no", now);
         assert_eq!(retries.admit(std::slice::from_ref(&new), now), [new]);
     }
@@ -333,24 +308,24 @@ mod tests {
     #[test]
     fn what_is_not_wanted_any_more_is_forgotten() {
         let now = Instant::now();
-        let mut retries = RouteRetries::default();
+        let mut retries = RouteRetries::new(Backoff::ROUTE);
         retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
         assert_eq!(retries.admit(&[], now), []);
         assert_eq!(retries.next(), None, "the plan does not know it");
         retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
-        assert_eq!(retries.due(now + LONGEST_PAUSE, |_| false), []);
+        assert_eq!(retries.due(now + Backoff::ROUTE.cap, |_| false), []);
         assert_eq!(retries.next(), None, "its Node is gone");
     }
 
     #[test]
     fn a_pause_that_the_cloud_asks_for_does_not_count_as_a_failure() {
         let now = Instant::now();
-        let mut retries = RouteRetries::default();
+        let mut retries = RouteRetries::new(Backoff::ROUTE);
         for _ in 0..5 {
             retries.failed(change("10.0.0.0/24"), Retry::After(Duration::from_secs(7)), "no", now);
         }
         assert_eq!(retries.next(), Some(now + Duration::from_secs(7)));
         retries.failed(change("10.0.0.0/24"), Retry::Backoff, "no", now);
-        assert_eq!(retries.next(), Some(now + FIRST_PAUSE));
+        assert_eq!(retries.next(), Some(now + Backoff::ROUTE.base));
     }
 }

@@ -185,6 +185,7 @@ mod tests {
     use cloudwit_model::{NewRoute, NodeRef, Retry, Route};
 
     use super::*;
+    use crate::queue::Backoff;
     use crate::route::plan::{Refusal, RouteChange};
 
     fn change(deletes_for: Option<&str>, creates_for: Option<&str>) -> RouteChange {
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn a_list_that_fails_for_one_provider_is_told_for_its_nodes_alone() {
         let (now, mut troubles) = (Instant::now(), RouteTroubles::default());
-        troubles.note(&RoutePlan::default(), &RouteRetries::default());
+        troubles.note(&RoutePlan::default(), &RouteRetries::new(Backoff::ROUTE));
         troubles.list_failed_for(["hers".to_owned()].into(), "down".into(), now);
         let (hers, other) = (troubles.of("hers", now), troubles.of("other", now));
         assert_eq!(
@@ -223,13 +224,17 @@ mod tests {
         );
         assert_eq!((other.compared, other.list_failed), (true, None));
         assert!(troubles.progress(now).trouble.is_some());
-        troubles.note(&RoutePlan::default(), &RouteRetries::default());
+        troubles.note(&RoutePlan::default(), &RouteRetries::new(Backoff::ROUTE));
         assert!(troubles.of("hers", now).compared && troubles.of("hers", now).list_failed.is_none());
     }
 
     #[test]
     fn each_node_knows_its_own_troubles_and_forgets_them_when_they_are_over() {
-        let (now, mut retries, mut troubles) = (Instant::now(), RouteRetries::default(), RouteTroubles::default());
+        let (now, mut retries, mut troubles) = (
+            Instant::now(),
+            RouteRetries::new(Backoff::ROUTE),
+            RouteTroubles::default(),
+        );
         assert_eq!(troubles.of("new", now), NodeRoutes::default());
         troubles.list_failed("down".into(), now + Duration::from_secs(9));
         let known = troubles.of("new", now + Duration::from_secs(2));

@@ -144,10 +144,11 @@ pub(crate) struct ServiceLb {
 
 impl ServiceLb {
     fn new(context: Context) -> Self {
+        let backoff = Backoff::SERVICE.at_most(context.options.max_retry_pause);
         Self {
             events: context.events.recorder(Controller::ServiceLb),
-            queue: Queue::new(Backoff::SERVICE, context.metrics.queue("service")),
-            node_queue: Queue::new(Backoff::SERVICE, context.metrics.queue("node")),
+            queue: Queue::new(backoff, context.metrics.queue("service")),
+            node_queue: Queue::new(backoff, context.metrics.queue("node")),
             workers: Semaphore::new(context.options.service.concurrent_syncs.max(1)),
             node_debounce: NodeDebounce::default(),
             records: Arc::new(Records::new(context.options.service.classes.clone())),
@@ -293,9 +294,9 @@ impl ServiceLb {
         lock(&self.passes).remove(taken.key());
         let current = self.context.services.get(taken.key());
         let outcome = match outcome {
-            Outcome::Retry(retry) if self.records.is_cleanup(taken.key(), current.as_deref()) => {
-                Outcome::Retry(cleanup_pace(retry, taken.failures()))
-            }
+            Outcome::Retry(retry) if self.records.is_cleanup(taken.key(), current.as_deref()) => Outcome::Retry(
+                cleanup_pace(retry, taken.failures(), self.context.options.max_retry_pause),
+            ),
             other => other,
         };
         if let Some(period) = self.context.options.service.drift_period
@@ -358,11 +359,12 @@ impl ServiceLb {
     }
 }
 
-/// 5, 10, 20 s and from then on every 30 s, whatever kind of failure it is.
-fn cleanup_pace(retry: Retry, failures: u32) -> Retry {
+/// 5, 10, 20 s and from then on every 30 s, or more often with `--max-retry-pause`, whatever kind of failure it is.
+fn cleanup_pace(retry: Retry, failures: u32, longest: Option<Duration>) -> Retry {
+    let pause = Retry::After(longest.map_or(CLEANUP_PAUSE, |longest| longest.min(CLEANUP_PAUSE)));
     match retry {
-        Retry::Backoff | Retry::Soon if failures >= 3 => Retry::After(CLEANUP_PAUSE),
-        Retry::Slowly => Retry::After(CLEANUP_PAUSE),
+        Retry::Backoff | Retry::Soon if failures >= 3 => pause,
+        Retry::Slowly => pause,
         other => other,
     }
 }

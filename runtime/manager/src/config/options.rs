@@ -51,6 +51,7 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
         cluster_name: args.cluster.cluster_name.clone(),
         controllers: settings.controllers.iter().copied().collect(),
         start_interval: controllers.controller_start_interval.0,
+        max_retry_pause: Some(controllers.max_retry_pause.0).filter(|pause| !pause.is_zero()),
         dry_run: controllers.dry_run,
         swap_check_period: Options::default().swap_check_period,
     }

@@ -238,6 +238,9 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<String>) -> Vec<IpNet> {
     cidrs
 }
 
+/// Shorter periods would only keep the API server and the cloud busy.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
+
 fn check_periods(args: &Args, problems: &mut Vec<String>) {
     let (controllers, deletion) = (&args.controllers, &args.deletion);
     for (flag, period) in [
@@ -249,9 +252,15 @@ fn check_periods(args: &Args, problems: &mut Vec<String>) {
         ("--route-reconciliation-period", controllers.route_reconciliation_period),
         ("--node-deletion-window", deletion.node_deletion_window),
     ] {
-        if period.0 < Duration::from_millis(100) {
+        if period.0 < SHORTEST_PERIOD {
             problems.push(format!("{flag}={period}: too short; give at least 100ms"));
         }
+    }
+    let pause = controllers.max_retry_pause;
+    if !pause.0.is_zero() && pause.0 < SHORTEST_PERIOD {
+        problems.push(format!(
+            "--max-retry-pause={pause}: too short; give at least 100ms, or 0 for none"
+        ));
     }
 }
 
@@ -286,13 +295,14 @@ mod tests {
                 "--controllers=nope",
                 "--cluster-cidr=10.0.0.0/33",
                 "--node-monitor-period=0s",
+                "--max-retry-pause=1ms",
                 "--leader-elect-lease-duration=1s",
             ],
         )
         .unwrap_err()
         .to_string();
         assert!(
-            error.starts_with("7 mistakes in the configuration, nothing was started:"),
+            error.starts_with("8 mistakes in the configuration, nothing was started:"),
             "{error}"
         );
         for part in [
@@ -303,6 +313,7 @@ mod tests {
             "\"nope\"",
             "10.0.0.0/33",
             "--node-monitor-period=0s",
+            "--max-retry-pause=1ms",
         ] {
             assert!(error.contains(part), "{part} is missing in: {error}");
         }

@@ -93,14 +93,18 @@ async fn what_upstream_left_behind_is_taken_over_without_a_write() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_id_of_an_older_form_stays_as_it_is() {
     let mut scene = Scene::new("older").await;
-    let machine = scene.cluster.machines(scene.moto, 0, 1).await.unwrap().remove(0);
-    let id = format!("aws:////{}", machine.id);
-    let node = NodeBuilder::new(&machine.private_dns)
-        .provider_id(&id)
-        .pod_cidr("10.244.8.0/24");
-    node.create(&scene.client).await.unwrap();
+    let machines = scene.cluster.machines(scene.moto, 0, 2).await.unwrap();
+    let ids = [format!("aws:////{}", machines[0].id), machines[1].id.clone()];
+    for (number, (machine, id)) in machines.iter().zip(&ids).enumerate() {
+        let node = NodeBuilder::new(&machine.private_dns)
+            .provider_id(id)
+            .pod_cidr(&format!("10.244.{number}.0/24"));
+        node.create(&scene.client).await.unwrap();
+    }
     scene.start(&[]);
-    let node = scene.initialised(&machine.private_dns).await;
-    assert_eq!(provider_id(&node), Some(id.as_str()));
-    assert_eq!(addresses(&node)[0], format!("InternalIP {}", machine.private_ip));
+    for (machine, id) in machines.iter().zip(&ids) {
+        let node = scene.initialised(&machine.private_dns).await;
+        assert_eq!(provider_id(&node), Some(id.as_str()));
+        assert_eq!(addresses(&node)[0], format!("InternalIP {}", machine.private_ip));
+    }
 }

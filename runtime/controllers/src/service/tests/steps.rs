@@ -469,6 +469,6 @@ fn a_delete_is_never_put_off_for_long() {
             Retry::After(Duration::from_secs(600)),
         ),
     ] {
-        assert_eq!(cleanup_pace(retry, failures), expected);
+        assert_eq!(cleanup_pace(retry, failures, None), expected);
     }
 }

@@ -63,6 +63,12 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub route_reconciliation_period: GoDuration,
 
+    /// After a failure an object is tried again after pauses that double: for Nodes up to 1000s, for Services and routes up to 5m. No pause
+    /// will be longer than this, but for those that the cloud asks for. 0 leaves them as they are. Where a person has to mend something
+    /// (missing rights, an impossible annotation) the pause is 1m for Nodes and 5m for Services.
+    #[arg(long, value_name = "DURATION", default_value = "0s")]
+    pub max_retry_pause: GoDuration,
+
     /// Run all loops and call the provider's read functions, but write nothing: log what would be written. Takes no part in leader
     /// election.
     #[arg(long)]
