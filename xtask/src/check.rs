@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 
+use crate::go_module::GoModule;
 use crate::steps::{Found, Steps, shown};
-use crate::workspace;
+use crate::{controlplane, kubernetes, peer, tools, workspace};
+
+/// Our Go programs.
+const MODULES: [GoModule; 3] = [controlplane::MODULE, kubernetes::MODULE, peer::TESTED];
 
 /// Runs them.
 ///
@@ -15,6 +19,14 @@ use crate::workspace;
 pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.run("format", format);
+    if tools::find("gofmt").is_some() {
+        steps.run("gofmt", || {
+            MODULES.iter().try_for_each(GoModule::format)?;
+            Ok(Found::default())
+        });
+    } else {
+        steps.leave_out("gofmt, which comes with Go");
+    }
     steps.run("clippy", clippy);
     for name in workspace::packages()? {
         let check = ["check", "--all-targets", "--package"];

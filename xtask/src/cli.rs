@@ -102,9 +102,14 @@ pub struct SandboxArgs {
     pub once: bool,
 
     /// Two machines with kubelet and containerd instead of Nodes on paper. Needs Linux, root and control groups of version 1; builds kubelet the first time
-    /// (about ten minutes).
+    /// (about ten minutes). Exit code 3: it cannot run here, and one line says why.
     #[arg(long, conflicts_with_all = ["kubeconfig", "nodes", "cloud"])]
     pub real: bool,
+
+    /// With --real: Cloudwit from the image of `cargo xtask image`, as two Pods on those machines that `cloudwit install` makes, instead of a process
+    /// beside them. Builds the image the first time (about ten minutes).
+    #[arg(long, requires = "real")]
+    pub pods: bool,
 
     /// Use this cluster instead of starting an API server. It gets Nodes and a Service of the sandbox, which are removed again.
     #[arg(long, value_name = "FILE")]

@@ -62,6 +62,22 @@ impl GoModule {
     ///
     /// When gofmt would change a file, the compiler or vet complain, or a test fails.
     pub fn check(&self) -> Result<PathBuf> {
+        self.format()?;
+        let binary = self.binary()?;
+        println!("vetting and testing {} (a minute the first time)", self.what);
+        // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
+        for command in ["vet", "test"] {
+            shown(go(&self.sources()).arg(command).args(self.compiler_flags).arg("."))?;
+        }
+        Ok(binary)
+    }
+
+    /// Looks at its format.
+    ///
+    /// # Errors
+    ///
+    /// When gofmt would change a file.
+    pub fn format(&self) -> Result<()> {
         let unformatted = tools::output(Command::new("gofmt").args(["-l", "."]).current_dir(self.sources()))?;
         if !unformatted.trim().is_empty() {
             bail!(
@@ -70,13 +86,7 @@ impl GoModule {
                 self.folder
             );
         }
-        let binary = self.binary()?;
-        println!("vetting and testing {} (a minute the first time)", self.what);
-        // The flags of the build, so that vet takes the packages from the cache instead of compiling all of them once more.
-        for command in ["vet", "test"] {
-            shown(go(&self.sources()).arg(command).args(self.compiler_flags).arg("."))?;
-        }
-        Ok(binary)
+        Ok(())
     }
 
     fn sources(&self) -> PathBuf {

@@ -11,6 +11,7 @@
 //! | [`controlplane`] | the API server of the tests |
 //! | [`kubernetes`] | all of Kubernetes in one program, for real Nodes |
 //! | [`node_parts`] | what else a real Node is made of |
+//! | [`oci`] | writes images |
 //! | [`real`] | the sandbox with real Nodes |
 //! | [`peer`] | upstream's controllers in Go, which Cloudwit is compared with |
 //! | [`servers`] | gets the third-party servers of the tests |
@@ -48,6 +49,7 @@ pub mod kubernetes;
 pub mod languages;
 pub mod manifests;
 pub mod node_parts;
+pub mod oci;
 pub mod peer;
 pub mod process;
 pub mod programs;

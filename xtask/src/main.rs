@@ -9,7 +9,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cargo xtask: {error:#}");
-            ExitCode::FAILURE
+            match error.is::<xtask::real::CannotRun>() {
+                true => ExitCode::from(xtask::real::CANNOT_RUN),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

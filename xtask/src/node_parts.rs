@@ -2,15 +2,14 @@
 //!
 //! They are packages of Debian in pinned versions, unpacked under `target/tools` and not installed. The image holds busybox and is made here.
 
-use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::oci::{OciImage, hex};
 use crate::{progress, tools, workspace};
 
 /// The name of the image, which also holds the sandbox of a Pod.
@@ -147,14 +146,6 @@ fn fingerprint() -> String {
     hex(&hash.finalize()[..8])
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// Gets all packages, checks what they hold, and unpacks them.
 fn unpack(folder: &Path) -> Result<()> {
     let downloads = folder.join("downloads");
@@ -193,12 +184,12 @@ fn unpack(folder: &Path) -> Result<()> {
     fs::remove_dir_all(&downloads).with_context(|| format!("removing {}", downloads.display()))
 }
 
-/// Makes the image: busybox under all its names, as the one layer of an OCI image in a tar archive.
+/// Makes the image: busybox under all its names.
 fn make_image(folder: &Path) -> Result<()> {
     let work = folder.join("image");
-    let (root, blobs) = (work.join("root"), work.join("oci/blobs/sha256"));
+    let root = work.join("root");
     let busybox = root.join("bin/busybox");
-    for dir in [root.join("bin"), root.join("tmp"), root.join("etc"), blobs.clone()] {
+    for dir in [root.join("bin"), root.join("tmp"), root.join("etc")] {
         fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
     }
     fs::copy(folder.join("bin/busybox"), &busybox).context("copying busybox into the image")?;
@@ -207,57 +198,15 @@ fn make_image(folder: &Path) -> Result<()> {
         std::os::unix::fs::symlink("busybox", root.join("bin").join(name))
             .with_context(|| format!("making the name {name} of busybox"))?;
     }
-    let layer = work.join("layer.tar");
-    archive(&root, &layer)?;
-    let content = fs::read(&layer).context("reading the layer of the image")?;
-    let layer = blob(&blobs, &content)?;
     // Pods give their own command; the sandbox of a Pod takes this one.
-    let config = json!({
-        "architecture": "amd64",
-        "os": "linux",
-        "config": { "Entrypoint": ["/bin/busybox", "sleep", "2147483647"], "Env": ["PATH=/bin"], "WorkingDir": "/" },
-        "rootfs": { "type": "layers", "diff_ids": [layer] },
-    });
-    let config = config.to_string().into_bytes();
-    let described = |kind: &str, digest: &str, size: usize| json!({ "mediaType": format!("application/vnd.oci.image.{kind}"), "digest": digest, "size": size });
-    let manifest = json!({
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": described("config.v1+json", &blob(&blobs, &config)?, config.len()),
-        "layers": [described("layer.v1.tar", &layer, content.len())],
-    });
-    let manifest = manifest.to_string().into_bytes();
-    let mut listed: Value = described("manifest.v1+json", &blob(&blobs, &manifest)?, manifest.len());
-    listed["platform"] = json!({ "architecture": "amd64", "os": "linux" });
-    listed["annotations"] = json!({ "io.containerd.image.name": IMAGE, "org.opencontainers.image.ref.name": "1" });
-    let index = json!({ "schemaVersion": 2, "manifests": [listed] });
-    fs::write(work.join("oci/index.json"), index.to_string()).context("writing the index of the image")?;
-    fs::write(work.join("oci/oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#)
-        .context("writing the layout of the image")?;
-    archive(&work.join("oci"), &folder.join("image.tar"))?;
+    let image = OciImage {
+        name: IMAGE,
+        entrypoint: &["/bin/busybox", "sleep", "2147483647"],
+        path: "/bin",
+        user: "0",
+    };
+    image.archive(&root, &work, &folder.join("image.tar"))?;
     fs::remove_dir_all(&work).with_context(|| format!("removing {}", work.display()))
-}
-
-/// Writes a blob under its digest, which it gives.
-fn blob(folder: &Path, content: &[u8]) -> Result<String> {
-    let digest = hex(&Sha256::digest(content));
-    fs::write(folder.join(&digest), content).with_context(|| format!("writing the blob {digest}"))?;
-    Ok(format!("sha256:{digest}"))
-}
-
-fn archive(folder: &Path, file: &Path) -> Result<()> {
-    let mut command = Command::new("tar");
-    // Always the same bytes, whoever makes it and when.
-    command.args([
-        "--sort=name",
-        "--mtime=@0",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "-cf",
-    ]);
-    tools::output(command.arg(file).arg("-C").arg(folder).arg("."))?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -272,16 +221,5 @@ mod tests {
             let again = PACKAGES[at + 1..].iter().any(|(other, _, _)| other == package);
             assert!(!again, "{package} is listed twice");
         }
-    }
-
-    #[test]
-    fn a_blob_is_named_after_its_content() {
-        let folder = std::env::temp_dir().join(format!("blob-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let digest = blob(&folder, b"").unwrap();
-        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(digest, format!("sha256:{empty}"));
-        assert!(folder.join(empty).is_file());
-        fs::remove_dir_all(folder).unwrap();
     }
 }

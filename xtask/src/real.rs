@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::SandboxArgs;
 use crate::node_parts::NodeParts;
-use crate::{guests, kubernetes, programs, tools, workspace};
+use crate::{guests, image, kubernetes, programs, tools, workspace};
 
 /// What it runs of the machine's own.
-const TOOLS: [&str; 8] = [
-    "apt-get", "dpkg", "tar", "unshare", "nsenter", "ip", "mount", "hostname",
+const TOOLS: [&str; 9] = [
+    "apt-get", "dpkg", "tar", "unshare", "nsenter", "ip", "mount", "umount", "hostname",
 ];
 
 /// Hierarchies of control groups that kubelet and runc need in version 1.
@@ -19,6 +19,25 @@ const CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "memory", "devices", "freezer",
 
 /// What else the sandbox runs.
 const PROGRAMS: [&str; 3] = ["cloudwit", "cloudwit-sim-cloud", "cloudwit-real"];
+
+/// Real Nodes cannot run on this machine, for these reasons.
+#[derive(Debug)]
+pub struct CannotRun(pub String);
+
+impl std::fmt::Display for CannotRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(missing) = self;
+        write!(
+            f,
+            "real Nodes cannot run here; missing: {missing}. `cargo xtask sandbox` without --real runs everywhere"
+        )
+    }
+}
+
+impl std::error::Error for CannotRun {}
+
+/// The exit code that says so.
+pub const CANNOT_RUN: u8 = 3;
 
 /// Builds, runs, and gives back whether it went well.
 ///
@@ -31,14 +50,24 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     let parts = NodeParts::get()?;
     let kubernetes = kubernetes::binary()?;
     let provider = guests::provider("sim")?;
+    let image = match args.pods {
+        true => {
+            image::require_musl()?;
+            Some(image::binary()?)
+        }
+        false => None,
+    };
     let programs = programs::build(&PROGRAMS)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     let _ = ctrlc::set_handler(|| {});
     let mut command = Command::new(programs.join("cloudwit-real"));
-    command.current_dir(workspace::root()).arg("run");
+    command.current_dir(workspace::root()).args(["run", "--with-parent"]);
     command.arg("--provider").arg(provider);
     command.arg("--parts").arg(parts.folder());
     command.arg("--kubernetes").arg(kubernetes);
+    if let Some(image) = image {
+        command.arg("--image").arg(image);
+    }
     command.args(args.once.then_some("--once"));
     let status = command.stdin(Stdio::null()).status().context("starting the sandbox")?;
     if !status.success() {
@@ -51,7 +80,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
 ///
 /// # Errors
 ///
-/// When they cannot; one line names everything that is in the way.
+/// [`CannotRun`] when they cannot; one line names everything that is in the way.
 pub fn require() -> Result<()> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut missing = Vec::new();
@@ -70,15 +99,14 @@ pub fn require() -> Result<()> {
     if !absent.is_empty() {
         missing.push(format!("control groups of version 1 for {}", absent.join(", ")));
     }
-    let namespaces = ["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "true"];
+    let namespaces = [
+        "--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--fork", "true",
+    ];
     if missing.is_empty() && tools::output(Command::new("unshare").args(namespaces)).is_err() {
         missing.push("the right to make namespaces".to_owned());
     }
     if !missing.is_empty() {
-        bail!(
-            "real Nodes cannot run here; missing: {}. `cargo xtask sandbox` without --real runs everywhere",
-            missing.join("; ")
-        );
+        return Err(CannotRun(missing.join("; ")).into());
     }
     Ok(())
 }

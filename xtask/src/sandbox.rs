@@ -2,6 +2,7 @@
 //!
 //! The sandbox is a program of its own because it speaks to Kubernetes, whose client would make `cargo xtask` slow to build.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -32,6 +33,23 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }
     run_with(args, &guests::provider(args.cloud.name())?)
+}
+
+/// Held as long as a sandbox runs, since two would take each other's folder away.
+///
+/// # Errors
+///
+/// When another one runs.
+pub fn lock() -> Result<File> {
+    let file = workspace::target().join("sandbox.lock");
+    let lock = File::create(&file).with_context(|| format!("making {}", file.display()))?;
+    if lock.try_lock().is_err() {
+        bail!(
+            "a sandbox is running already; end it first (it holds {})",
+            file.display()
+        );
+    }
+    Ok(lock)
 }
 
 /// Runs with this component as the cloud's provider.

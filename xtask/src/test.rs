@@ -11,7 +11,8 @@ use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::go_module::GoModule;
 use crate::steps::{Found, Outputs, Steps, shown};
 use crate::{
-    browser, check, controlplane, guests, image, languages, peer, programs, runners, sandbox, servers, tools, workspace,
+    browser, check, controlplane, guests, image, kubernetes, languages, peer, programs, real, runners, sandbox,
+    servers, tools, workspace,
 };
 
 /// The version that `--all` installs.
@@ -75,8 +76,12 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if args.all {
         steps.run("cargo component", cargo_component);
         steps.run("image", image::checked);
+        real_nodes(&mut steps);
     } else {
         steps.leave_out("tests that take minutes (chaos, scale); to have them: cargo xtask test --all");
+        steps.leave_out(
+            "the sandbox with real Nodes; to have it: cargo xtask sandbox --real --once, or cargo xtask test --all",
+        );
         steps.leave_out("the build with cargo-component; to have it: cargo xtask test --all");
         steps.leave_out("the static binary in an empty root; to have it: cargo xtask image, or cargo xtask test --all");
     }
@@ -101,6 +106,23 @@ fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
     command.args(["sandbox", "--once", "--cloud", cloud.name()]);
     shown(command.envs(built()))?;
     Ok("Nodes joined, and one went with its machine".to_owned().into())
+}
+
+/// The sandbox with real Nodes, where it can run: Cloudwit as a process, and as Pods of the image.
+fn real_nodes(steps: &mut Steps) {
+    if let Err(why) = real::require() {
+        return steps.leave_out(&format!("{why:#}"));
+    }
+    steps.run("Kubernetes with kubelet", || go_module(kubernetes::MODULE));
+    for flags in [&["--real"][..], &["--real", "--pods"]] {
+        steps.run(&format!("sandbox {}", flags.join(" ")), || {
+            let mut command = Command::new(workspace::target().join("debug").join("xtask"));
+            shown(command.args(["sandbox", "--once"]).args(flags).envs(built()))?;
+            Ok("Pods, routes, load balancers, swap and failures under traffic"
+                .to_owned()
+                .into())
+        });
+    }
 }
 
 /// Variables that tell tests and tools where programs and components lie, so that they build none.
@@ -267,6 +289,7 @@ fn cargo_component() -> Result<Found> {
         cloud: SandboxCloud::Sim,
         once: true,
         real: false,
+        pods: false,
         kubeconfig: None,
         nodes: 3,
     };

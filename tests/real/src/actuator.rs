@@ -1,19 +1,25 @@
-//! Makes what the simulated cloud says so: a machine that runs has namespaces and a kubelet, a route is one of the hub's kernel.
+//! Makes what the simulated cloud says so: a machine that runs has namespaces and a kubelet, a route is one of the hub's kernel, a load balancer
+//! forwards packets there.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use cloudwit_sim_cloud::{Machine, MachineState};
+use rustix::process::{Pid, Signal, kill_process};
 
+use crate::balancers::Balancers;
 use crate::cloud::{Cloud, State};
+use crate::control_groups::Group;
+use crate::hub::Options;
 use crate::pki::Pki;
 use crate::process::child_of;
-use crate::{control_groups, files, network};
+use crate::{files, network};
 
 /// How often the cloud is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -21,37 +27,51 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How often processes are looked at that are to come or to go, and for how long.
 const SOON: (Duration, u32) = (Duration::from_millis(20), 500);
 
-/// The machines and routes that there are.
+/// Who kube-proxy is in the cluster; Kubernetes has its rights ready.
+const PROXY: &str = "system:kube-proxy";
+
+/// The machines, routes and load balancers that there are.
 pub struct Actuator {
     cloud: Cloud,
     folder: PathBuf,
     parts: PathBuf,
     kubernetes: PathBuf,
+    /// What containerd is given.
+    images: Vec<PathBuf>,
     pki: Pki,
+    /// Of the whole cluster.
+    group: Group,
     machines: BTreeMap<String, Running>,
     /// Destination and address of the machine.
     routes: BTreeMap<String, String>,
+    balancers: Balancers,
 }
 
-/// A machine that runs. Its standard input is its leash.
+/// A machine that runs. It ends when its standard input closes.
 struct Running {
     name: String,
     address: String,
     process: Child,
+    group: Group,
 }
 
 impl Actuator {
     /// None of them yet.
-    pub fn new(cloud: Cloud, folder: &Path, parts: &Path, kubernetes: &Path, pki: Pki) -> Self {
-        Self {
+    pub fn new(cloud: Cloud, folder: &Path, options: &Options, images: Vec<PathBuf>, pki: Pki) -> Result<Self> {
+        pki.client("kube-proxy", PROXY, "system:node-proxier")?;
+        Ok(Self {
             cloud,
             folder: folder.to_owned(),
-            parts: parts.to_owned(),
-            kubernetes: kubernetes.to_owned(),
+            parts: options.parts.clone(),
+            kubernetes: options.kubernetes.clone(),
+            images,
             pki,
+            // The hub is in a group beside those of the machines.
+            group: Group::own()?.parent().clusters()?,
             machines: BTreeMap::new(),
             routes: BTreeMap::new(),
-        }
+            balancers: Balancers::new(&options.parts),
+        })
     }
 
     /// Follows the cloud; returns when something cannot be done, or a machine has ended by itself.
@@ -60,6 +80,7 @@ impl Actuator {
             let state = self.cloud.state().await?;
             self.machines(&state).await?;
             self.routes(&state)?;
+            self.balancers.follow(&state)?;
             for Running { name, process, .. } in self.machines.values_mut() {
                 if let Some(status) = process.try_wait().context("looking after a machine")? {
                     bail!(
@@ -70,14 +91,6 @@ impl Actuator {
             }
             tokio::time::sleep(LOOK).await;
         }
-    }
-
-    /// Ends all machines.
-    pub async fn end(&mut self) -> Result<()> {
-        while let Some((_, machine)) = self.machines.pop_first() {
-            end(machine).await?;
-        }
-        Ok(())
     }
 
     async fn machines(&mut self, state: &State) -> Result<()> {
@@ -104,26 +117,32 @@ impl Actuator {
         let name = machine.name.clone();
         let address = machine.addresses.first().map(|address| address.ip.clone());
         let address = address.with_context(|| format!("machine {name} has no address"))?;
-        let number = address.rsplit('.').next().and_then(|last| last.parse::<u8>().ok());
-        let number = number.and_then(|last| last.checked_sub(10));
-        let number = number.with_context(|| format!("machine {name}: {address} is not of the cloud's network"))?;
+        let number = network::number(&address)
+            .with_context(|| format!("machine {name}: {address} is not of the cloud's network"))?;
         let folder = self.folder.join(&name);
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        control_groups::create(&name)?;
-        self.pki.client(
-            &format!("kubelet-{name}"),
-            &format!("system:node:{name}"),
-            "system:nodes",
-        )?;
-        for (file, client) in [("kubelet", format!("kubelet-{name}")), ("proxy", "admin".to_owned())] {
-            let made = files::kubeconfig(&folder, &self.pki, &client)?;
-            std::fs::rename(&made, folder.join(file).with_extension("kubeconfig")).context("naming a kubeconfig")?;
-        }
-        files::kubelet(&folder, &name, &self.pki)?;
+        let group = self.group.child(&name);
+        group.create()?;
+        let kubelet = format!("kubelet-{name}");
+        self.pki
+            .client(&kubelet, &format!("system:node:{name}"), "system:nodes")?;
+        files::named_kubeconfig(&folder, &self.pki, &kubelet, "kubelet")?;
+        files::named_kubeconfig(&folder, &self.pki, "kube-proxy", "proxy")?;
+        files::kubelet(&folder, &self.pki)?;
         files::containerd(&folder, &self.parts)?;
         let log = File::create(folder.join("machine.log")).context("making the log of a machine")?;
-        let mut process = Command::new("unshare")
-            .args(["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"])
+        let mut process = group
+            .command("unshare")?
+            .args([
+                "--mount",
+                "--pid",
+                "--net",
+                "--ipc",
+                "--uts",
+                "--cgroup",
+                "--fork",
+                "--kill-child",
+            ])
             .arg(std::env::current_exe().context("looking for our own program")?)
             .args(["machine", "--name", &name, "--address", &address])
             .arg("--folder")
@@ -132,11 +151,16 @@ impl Actuator {
             .arg(&self.parts)
             .arg("--kubernetes")
             .arg(&self.kubernetes)
+            .args(
+                self.images
+                    .iter()
+                    .flat_map(|image| [OsStr::new("--image"), image.as_os_str()]),
+            )
             .stdin(Stdio::piped())
             .stdout(log.try_clone().context("opening a log twice")?)
             .stderr(log)
             .spawn()
-            .context("starting unshare")?;
+            .context("starting a machine")?;
         let mut looks = 0;
         let first = loop {
             // The namespaces are there before the child is.
@@ -153,9 +177,14 @@ impl Actuator {
             tokio::time::sleep(SOON.0).await;
         };
         network::attach(number, first)?;
-        let leash = process.stdin.as_mut().context("a machine has no standard input")?;
-        writeln!(leash, "go").context("telling a machine that its network is there")?;
-        Ok(Running { name, address, process })
+        let input = process.stdin.as_mut().context("a machine has no standard input")?;
+        writeln!(input, "go").context("telling a machine that its network is there")?;
+        Ok(Running {
+            name,
+            address,
+            process,
+            group,
+        })
     }
 
     fn routes(&mut self, state: &State) -> Result<()> {
@@ -180,15 +209,22 @@ impl Actuator {
 
 /// Ends a machine as losing its power does, and removes its control groups.
 async fn end(machine: Running) -> Result<()> {
-    let Running { name, mut process, .. } = machine;
-    if let Some(first) = child_of(process.id()) {
+    let Running {
+        name,
+        mut process,
+        group,
+        ..
+    } = machine;
+    // It has not been waited for, so its number is still its own.
+    let first = child_of(process.id()).and_then(|first| Pid::from_raw(first.try_into().ok()?));
+    if let Some(first) = first {
         // It may have ended since.
-        let _ = crate::process::call(&format!("kill -KILL {first}"));
+        let _ = kill_process(first, Signal::KILL);
     }
     drop(process.stdin.take());
     process.wait().with_context(|| format!("waiting for machine {name}"))?;
     for _ in 0..SOON.1 {
-        if control_groups::remove(Some(&name))?.is_empty() {
+        if group.remove().is_empty() {
             return Ok(());
         }
         tokio::time::sleep(SOON.0).await;

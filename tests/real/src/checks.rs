@@ -2,207 +2,162 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, PostParams};
-use kube::{Client, ResourceExt};
-use serde_json::json;
-use xtask::node_parts::IMAGE;
+use anyhow::{Result, bail};
+use kube::Client;
 
+use crate::client::now;
 use crate::cloud::Cloud;
-use crate::hub::Narrator;
+use crate::manager::Manager;
 use crate::network;
+use crate::nodes::Nodes;
+use crate::traffic::{Summary, Traffic};
+use crate::waiting::Narrator;
 
-/// How long a condition may take to hold, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
+mod cloudwit;
+mod cluster;
+mod machines;
 
-/// How often it is looked at, and after how long it is said that it is still waited for.
-const LOOK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// How many machines there are from the start.
+const MACHINES: u8 = 2;
 
-/// The port that Pods serve.
-const PORT: u16 = 8080;
+/// The two load balancers, by the policy of their Services, which are also the names of their streams of requests.
+const POLICIES: [(&str, &str); 2] = [("web", "Cluster"), ("web-local", "Local")];
+
+/// So many requests in a row have to be answered after a failure: two seconds of them.
+const STEADY: usize = 40;
+
+/// Requests of the last milliseconds, which are still on their way, are not counted.
+const SETTLED: u64 = 100;
+
+/// The taint of a Node that no controller of the cloud has initialised.
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 /// The checks.
-pub struct Checks {
+pub struct Checks<'a> {
     client: Client,
     cloud: Cloud,
     narrator: Narrator,
-    nodes: u8,
+    nodes: Nodes,
+    traffic: Traffic,
+    manager: &'a Manager,
+    /// The component of the provider.
+    provider: Vec<u8>,
 }
 
-impl Checks {
-    /// For so many machines.
-    pub fn new(client: Client, cloud: Cloud, narrator: Narrator, nodes: u8) -> Self {
+impl<'a> Checks<'a> {
+    /// None of them yet; Nodes are watched from here on.
+    pub fn new(
+        client: Client,
+        cloud: Cloud,
+        narrator: Narrator,
+        traffic: Traffic,
+        manager: &'a Manager,
+        provider: Vec<u8>,
+    ) -> Self {
         Self {
+            nodes: Nodes::watch(client.clone()),
             client,
             cloud,
             narrator,
-            nodes,
+            traffic,
+            manager,
+            provider,
         }
     }
 
     /// All of them in order.
     pub async fn run(&self) -> Result<()> {
-        let names: Vec<String> = (1..=self.nodes).map(|number| format!("machine-{number}")).collect();
         let started = Instant::now();
+        let names: Vec<String> = (1..=MACHINES).map(name).collect();
         for (name, number) in names.iter().zip(1..) {
             self.cloud.create(name, &network::address(number)).await?;
             self.narrator.say(&format!("the cloud has a new machine, {name}"));
         }
+        if let Manager::Pods(pods) = self.manager {
+            self.cloudwit_starts_on_tainted_nodes(pods, &names).await?;
+        }
         for name in &names {
-            self.node_is_ready(name, started).await?;
+            self.node_joins(name, started).await?;
         }
-        for (name, node) in ["one", "two"].into_iter().zip([names.first(), names.last()]) {
-            self.pod(name, node.context("there is no machine")?).await?;
+        if let Manager::Pods(pods) = self.manager {
+            self.cloudwit_is_restricted(pods).await?;
         }
-        for name in ["one", "two"] {
-            self.pod_is_ready(name).await?;
-        }
-        self.pods_reach_each_other().await
+        self.pods_reach_each_other(&names).await?;
+        self.load_balancers_answer(&names).await?;
+        let third = name(MACHINES + 1);
+        self.a_machine_joins_under_traffic(&third, MACHINES + 1).await?;
+        self.a_component_is_replaced_under_traffic().await?;
+        self.the_clouds_api_is_away_under_traffic().await?;
+        self.cloudwit_is_killed_under_traffic().await?;
+        self.a_kubelet_is_killed_under_traffic(&third).await?;
+        self.a_machine_is_cut_off(&third, MACHINES + 1).await?;
+        self.a_machine_is_switched_off_and_on(&third).await?;
+        self.a_machine_dies_under_traffic(&third).await
     }
 
-    /// kubelet has registered it, Cloudwit has initialised it, and kubelet reports that it is ready.
-    async fn node_is_ready(&self, name: &str, started: Instant) -> Result<()> {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let mut registered = false;
-        let node = self
-            .until(&format!("Node {name} is initialised and Ready"), async || {
-                let Some(node) = nodes.get_opt(name).await? else {
-                    return Ok(None);
-                };
-                if !registered {
-                    registered = true;
-                    let waits = taints(&node).join(", ");
-                    self.narrator
-                        .say(&format!("kubelet of {name} has registered its Node, tainted: {waits}"));
-                }
-                let initialised = provider_id(&node).is_some() && taints(&node).is_empty();
-                Ok((initialised && condition(&node, "Ready")).then_some(node))
+    /// Waits until a machine answers requests that were sent since then.
+    async fn answers(&self, stream: &str, machine: &str, from: u64) -> Result<()> {
+        let what = format!("{machine} answers requests to {stream}");
+        let look = async || {
+            let found = self.traffic.since(stream, from);
+            Ok(found.machines.contains_key(machine).then_some(()))
+        };
+        self.narrator.until(&what, look).await
+    }
+
+    /// Waits until requests of a stream are answered without a failure for a while. Gives what became of all of them since then.
+    async fn steady(&self, stream: &str, from: u64) -> Result<Summary> {
+        let what = format!("requests to {stream} are all answered");
+        self.narrator
+            .until(&what, async || {
+                let so_far = self.traffic.between(stream, from, now() - SETTLED);
+                Ok(so_far.filter(|found| found.answered_since >= STEADY))
             })
-            .await?;
-        self.narrator.say(&format!(
-            "Node {name} is initialised and Ready {:.1} s after its machine was asked for: {}",
-            started.elapsed().as_secs_f64(),
-            provider_id(&node).unwrap_or_default()
-        ));
-        Ok(())
+            .await
     }
 
-    /// A Pod on that Node that serves a file with its name.
-    async fn pod(&self, name: &str, node: &str) -> Result<()> {
-        let script =
-            format!("mkdir -p /tmp/www; echo {name} > /tmp/www/index.html; exec httpd -f -p {PORT} -h /tmp/www");
-        let pod: Pod = serde_json::from_value(json!({
-            "metadata": { "name": name },
-            "spec": {
-                // Placed by the scheduler, which looks at taints.
-                "nodeSelector": { "kubernetes.io/hostname": node },
-                "terminationGracePeriodSeconds": 1,
-                "automountServiceAccountToken": false,
-                "containers": [{
-                    "name": "web",
-                    "image": IMAGE,
-                    "imagePullPolicy": "Never",
-                    "command": ["sh", "-c", script],
-                    "readinessProbe": { "httpGet": { "path": "/index.html", "port": PORT }, "periodSeconds": 1 },
-                }],
-            },
-        }))?;
-        let pods: Api<Pod> = Api::default_namespaced(self.client.clone());
-        self.until(&format!("Pod {name} is accepted"), async || {
-            // Refused until the namespace has its ServiceAccount.
-            Ok(pods.create(&PostParams::default(), &pod).await.ok())
-        })
-        .await?;
-        Ok(())
+    /// Checks that no request failed since then.
+    async fn nothing_lost(&self, when: &str, from: u64) -> Result<()> {
+        self.at_most_lost(when, from, |_| 0).await
     }
 
-    async fn pod_is_ready(&self, name: &str) -> Result<()> {
-        let pods: Api<Pod> = Api::default_namespaced(self.client.clone());
-        let pod = self
-            .until(&format!("Pod {name} is Ready"), async || {
-                let pod = pods.get(name).await?;
-                let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-                let ready = conditions
-                    .clone()
-                    .any(|one| one.type_ == "Ready" && one.status == "True");
-                Ok(ready.then_some(pod))
-            })
-            .await?;
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-        self.narrator.say(&format!(
-            "Pod {name} is Ready on {} with address {}",
-            node.unwrap_or_default(),
-            address(&pod)?
-        ));
-        Ok(())
-    }
-
-    /// The hub asks both, and sees their answers: packets take the routes that Cloudwit has made in the cloud.
-    async fn pods_reach_each_other(&self) -> Result<()> {
-        let pods: Api<Pod> = Api::default_namespaced(self.client.clone());
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(Duration::from_secs(2))
-            .build()
-            .context("making an HTTP client")?;
-        for name in ["one", "two"] {
-            let url = format!("http://{}:{PORT}/index.html", address(&pods.get(name).await?)?);
-            let text = self
-                .until(&format!("Pod {name} answers at {url}"), async || {
-                    let Ok(answer) = http.get(&url).send().await else {
-                        return Ok(None);
-                    };
-                    Ok(answer.text().await.ok())
+    /// Checks that no more requests failed since then than the policy of a stream's Service allows.
+    async fn at_most_lost(&self, when: &str, from: u64, most: impl Fn(&str) -> usize) -> Result<()> {
+        for (stream, policy) in POLICIES {
+            let to = now();
+            let found = self
+                .narrator
+                .until(&format!("requests to {stream} have ended"), async || {
+                    Ok(self.traffic.between(stream, from, to))
                 })
                 .await?;
-            if text.trim() != name {
-                bail!("{url} answered {text:?}, not {name:?}: packets go to another Pod");
+            if found.failed > most(policy) {
+                bail!("requests to {stream} failed {when}: {found:?}");
             }
-            self.narrator
-                .say(&format!("{url} answers {:?}, by the cloud's route", text.trim()));
+            self.say_lost(stream, when, &found);
         }
         Ok(())
     }
 
-    /// Waits until the look finds something, and says from time to time that it does.
-    async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
-        let started = Instant::now();
-        let mut said = started;
-        loop {
-            if let Some(found) = look().await.with_context(|| format!("waiting until {what}"))? {
-                return Ok(found);
-            }
-            if started.elapsed() > LIMIT {
-                bail!(
-                    "waited {} s in vain until {what}; logs are in target/sandbox",
-                    LIMIT.as_secs()
-                );
-            }
-            if said.elapsed() > LOOK.1 {
-                said = Instant::now();
-                self.narrator.say(&format!("  waiting until {what}"));
-            }
-            tokio::time::sleep(LOOK.0).await;
-        }
+    fn say_lost(&self, stream: &str, when: &str, found: &Summary) {
+        let answered: Vec<String> = found
+            .machines
+            .iter()
+            .map(|(machine, count)| format!("{machine} {count}"))
+            .collect();
+        let span = match found.failed {
+            0 => String::new(),
+            _ => format!(" within {:.1} s", Duration::from_millis(found.span).as_secs_f64()),
+        };
+        self.narrator.say(&format!(
+            "{stream}: {} of {} requests failed{span} {when}; answered by {}",
+            found.failed,
+            found.sent,
+            answered.join(", ")
+        ));
     }
 }
 
-fn address(pod: &Pod) -> Result<String> {
-    let address = pod.status.as_ref().and_then(|status| status.pod_ip.clone());
-    address.with_context(|| format!("Pod {} has no address", pod.name_any()))
-}
-
-fn provider_id(node: &Node) -> Option<&str> {
-    node.spec.as_ref()?.provider_id.as_deref()
-}
-
-fn taints(node: &Node) -> Vec<&str> {
-    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    taints.map(|taint| taint.key.as_str()).collect()
-}
-
-fn condition(node: &Node, kind: &str) -> bool {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.clone().any(|one| one.type_ == kind && one.status == "True")
+fn name(number: u8) -> String {
+    format!("machine-{number}")
 }

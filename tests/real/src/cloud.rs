@@ -1,8 +1,8 @@
 //! The simulated cloud, from its administrator's side.
 
 use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{Machine, Route};
-use reqwest::Client;
+use cloudwit_sim_cloud::{LoadBalancer, Machine, Route};
+use reqwest::{Client, Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub struct Cloud {
 pub struct State {
     /// All machines, stopped ones too.
     pub machines: Vec<Machine>,
+    /// All load balancers, those too that are still being built.
+    pub load_balancers: Vec<LoadBalancer>,
     /// All routes, those whose machine is gone too.
     pub routes: Vec<Route>,
 }
@@ -44,9 +46,38 @@ impl Cloud {
         self.post("machines", &json!({ "machines": [machine] })).await
     }
 
+    /// Ends a machine for good.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        self.post("machines/delete", &json!({ "machines": [name] })).await
+    }
+
+    /// Switches a machine off.
+    pub async fn stop(&self, name: &str) -> Result<()> {
+        self.post("machines/stop", &json!({ "machines": [name] })).await
+    }
+
+    /// Switches a machine on again.
+    pub async fn start(&self, name: &str) -> Result<()> {
+        self.post("machines/start", &json!({ "machines": [name] })).await
+    }
+
+    /// Lets every request of a provider fail, or none.
+    pub async fn fail(&self, all: bool) -> Result<()> {
+        let fault = json!({ "fault": { "kind": "status", "status": 503 } });
+        let faults = if all { vec![fault] } else { Vec::new() };
+        self.send(Method::PUT, "faults", &json!(faults)).await
+    }
+
     async fn post(&self, path: &str, body: &Value) -> Result<()> {
+        self.send(Method::POST, path, body).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: &Value) -> Result<()> {
         let url = format!("{}/control/{path}", self.url);
-        let request = self.http.post(&url).header("content-type", "application/json");
+        let request = self
+            .http
+            .request(method, &url)
+            .header("content-type", "application/json");
         let response = request
             .body(body.to_string())
             .send()

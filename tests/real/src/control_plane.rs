@@ -9,6 +9,7 @@ use cloudwit_test_support::deployment::CLUSTER_CIDR;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use crate::files;
 use crate::network::{API_PORT, HUB, SERVICES};
 use crate::pki::Pki;
 
@@ -35,14 +36,20 @@ impl ControlPlane {
         let etcd = start("etcd", vec![format!("--dir={}", folder.join("etcd").display())])?;
         let api_server = start("kube-apiserver", api_server_flags(pki))?;
         let client = ready(kubeconfig, &api_server).await?;
-        let files = [
-            format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--authentication-kubeconfig={}", kubeconfig.display()),
-            format!("--authorization-kubeconfig={}", kubeconfig.display()),
-            "--leader-elect=false".to_owned(),
-        ];
+        // Each as itself; Kubernetes has the rights of both ready.
+        let files = |component: &str| -> Result<[String; 4]> {
+            pki.client(component, &format!("system:{component}"), "system:authenticated")?;
+            let own = files::kubeconfig(folder, pki, component)?;
+            let own = own.display();
+            Ok([
+                format!("--kubeconfig={own}"),
+                format!("--authentication-kubeconfig={own}"),
+                format!("--authorization-kubeconfig={own}"),
+                "--leader-elect=false".to_owned(),
+            ])
+        };
         let key = |name: &str| pki.path(name).display().to_string();
-        let mut manager = files.to_vec();
+        let mut manager = files("kube-controller-manager")?.to_vec();
         manager.extend([
             "--use-service-account-credentials=true".to_owned(),
             format!("--service-account-private-key-file={}", key("service-account.key")),
@@ -51,12 +58,15 @@ impl ControlPlane {
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--service-cluster-ip-range={SERVICES}"),
             "--cloud-provider=external".to_owned(),
+            // A dead Node is noticed after 16 s. By default it is 50 s.
+            "--node-monitor-grace-period=16s".to_owned(),
+            "--node-monitor-period=1s".to_owned(),
             // Routes are Cloudwit's.
             "--configure-cloud-routes=false".to_owned(),
         ]);
         let others = vec![
             start("kube-controller-manager", manager)?,
-            start("kube-scheduler", files.to_vec())?,
+            start("kube-scheduler", files("kube-scheduler")?.to_vec())?,
         ];
         let plane = Self {
             others,

@@ -1,13 +1,14 @@
 //! The configuration files of a cluster: kubeconfigs, containerd's, kubelet's.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use xtask::node_parts::IMAGE;
 
-use crate::control_groups;
+use crate::control_groups::OUTSIDE_PID;
 use crate::network::{API_PORT, HUB};
 use crate::pki::Pki;
 
@@ -21,6 +22,11 @@ pub fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
 
 /// A kubeconfig of the client with this certificate.
 pub fn kubeconfig(folder: &Path, pki: &Pki, client: &str) -> Result<PathBuf> {
+    named_kubeconfig(folder, pki, client, client)
+}
+
+/// The same as `NAME.kubeconfig`.
+pub fn named_kubeconfig(folder: &Path, pki: &Pki, client: &str, name: &str) -> Result<PathBuf> {
     let content = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -35,18 +41,27 @@ pub fn kubeconfig(folder: &Path, pki: &Pki, client: &str) -> Result<PathBuf> {
         }}],
         "contexts": [{ "name": "real", "context": { "cluster": "real", "user": client } }],
     });
-    write(folder, &format!("{client}.kubeconfig"), &content.to_string())
+    write(folder, &format!("{name}.kubeconfig"), &content.to_string())
+}
+
+/// A script that runs kubectl on the cluster from outside of its namespaces.
+pub fn kubectl(folder: &Path, kubeconfig: &Path) -> Result<PathBuf> {
+    // Its network namespace is that of the process that we were started by.
+    let pid = std::env::var(OUTSIDE_PID).context("no process id outside of our namespaces")?;
+    let kubeconfig = kubeconfig.display();
+    let text = format!("#!/bin/sh\nexec nsenter --net=/proc/{pid}/ns/net kubectl --kubeconfig {kubeconfig} \"$@\"\n");
+    let file = write(folder, "kubectl", &text)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).context("making kubectl executable")?;
+    Ok(file)
 }
 
 /// The configuration of a machine's kubelet.
-pub fn kubelet(folder: &Path, machine: &str, pki: &Pki) -> Result<PathBuf> {
+pub fn kubelet(folder: &Path, pki: &Pki) -> Result<PathBuf> {
     let content = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "failCgroupV1": false,
         "cgroupDriver": "cgroupfs",
-        // Two kubelets in one group would end each other's Pods.
-        "cgroupRoot": format!("/{}", control_groups::name(machine)),
         "enforceNodeAllocatable": ["pods"],
         "failSwapOn": false,
         "makeIPTablesUtilChains": false,
@@ -60,7 +75,11 @@ pub fn kubelet(folder: &Path, machine: &str, pki: &Pki) -> Result<PathBuf> {
         },
         "authorization": { "mode": "Webhook" },
         "resolvConf": "",
-        "nodeStatusUpdateFrequency": "5s",
+        "nodeStatusUpdateFrequency": "2s",
+        // Pods see a changed ConfigMap within this time. By default it is 60 s.
+        "syncFrequency": "10s",
+        // Renewed every two seconds. By default it is 40 s and renewed every 10 s.
+        "nodeLeaseDurationSeconds": 8,
         "imageGCHighThresholdPercent": 100,
         "evictionHard": { "memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%" },
         "volumePluginDir": "/var/lib/kubelet/flex",

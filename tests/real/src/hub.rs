@@ -1,29 +1,32 @@
 //! The hub: its namespaces hold the control plane, the cloud and Cloudwit, and it starts the machines.
 
 use std::io::Read;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 
 use crate::actuator::Actuator;
 use crate::checks::Checks;
 use crate::cloud::Cloud;
 use crate::control_plane::ControlPlane;
+use crate::manager::{Manager, Process};
 use crate::pki::Pki;
-use crate::process::call;
-use crate::{files, network};
+use crate::pods::{NAMESPACE, Pods};
+use crate::process::{call, own_namespaces};
+use crate::traffic::Traffic;
+use crate::waiting::Narrator;
+use crate::{files, network, pods};
 
-/// Short periods, so that what happens takes seconds. An operator's own are minutes: see `cloudwit --help`.
-const DEMO_FLAGS: [&str; 6] = [
-    "--node-monitor-period=1s",
-    "--route-reconciliation-period=2s",
-    "--node-deletion-confirm-after=2s",
-    "--node-deletion-grace-period=0s",
-    "--node-deletion-max-percent=100",
-    "-v=2",
-];
+/// The port of the simulated cloud on all addresses of the hub.
+const CLOUD_PORT: u16 = 7000;
+
+/// How long the simulated cloud may take to start.
+const START: Duration = Duration::from_secs(60);
 
 /// What the sandbox is told.
 #[derive(Debug, Clone, clap::Args)]
@@ -37,50 +40,41 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long, value_name = "FILE")]
     pub kubernetes: PathBuf,
-    /// How many machines join.
-    #[arg(long, default_value_t = 2)]
-    pub nodes: u8,
+    /// The static binary of Cloudwit, to run it as Pods.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// End when the process that started us does.
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
     /// End after the last check instead of staying until Ctrl-C.
     #[arg(long)]
     pub once: bool,
 }
 
-/// Says what happens, with the time since the start.
-#[derive(Debug, Clone, Copy)]
-pub struct Narrator(Instant);
-
-impl Narrator {
-    /// One line.
-    pub fn say(self, line: &str) {
-        println!("{:>6.1} s  {line}", self.0.elapsed().as_secs_f64());
-    }
-}
-
-/// Runs until all was checked (`--once`), standard input closes, or something fails.
+/// Runs until all was checked (`--once`), standard input closes, or something fails. Our end is that of all processes of our namespace.
+///
+/// # Errors
+///
+/// When something cannot be started. What fails later is printed, and ends the process with exit code 1.
 pub fn run(options: &Options) -> Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another TLS crypto provider is installed already");
     }
+    own_namespaces()?;
     // kube-controller-manager makes a folder there.
     call("mount -t tmpfs tmpfs /usr/libexec")?;
     network::prepare()?;
-    let (closed, closing) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // Whatever is read, only the end counts. Nobody listens any more when all was checked before.
+        // Whatever is read, only the end counts.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        let _ = closed.send(());
+        std::process::exit(0);
     });
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
-    runtime.block_on(async {
-        tokio::select! {
-            done = cluster(options) => done,
-            _ = closing => Ok(()),
-        }
-    })
+    runtime.block_on(cluster(options))
 }
 
 async fn cluster(options: &Options) -> Result<()> {
-    let narrator = Narrator(Instant::now());
+    let narrator = Narrator::start();
     let programs = std::env::current_exe().context("looking for our own program")?;
     let programs = programs.parent().context("our own program is in no folder")?;
     let deployment = Deployment::new(&xtask::workspace::target().join("sandbox"), programs, &options.provider)?;
@@ -93,25 +87,49 @@ async fn cluster(options: &Options) -> Result<()> {
     ];
     let pki = Pki::create(&folder.join("pki"), &names)?;
     let kubeconfig = files::kubeconfig(folder, &pki, "admin")?;
+    let kubectl = files::kubectl(folder, &kubeconfig)?;
     narrator.say("the control plane starts (etcd, kube-apiserver, kube-controller-manager, kube-scheduler)");
     let (plane, client) = ControlPlane::start(&options.kubernetes, folder, &pki, &kubeconfig).await?;
     narrator.say("the API server is ready");
-    let (_cloud, url) = deployment.start_cloud()?;
-    let (cloudwit, _) = deployment.start_cloudwit(&kubeconfig, &url, &DEMO_FLAGS)?;
-    narrator.say("the simulated cloud and Cloudwit run");
-    let cloud = Cloud::new(url)?;
-    let mut actuator = Actuator::new(cloud.clone(), folder, &options.parts, &options.kubernetes, pki);
-    let checks = Checks::new(client, cloud, narrator, options.nodes);
+    let _cloud = start_cloud(programs, folder)?;
+    // Its administration is for loopback only.
+    let url = format!("http://127.0.0.1:{CLOUD_PORT}");
+    let cloud = Cloud::new(url.clone())?;
+    let mut images = vec![options.parts.join("image.tar")];
+    let manager = match &options.image {
+        Some(binary) => {
+            images.push(pods::image(binary, folder)?);
+            let spaces: Api<Namespace> = Api::all(client.clone());
+            let there = async || Ok(spaces.get_opt(NAMESPACE).await?);
+            narrator.until("the API server has made its namespaces", there).await?;
+            let pods = Pods::start(
+                client.clone(),
+                binary,
+                folder,
+                &kubeconfig,
+                &options.provider,
+                CLOUD_PORT,
+            )?;
+            narrator.say("the simulated cloud runs, and `cloudwit install --apply` has installed Cloudwit");
+            Manager::Pods(pods)
+        }
+        None => {
+            let process = Process::start(deployment.clone(), kubeconfig.clone(), url)?;
+            narrator.say("the simulated cloud and Cloudwit run");
+            Manager::Process(process)
+        }
+    };
+    let mut actuator = Actuator::new(cloud.clone(), folder, options, images, pki)?;
+    let traffic = Traffic::start(folder)?;
+    let provider = std::fs::read(&options.provider).context("reading the provider")?;
+    let checks = Checks::new(client, cloud, narrator, traffic, &manager, provider);
     let story = async {
         checks.run().await?;
         if options.once {
             return Ok(());
         }
-        narrator.say("all of it worked, and now it is yours until Ctrl-C; kubectl works inside the hub:");
-        println!(
-            "          nsenter --net -t $(pgrep -of 'cloudwit-real hub') kubectl --kubeconfig {} get nodes,pods -A -o wide",
-            kubeconfig.display()
-        );
+        narrator.say("all of it worked, and now it is yours until Ctrl-C:");
+        println!("          {} get nodes,pods,services -o wide", kubectl.display());
         std::future::pending().await
     };
     let watch = async {
@@ -119,10 +137,10 @@ async fn cluster(options: &Options) -> Result<()> {
             if let Some(log) = plane.ended() {
                 break anyhow!("the process that writes {} has ended by itself", log.display());
             }
-            if !cloudwit.runs() {
-                break anyhow!("Cloudwit has ended by itself; see {}", cloudwit.log().display());
+            if let Some(why) = manager.ended() {
+                break anyhow!(why);
             }
-            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
     };
     let done = tokio::select! {
@@ -130,6 +148,20 @@ async fn cluster(options: &Options) -> Result<()> {
         done = actuator.follow() => done,
         gone = watch => Err(gone),
     };
-    actuator.end().await?;
-    done
+    // All at once, as a power failure would: nothing of the cluster is needed any more.
+    std::process::exit(match done {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("sandbox: {error:#}");
+            1
+        }
+    })
+}
+
+/// Reachable from the machines, so that Pods on them can use it.
+fn start_cloud(programs: &Path, folder: &Path) -> Result<Child> {
+    let flags = [format!("--token={TOKEN}"), format!("--listen=0.0.0.0:{CLOUD_PORT}")];
+    let cloud = Child::start(&programs.join("cloudwit-sim-cloud"), &flags, &folder.join("cloud.log"))?;
+    cloud.said("READY", START)?;
+    Ok(cloud)
 }

@@ -1,7 +1,8 @@
 //! The first process of a machine: mounts of its own, then containerd, kubelet and kube-proxy, until standard input closes.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, stdin};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use anyhow::{Context, Result, bail};
 use cloudwit_test_support::deployment::CLUSTER_CIDR;
 use rustix::process::{WaitOptions, wait};
 
-use crate::process::call;
+use crate::control_groups::hierarchies;
+use crate::process::{call, own_namespaces, with_parts};
 
 /// What kubelet sets in the kernel. It finds these values in files of its own, so that the machine's stay as they are.
 const SYSCTLS: [(&str, &str); 6] = [
@@ -27,6 +29,9 @@ const CONTAINERD: Duration = Duration::from_secs(60);
 
 /// How often it is asked.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a kubelet that has ended is started again.
+const RESTARTS: u32 = 5;
 
 /// What a machine is told.
 #[derive(Debug, clap::Args)]
@@ -46,6 +51,9 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long)]
     pub kubernetes: PathBuf,
+    /// An image for containerd, as a tar archive.
+    #[arg(long)]
+    pub image: Vec<PathBuf>,
 }
 
 /// Runs until standard input closes or one of the programs ends.
@@ -62,18 +70,27 @@ pub fn run(options: &Options) -> Result<()> {
         std::process::exit(0);
     });
     let mut programs = vec![("containerd", containerd(options)?)];
-    import(options)?;
+    for image in &options.image {
+        import(options, image)?;
+    }
     programs.push(("kubelet", kubelet(options)?));
     programs.push(("kube-proxy", proxy(options)?));
+    let mut restarts = 0;
     // Whatever has lost its parent becomes our child, so it is waited for too.
     while let Some((pid, status)) = wait(WaitOptions::empty()).context("waiting for processes")? {
         let ended = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();
-        if let Some((name, _)) = programs.iter().find(|(_, child)| child.id() == ended) {
+        let Some((name, child)) = programs.iter_mut().find(|(_, child)| child.id() == ended) else {
+            continue;
+        };
+        if *name != "kubelet" || restarts == RESTARTS {
             bail!(
                 "{name} has ended by itself ({status:?}); see {}",
                 options.folder.display()
             );
         }
+        // As the service manager of a machine does.
+        restarts += 1;
+        *child = kubelet(options)?;
     }
     Ok(())
 }
@@ -81,9 +98,10 @@ pub fn run(options: &Options) -> Result<()> {
 /// Everything that would be written outside of the machine's folder gets a mount. All of them end with us.
 fn mounts(options: &Options) -> Result<()> {
     let folder = options.folder.display();
-    call("mount --make-rprivate /")?;
+    own_namespaces()?;
     call(&format!("hostname {}", options.name))?;
     call("mount -t proc proc /proc")?;
+    control_groups()?;
     for dir in ["/run", "/var/lib"] {
         call(&format!("mount -t tmpfs -o mode=755 tmpfs {dir}"))?;
     }
@@ -110,6 +128,30 @@ fn mounts(options: &Options) -> Result<()> {
     call("ip link set lo up")
 }
 
+/// Mounts the control groups once more: in our namespace of them their root is our own group, so that kubelet and runc find no other.
+fn control_groups() -> Result<()> {
+    let all = hierarchies()?;
+    call("umount --recursive /sys/fs/cgroup")?;
+    call("mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup")?;
+    for one in all {
+        let place = one.mount.display();
+        fs::create_dir_all(&one.mount).with_context(|| format!("making {place}"))?;
+        match one.controllers.as_str() {
+            "" => call(&format!("mount -t cgroup2 cgroup2 {place}"))?,
+            named if named.starts_with("name=") => call(&format!("mount -t cgroup -o none,{named} cgroup {place}"))?,
+            controllers => {
+                call(&format!("mount -t cgroup -o {controllers} cgroup {place}"))?;
+                // Two controllers in one hierarchy are also looked for under their own names.
+                for name in controllers.split(',').filter(|_| controllers.contains(',')) {
+                    let link = Path::new("/sys/fs/cgroup").join(name);
+                    symlink(&one.mount, &link).with_context(|| format!("making {}", link.display()))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn containerd(options: &Options) -> Result<Child> {
     let program = options.parts.join("usr/bin/containerd");
     start(options, "containerd", &program, |command| {
@@ -117,13 +159,13 @@ fn containerd(options: &Options) -> Result<Child> {
     })
 }
 
-/// Gives containerd the image that the Pods of the tests run, once it serves.
-fn import(options: &Options) -> Result<()> {
+/// Gives containerd an image that Pods run, once it serves.
+fn import(options: &Options, image: &Path) -> Result<()> {
     let started = Instant::now();
     loop {
         let done = tool(options, &options.parts.join("usr/bin/ctr"))
             .args(["--namespace", "k8s.io", "images", "import"])
-            .arg(options.parts.join("image.tar"))
+            .arg(image)
             .stdin(Stdio::null())
             .output()
             .context("starting ctr")?;
@@ -172,7 +214,8 @@ fn proxy(options: &Options) -> Result<Child> {
 
 fn start(options: &Options, name: &str, program: &Path, flags: impl FnOnce(&mut Command)) -> Result<Child> {
     let log = options.folder.join(name).with_extension("log");
-    let file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
+    let file = OpenOptions::new().create(true).append(true).open(&log);
+    let file = file.with_context(|| format!("making {}", log.display()))?;
     let mut command = tool(options, program);
     flags(&mut command);
     command
@@ -183,16 +226,6 @@ fn start(options: &Options, name: &str, program: &Path, flags: impl FnOnce(&mut 
         .with_context(|| format!("starting {name}"))
 }
 
-/// A command that finds the parts and their libraries.
 fn tool(options: &Options, program: &Path) -> Command {
-    let parts = options.parts.display();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
-    command
-        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{path}"))
-        .env(
-            "LD_LIBRARY_PATH",
-            format!("{parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu"),
-        );
-    command
+    with_parts(Command::new(program), &options.parts)
 }

@@ -1,6 +1,7 @@
-//! Commands that end soon, and the children of a process.
+//! Commands that end soon, the children of a process, and the namespaces that we are in.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +21,32 @@ pub fn call(line: &str) -> Result<()> {
     Ok(())
 }
 
-/// The first child of a process, once it has one.
+/// A command that finds the unpacked parts of a Node and their libraries.
+pub fn with_parts(mut command: Command, parts: &Path) -> Command {
+    let parts = parts.display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command
+        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{path}"))
+        .env(
+            "LD_LIBRARY_PATH",
+            format!("{parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu"),
+        );
+    command
+}
+
+/// The processes whose command line, with a zero byte after each word, has this part. By the numbers of our own process namespace.
+pub fn with_command_line(part: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains(part)
+        })
+        .collect()
+}
+
+/// The first child of a process, once it has one. Both by the numbers of our own process namespace.
 pub fn child_of(parent: u32) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?;
     entries
@@ -31,6 +57,30 @@ pub fn child_of(parent: u32) -> Option<u32> {
             let after_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
             after_name.split_whitespace().nth(1) == Some(&parent.to_string())
         })
+}
+
+/// Checks that we are the first process of a process namespace of our own, and makes our mounts private: whatever we mount, unmount, plug in or end
+/// from here on is ours.
+///
+/// # Errors
+///
+/// When this is not so, or mounts are still shared with others.
+pub fn own_namespaces() -> Result<()> {
+    if std::process::id() != 1 {
+        bail!("not the first process of a namespace; `cloudwit-real run` starts it there");
+    }
+    call("mount --make-rprivate /")?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").context("reading the mounts")?;
+    if let Some(shared) = mounts.lines().find(|line| is_shared(line)) {
+        bail!("a mount is shared with other namespaces: {shared}");
+    }
+    Ok(())
+}
+
+/// Optional fields stand between the sixth field and the dash.
+fn is_shared(line: &str) -> bool {
+    let fields = line.split(' ').skip(6).take_while(|field| *field != "-");
+    fields.clone().any(|field| field.starts_with("shared:"))
 }
 
 #[cfg(test)]
@@ -54,11 +104,35 @@ mod tests {
     }
 
     #[test]
+    fn processes_are_found_by_their_command_line() {
+        let mut child = Command::new("sleep").arg("98765").spawn().unwrap();
+        let found = std::iter::repeat_with(|| with_command_line("sleep\x0098765\0"))
+            .take(100_000)
+            .find(|found| !found.is_empty());
+        assert_eq!(found, Some(vec![child.id()]));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn a_command_that_fails_says_which_and_why() {
         let error = call("ls /no-such-folder").unwrap_err().to_string();
         assert!(
             error.contains("`ls /no-such-folder`") && error.contains("No such"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_machines_own_namespace_is_refused() {
+        let error = own_namespaces().unwrap_err().to_string();
+        assert!(error.contains("cloudwit-real run"), "{error}");
+    }
+
+    #[test]
+    fn a_shared_mount_is_told_from_a_private_one() {
+        assert!(is_shared("22 27 0:21 / /proc rw,relatime shared:5 - proc proc rw"));
+        assert!(!is_shared("22 27 0:21 / /proc rw,relatime master:1 - proc proc rw"));
+        assert!(!is_shared("22 27 0:21 / /proc rw,relatime - proc shared:5 rw"));
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use cloudwit_test_support::ApiServer;
 use cloudwit_test_support::child::{Child, log_end};
 use cloudwit_test_support::deployment::Deployment;
@@ -47,7 +47,7 @@ impl<C: Cloud> Stage<C> {
     /// Starts everything.
     pub async fn build(provider: &Path, kubeconfig: Option<&Path>, narrator: &Narrator) -> Result<Self> {
         let target = xtask::workspace::target();
-        let lock = lock(&target)?;
+        let lock = xtask::sandbox::lock()?;
         let programs = std::env::current_exe().context("looking for our own program")?;
         let programs = programs.parent().context("our own program is in no folder")?;
         let deployment = Deployment::of(C::PROVIDER, &target.join("sandbox"), programs, provider)?;
@@ -146,19 +146,6 @@ fn short(path: &Path) -> String {
         .unwrap_or(path)
         .display()
         .to_string()
-}
-
-/// Two sandboxes would take each other's folder away.
-fn lock(target: &Path) -> Result<File> {
-    let file = target.join("sandbox.lock");
-    let lock = File::create(&file).with_context(|| format!("making {}", file.display()))?;
-    if lock.try_lock().is_err() {
-        bail!(
-            "a sandbox is running already; end it first (it holds {})",
-            file.display()
-        );
-    }
-    Ok(lock)
 }
 
 async fn connect(kubeconfig: &Path) -> Result<Client> {
