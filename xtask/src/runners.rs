@@ -28,6 +28,9 @@ const LONGEST: [&str; 6] = [
     "user_pain",
 ];
 
+/// These look at the whole machine before and after, so they run when the others have ended.
+const ALONE: [&str; 1] = ["ends"];
+
 /// A test binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Runner {
@@ -61,6 +64,20 @@ pub fn run(arguments: &[&str], variables: &[(String, String)], outputs: &mut Out
             .position(|name| *name == runner.name)
             .unwrap_or(LONGEST.len())
     });
+    let (alone, together) = runners
+        .into_iter()
+        .partition(|runner| ALONE.contains(&runner.name.as_str()));
+    let passed = run_in_lanes(AT_ONCE, together, arguments, variables, outputs)?;
+    Ok(run_in_lanes(1, alone, arguments, variables, outputs)? && passed)
+}
+
+fn run_in_lanes(
+    lanes: usize,
+    runners: Vec<Runner>,
+    arguments: &[&str],
+    variables: &[(String, String)],
+    outputs: &mut Outputs,
+) -> Result<bool> {
     let waiting = Mutex::new(VecDeque::from(runners));
     let ended = Mutex::new((outputs, true));
     let lane = || -> Result<()> {
@@ -78,7 +95,7 @@ pub fn run(arguments: &[&str], variables: &[(String, String)], outputs: &mut Out
         }
     };
     thread::scope(|scope| {
-        let lanes: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
         let ends = lanes
             .into_iter()
             .map(|lane| lane.join().ok().context("a thread that runs tests panicked")?);
