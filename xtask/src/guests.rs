@@ -12,7 +12,7 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 4] = ["sim", "aws", "openstack", "vsphere"];
+pub const PROVIDERS: [&str; 5] = ["sim", "aws", "azure", "openstack", "vsphere"];
 
 /// Largest size of a provider's component in bytes, packed as `.wasm.zst`: two of them fit into one ConfigMap.
 pub const PACKED_LIMIT: u64 = 400 * 1024;
