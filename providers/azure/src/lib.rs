@@ -50,7 +50,11 @@ impl Provider for Azure {
         let Some(config) = config else { return description };
         let methods = ["GET", "PUT"];
         description
-            .http(HttpWish::for_url(&config.resource_manager(), &methods, "Azure Resource Manager"))
+            .http(HttpWish::for_url(
+                &config.resource_manager(),
+                &methods,
+                "Azure Resource Manager",
+            ))
             .http(auth::wish(config))
             .secret(auth::secret(config))
             .view(ClusterView::Nodes, "routes: whose address a next hop is", true)

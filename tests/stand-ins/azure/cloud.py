@@ -28,7 +28,7 @@ class AzureCloud(Cloud):
     def call_name(self, request):
         path = re.sub(r"(?i)/(subscriptions|resourcegroups)/[^/]+", "", request.path)
         parts = path.removeprefix("/providers/").strip("/").split("/")
-        kinds = "/".join(parts[1::2]) if len(parts) > 1 else path
+        kinds = "/".join([parts[0], *parts[1::2]])
         extra = ".list" if len(parts) % 2 == 0 else ""
         return f"{request.method} {kinds}{extra}" if "." in parts[0] else f"{request.method} {parts[-1]}"
 

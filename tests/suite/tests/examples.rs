@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 3] = ["aws", "openstack", "vsphere"];
+const CLOUDS: [&str; 4] = ["aws", "azure", "openstack", "vsphere"];
 
 /// A copy of an example with the component beside it, and files where the example names some.
 struct Example {
@@ -168,5 +168,5 @@ fn every_example_is_one_that_is_tried() {
     let mut found: Vec<String> = folders.map(|entry| named(&entry.unwrap().path())).collect();
     found.sort();
     // Those of `sim` are read by the tests of the configuration file.
-    assert_eq!(found, ["aws", "openstack", "several-clouds", "sim", "vsphere"]);
+    assert_eq!(found, ["aws", "azure", "openstack", "several-clouds", "sim", "vsphere"]);
 }

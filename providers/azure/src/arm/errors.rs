@@ -90,7 +90,12 @@ pub fn of_operation(error: &Error, status: &str) -> Failure {
 
 /// Whether this is the cloud's word that exactly this resource does not exist. A missing subscription is a mistake, not an absence.
 pub fn denies_resource(failure: &Failure) -> bool {
-    let known = ["ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "NotFound"];
+    let known = [
+        "ResourceNotFound",
+        "ResourceGroupNotFound",
+        "ParentResourceNotFound",
+        "NotFound",
+    ];
     failure.is_not_found() && failure.code.as_deref().is_some_and(|code| known.contains(&code))
 }
 
@@ -107,7 +112,10 @@ pub fn success_of_token(answer: Response) -> Result<Response, Failure> {
             // Its first line says all; trace ids and times follow, which would make each failure another one.
             let words = said.error_description.lines().next().unwrap_or_default();
             let words = words.split(" Trace ID:").next().unwrap_or_default();
-            let text = format!("{}: {words}; check tenantId, aadClientId and the identity's secret", said.error);
+            let text = format!(
+                "{}: {words}; check tenantId, aadClientId and the identity's secret",
+                said.error
+            );
             Err(Failure::denied(text).with_code(&said.error))
         }
         _ => answer.success(),

@@ -54,7 +54,10 @@ impl Arm {
     /// For this configuration. Asks for nothing yet.
     pub fn new(config: &Config, context: Context) -> Self {
         Self {
-            http: context.http().base(&config.resource_manager()).header("user-agent", AGENT),
+            http: context
+                .http()
+                .base(&config.resource_manager())
+                .header("user-agent", AGENT),
             config: config.clone(),
             context,
         }
@@ -67,7 +70,9 @@ impl Arm {
     pub fn get(&self, path: &str, version: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
         self.send(|http| {
             let request = http.get(path).query("api-version", version);
-            query.iter().fold(request, |request, (name, value)| request.query(name, value))
+            query
+                .iter()
+                .fold(request, |request, (name, value)| request.query(name, value))
         })?
         .json()
     }

@@ -42,7 +42,9 @@ impl Begun {
         let operation = answer.header("azure-asyncoperation");
         // DELETE tells this one alone; for PUT it is where the resource is.
         let location = answer.header("location").filter(|_| answer.status == 202);
-        operation.or(location).map_or(Self::Done, |link| Self::Running(Operation::at(link, answer)))
+        operation
+            .or(location)
+            .map_or(Self::Done, |link| Self::Running(Operation::at(link, answer)))
     }
 }
 

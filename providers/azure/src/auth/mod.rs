@@ -84,11 +84,9 @@ pub fn secret(config: &Config) -> Option<SecretWish> {
             SecretUse::Sign,
             "the private key of the application's certificate, by which the host signs",
         ),
-        Source::Secret { plain: None, .. } => (
-            CLIENT_SECRET,
-            SecretUse::Placeholder,
-            "the application's client secret",
-        ),
+        Source::Secret { plain: None, .. } => {
+            (CLIENT_SECRET, SecretUse::Placeholder, "the application's client secret")
+        }
     };
     let wish = SecretWish::new(name, &[uses], reason);
     Some(match uses {
@@ -110,7 +108,10 @@ pub fn validate(config: &Config, problems: &mut Problems) {
                 "this key is missing; write it, or useManagedIdentityExtension: true",
             ),
             Some(text) if text.contains(['/', '?', '#', '%', ' ']) => {
-                problems.add(key, format!("\"{text}\" is no id; write it like 00000000-0000-0000-0000-000000000000"));
+                problems.add(
+                    key,
+                    format!("\"{text}\" is no id; write it like 00000000-0000-0000-0000-000000000000"),
+                );
             }
             Some(_) => {}
         }

@@ -70,6 +70,9 @@ impl Config {
 
     /// URL of the metadata service, without a slash at its end.
     pub fn metadata(&self) -> String {
-        given(&self.metadata_endpoint).unwrap_or(METADATA).trim_end_matches('/').into()
+        given(&self.metadata_endpoint)
+            .unwrap_or(METADATA)
+            .trim_end_matches('/')
+            .into()
     }
 }

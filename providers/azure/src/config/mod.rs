@@ -199,7 +199,10 @@ impl Config {
             if value.trim_ascii().is_empty() {
                 problems.add(key, "this key is missing or empty");
             } else if value.contains(['/', '?', '#', '%']) {
-                problems.add(key, format!("\"{value}\" is no name; write it without slashes and escapes"));
+                problems.add(
+                    key,
+                    format!("\"{value}\" is no name; write it without slashes and escapes"),
+                );
             }
         }
         self.validate_endpoints(problems);
@@ -245,7 +248,10 @@ impl Config {
         ];
         for (key, value) in urls {
             if let Some(text) = given(value).filter(|text| !is_url(text)) {
-                problems.add(key, format!("\"{text}\" is no URL; write it like https://management.azure.com"));
+                problems.add(
+                    key,
+                    format!("\"{text}\" is no URL; write it like https://management.azure.com"),
+                );
             }
         }
         if self.endpoints().is_some() {
@@ -258,7 +264,10 @@ impl Config {
         }
         for (key, value) in &urls[..2] {
             if given(value).is_none() {
-                problems.add(*key, "this key is missing: where Azure Stack is, only its operator knows");
+                problems.add(
+                    *key,
+                    "this key is missing: where Azure Stack is, only its operator knows",
+                );
             }
         }
     }

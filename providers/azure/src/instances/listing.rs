@@ -60,7 +60,10 @@ impl Azure {
             .collect();
         let mut views = BTreeMap::new();
         if unknown.len() > FEW {
-            let subscriptions: BTreeSet<&str> = unknown.values().filter_map(|id| ids::part(id, "subscriptions")).collect();
+            let subscriptions: BTreeSet<&str> = unknown
+                .values()
+                .filter_map(|id| ids::part(id, "subscriptions"))
+                .collect();
             for subscription in subscriptions {
                 let path = format!("/subscriptions/{subscription}/providers/Microsoft.Compute/virtualMachines");
                 let listed = self.arm.list(&path, COMPUTE, &[("statusOnly", "true")], |value| {

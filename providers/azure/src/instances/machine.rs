@@ -116,8 +116,11 @@ impl Machine {
     /// # Errors
     /// `other` when it is no machine.
     pub fn read(value: &Value) -> Result<Self, Failure> {
-        let wire = Wire::deserialize(value)
-            .map_err(|mistake| Failure::other(format!("the cloud's description of a virtual machine is odd: {mistake}")))?;
+        let wire = Wire::deserialize(value).map_err(|mistake| {
+            Failure::other(format!(
+                "the cloud's description of a virtual machine is odd: {mistake}"
+            ))
+        })?;
         let view = View::of(&wire);
         let mut interfaces = wire.properties.network_profile.network_interfaces;
         // The only one need not be marked.

@@ -122,7 +122,11 @@ impl Azure {
                 Err(failure) => return Err(failure),
             }
         }
-        for id in ids.iter().filter(|id| by_id.get(&ids::folded(id.as_str())).is_some_and(|first| first.as_str() == id.as_str())) {
+        for id in ids.iter().filter(|id| {
+            by_id
+                .get(&ids::folded(id.as_str()))
+                .is_some_and(|first| first.as_str() == id.as_str())
+        }) {
             if answers.has(Key::Id(id.as_str())) {
                 continue;
             }
@@ -132,7 +136,9 @@ impl Azure {
                     Err(failure) => answers.failed(Key::Id(id.as_str()), failure),
                 },
                 Ok(None) => answers.denied(*id),
-                Err(failure) if matches!(failure.kind, FailureKind::Unavailable | FailureKind::RateLimited) => return Err(failure),
+                Err(failure) if matches!(failure.kind, FailureKind::Unavailable | FailureKind::RateLimited) => {
+                    return Err(failure);
+                }
                 Err(failure) => answers.failed(Key::Id(id.as_str()), failure),
             }
         }

@@ -80,7 +80,10 @@ impl Azure {
             let interface: Interface = read(value, "a network interface")?;
             network.interfaces.insert(ids::folded(&interface.id), interface);
         }
-        let configurations = network.interfaces.values().flat_map(|interface| &interface.properties.ip_configurations);
+        let configurations = network
+            .interfaces
+            .values()
+            .flat_map(|interface| &interface.properties.ip_configurations);
         let public = configurations.filter_map(|configuration| configuration.properties.public.as_ref());
         let public: Vec<&str> = public.map(|reference| reference.id.as_str()).collect();
         for value in self.all_of(public.into_iter())? {
@@ -97,7 +100,10 @@ impl Azure {
     fn all_of<'a>(&self, wanted: impl Iterator<Item = &'a str>) -> Result<Vec<Value>, Failure> {
         let mut collections: BTreeMap<(String, &str), BTreeMap<String, &str>> = BTreeMap::new();
         for id in wanted {
-            collections.entry(collection(id)).or_default().insert(ids::folded(id), id);
+            collections
+                .entry(collection(id))
+                .or_default()
+                .insert(ids::folded(id), id);
         }
         let mut all = Vec::new();
         for ((list, version), wanted) in collections {
@@ -109,7 +115,11 @@ impl Azure {
             }
             let mut seen = BTreeSet::new();
             self.arm.list(&list, version, &[], |value| {
-                let id = value.get("id").and_then(Value::as_str).map(ids::folded).unwrap_or_default();
+                let id = value
+                    .get("id")
+                    .and_then(Value::as_str)
+                    .map(ids::folded)
+                    .unwrap_or_default();
                 if wanted.contains_key(&id) && seen.insert(id) {
                     all.push(value);
                 }
@@ -141,7 +151,8 @@ fn collection(id: &str) -> (String, &'static str) {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(value: Value, what: &str) -> Result<T, Failure> {
-    serde_json::from_value(value).map_err(|mistake| Failure::other(format!("the cloud's description of {what} is odd: {mistake}")))
+    serde_json::from_value(value)
+        .map_err(|mistake| Failure::other(format!("the cloud's description of {what} is odd: {mistake}")))
 }
 
 impl Network {
@@ -156,10 +167,20 @@ impl Network {
         let mut parts: Vec<&IpProperties> = all.iter().map(|configuration| &configuration.properties).collect();
         parts.sort_by_key(|part| part.primary != Some(true));
         let first = parts.first();
-        let is_v6 = |part: &IpProperties| part.version.as_deref().is_some_and(|version| version.eq_ignore_ascii_case("IPv6"));
+        let is_v6 = |part: &IpProperties| {
+            part.version
+                .as_deref()
+                .is_some_and(|version| version.eq_ignore_ascii_case("IPv6"))
+        };
         let of = |part: &IpProperties| {
-            let internal = part.private.as_deref().and_then(|ip| ip_address(AddressKind::InternalIp, ip));
-            let public = part.public.as_ref().and_then(|reference| self.public.get(&ids::folded(&reference.id)));
+            let internal = part
+                .private
+                .as_deref()
+                .and_then(|ip| ip_address(AddressKind::InternalIp, ip));
+            let public = part
+                .public
+                .as_ref()
+                .and_then(|reference| self.public.get(&ids::folded(&reference.id)));
             let external = public.and_then(|ip| ip_address(AddressKind::ExternalIp, ip));
             (internal, external)
         };
@@ -171,7 +192,10 @@ impl Network {
         };
         let mut addresses = vec![internal, Address::new(AddressKind::Hostname, node)];
         addresses.extend(external);
-        let other_family = parts.iter().skip(1).find(|part| first.is_some_and(|first| is_v6(first) != is_v6(part)));
+        let other_family = parts
+            .iter()
+            .skip(1)
+            .find(|part| first.is_some_and(|first| is_v6(first) != is_v6(part)));
         if let Some((internal, external)) = other_family.map(|part| of(part)) {
             addresses.extend(internal.into_iter().chain(external));
         }

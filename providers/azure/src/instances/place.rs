@@ -16,14 +16,17 @@ impl Place {
     pub fn of(id: &str) -> Option<Self> {
         let parts: Vec<&str> = id.strip_prefix('/')?.split('/').collect();
         let is = |at: usize, word: &str| parts.get(at).is_some_and(|part| part.eq_ignore_ascii_case(word));
-        let compute = is(0, "subscriptions") && is(2, "resourceGroups") && is(4, "providers") && is(5, "Microsoft.Compute");
+        let compute =
+            is(0, "subscriptions") && is(2, "resourceGroups") && is(4, "providers") && is(5, "Microsoft.Compute");
         let odd = |part: &&str| part.is_empty() || part.contains(['?', '#', '%', ' ']) || **part == *"..";
         if !compute || parts.iter().any(|part| odd(part)) {
             return None;
         }
         let scale_set = match parts.len() {
             8 if is(6, "virtualMachines") => None,
-            10 if is(6, "virtualMachineScaleSets") && is(8, "virtualMachines") => Some(parts.get(7)?.to_ascii_lowercase()),
+            10 if is(6, "virtualMachineScaleSets") && is(8, "virtualMachines") => {
+                Some(parts.get(7)?.to_ascii_lowercase())
+            }
             _ => return None,
         };
         let (subscription, group) = (ids::part(id, "subscriptions")?, ids::part(id, "resourceGroups")?);

@@ -25,7 +25,10 @@ impl Routes for Azure {
             return Ok(Vec::new());
         };
         let ranges = self.context.cluster().cidrs;
-        let ranges = ranges.iter().map(|text| cidr::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let ranges = ranges
+            .iter()
+            .map(|text| cidr::parse(text))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Table::new(value).owned(&ranges, &self.context.nodes()?))
     }
 
@@ -33,8 +36,18 @@ impl Routes for Azure {
         let path = self.table_path()?;
         let token = |tokens: &[Option<String>], at: usize| tokens.get(at).cloned().flatten();
         let mut changes: Vec<Change<'_>> = Vec::with_capacity(create.len() + delete.len());
-        changes.extend(delete.iter().enumerate().map(|(at, route)| Change::new(What::Delete(route), token(&tokens.delete, at))));
-        changes.extend(create.iter().enumerate().map(|(at, route)| Change::new(What::Create(route), token(&tokens.create, at))));
+        changes.extend(
+            delete
+                .iter()
+                .enumerate()
+                .map(|(at, route)| Change::new(What::Delete(route), token(&tokens.delete, at))),
+        );
+        changes.extend(
+            create
+                .iter()
+                .enumerate()
+                .map(|(at, route)| Change::new(What::Create(route), token(&tokens.create, at))),
+        );
         match self.running(&mut changes)? {
             // Two changes of a table at a time hinder each other.
             Some(operation) => wait(&mut changes, &operation),
@@ -86,7 +99,9 @@ impl Azure {
                 "no routes are made without routeTableName; write it, or start with --configure-cloud-routes=false",
             ));
         };
-        let group = self.config.network_group(given(&self.config.route_table_resource_group));
+        let group = self
+            .config
+            .network_group(given(&self.config.route_table_resource_group));
         Ok(format!("{group}/providers/Microsoft.Network/routeTables/{name}"))
     }
 
@@ -110,6 +125,9 @@ impl Azure {
 
     /// All changes in one PUT. What the table has already is done.
     fn change(&self, path: &str, changes: &mut [Change<'_>]) -> Result<(), Failure> {
+        if changes.iter().all(|change| change.result.is_some()) {
+            return Ok(());
+        }
         let cidrs = self.context.cluster().cidrs;
         let dual_stack = cidrs.iter().any(|cidr| cidr.contains(':')) && cidrs.iter().any(|cidr| !cidr.contains(':'));
         let found = self.arm.find(path, NETWORK, &[])?;
@@ -139,7 +157,11 @@ impl Azure {
         let only = match &etag {
             _ if missing => Only::IfMissing,
             Some(etag) => Only::IfUnchanged(etag),
-            None => return Err(Failure::other(format!("the cloud told no ETag of the route table {path}"))),
+            None => {
+                return Err(Failure::other(format!(
+                    "the cloud told no ETag of the route table {path}"
+                )));
+            }
         };
         match self.arm.put(path, NETWORK, &body, only)? {
             Begun::Done => {}
@@ -151,7 +173,9 @@ impl Azure {
     /// With the configured tags, beside those that are there.
     fn tagged(&self, mut resource: Value) -> Value {
         let tags = self.config.all_tags();
-        if !tags.is_empty() && let Some(resource) = resource.as_object_mut() {
+        if !tags.is_empty()
+            && let Some(resource) = resource.as_object_mut()
+        {
             let there = resource.entry("tags").or_insert_with(|| json!({}));
             if let Some(there) = there.as_object_mut() {
                 there.extend(tags);

@@ -72,7 +72,9 @@ impl Table {
     pub fn remove(&mut self, gone: &Route) -> bool {
         let routes = &mut self.routes;
         let before = routes.len();
-        let is_gone = |route: &Value| name(route).eq_ignore_ascii_case(&gone.id) && same(text(route, "addressPrefix"), &gone.destination);
+        let is_gone = |route: &Value| {
+            name(route).eq_ignore_ascii_case(&gone.id) && same(text(route, "addressPrefix"), &gone.destination)
+        };
         routes.retain(|route| !is_gone(route));
         routes.len() != before
     }
@@ -83,10 +85,19 @@ impl Table {
     /// `failed-precondition` where the Node has no address of the family, `already-exists` where somebody leads the range elsewhere.
     pub fn add(&mut self, wanted: &NewRoute, dual_stack: bool) -> Result<bool, Failure> {
         let is_v6 = wanted.destination.contains(':');
-        let internal = wanted.node.addresses.iter().filter(|address| address.kind == AddressKind::InternalIp);
-        let Some(hop) = internal.map(|address| address.value.as_str()).find(|ip| ip.contains(':') == is_v6) else {
+        let internal = wanted
+            .node
+            .addresses
+            .iter()
+            .filter(|address| address.kind == AddressKind::InternalIp);
+        let Some(hop) = internal
+            .map(|address| address.value.as_str())
+            .find(|ip| ip.contains(':') == is_v6)
+        else {
             let (node, family) = (&wanted.node.name, if is_v6 { "IPv6" } else { "IPv4" });
-            return Err(Failure::failed_precondition(format!("Node {node} has no internal {family} address yet")));
+            return Err(Failure::failed_precondition(format!(
+                "Node {node} has no internal {family} address yet"
+            )));
         };
         let name_of_it = route_name(&wanted.node.name, &wanted.destination, dual_stack);
         let routes = &mut self.routes;
@@ -104,8 +115,11 @@ impl Table {
             }
         }
         // A former address of this Node, or a former Node of this range.
-        routes.retain(|route| !same(text(route, "addressPrefix"), &wanted.destination) && !name(route).eq_ignore_ascii_case(&name_of_it));
-        let properties = json!({ "addressPrefix": wanted.destination, "nextHopType": BY_ADDRESS, "nextHopIpAddress": hop });
+        routes.retain(|route| {
+            !same(text(route, "addressPrefix"), &wanted.destination) && !name(route).eq_ignore_ascii_case(&name_of_it)
+        });
+        let properties =
+            json!({ "addressPrefix": wanted.destination, "nextHopType": BY_ADDRESS, "nextHopIpAddress": hop });
         routes.push(json!({ "name": name_of_it, "properties": properties }));
         Ok(true)
     }
