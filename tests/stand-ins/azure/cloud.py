@@ -14,6 +14,8 @@ OLDEST = "2023-09-01"
 """Of versions for machines and networks."""
 NEWEST = "2026-12-31"
 SCALE_SET_NETWORK = re.compile(r"/virtualmachinescalesets/[^/]+/(networkinterfaces|publicipaddresses)$")
+NAMES = ["Microsoft.Compute", "Microsoft.Network", "networkInterfaces", "virtualMachines", "virtualMachineScaleSets", "routeTables", "publicIPAddresses"]
+"""As they are documented: the cloud takes them in any case."""
 ROUTES = 400
 """Most routes of a table."""
 
@@ -28,7 +30,8 @@ class AzureCloud(Cloud):
     def call_name(self, request):
         path = re.sub(r"(?i)/(subscriptions|resourcegroups)/[^/]+", "", request.path)
         parts = path.removeprefix("/providers/").strip("/").split("/")
-        kinds = "/".join([parts[0], *parts[1::2]])
+        known = {name.lower(): name for name in NAMES}
+        kinds = "/".join(known.get(part.lower(), part) for part in [parts[0], *parts[1::2]])
         extra = ".list" if len(parts) % 2 == 0 else ""
         return f"{request.method} {kinds}{extra}" if "." in parts[0] else f"{request.method} {parts[-1]}"
 
