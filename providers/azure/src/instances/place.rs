@@ -19,7 +19,7 @@ impl Place {
         let compute =
             is(0, "subscriptions") && is(2, "resourceGroups") && is(4, "providers") && is(5, "Microsoft.Compute");
         let odd = |part: &&str| part.is_empty() || part.contains(['?', '#', '%', ' ']) || **part == *"..";
-        if !compute || parts.iter().any(|part| odd(part)) {
+        if !compute || parts.iter().any(odd) {
             return None;
         }
         let scale_set = match parts.len() {
