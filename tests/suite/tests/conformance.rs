@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_test_support::aws_files::aws_files;
+use cloudwit_test_support::azure_files::azure_files;
 use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
 use cloudwit_test_support::gce_files::gce_files;
 use cloudwit_test_support::mimic::Mimic;
@@ -255,6 +256,16 @@ async fn aws_keeps_the_promises_of_the_contract() {
     author
         .conforms(&files, &[&nodes[..], &["--cluster-name=conformance"]].concat())
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn azure_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("azure").await, StandIn::start("azure", &[]).await.unwrap());
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = azure_files(&cloud, &json!({}), &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,7 @@
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
+//! | [`azure_files`] | what Cloudwit is told about the stand-in for Azure |
 //! | [`gce_files`] | what Cloudwit is told about the stand-in for Compute Engine |
 //! | [`stand_in`] | clouds for which there is no third-party server |
 //! | [`vcsim`] | vSphere by a third party |
@@ -35,6 +36,7 @@
 pub mod api_pool;
 pub mod api_server;
 pub mod aws_files;
+pub mod azure_files;
 pub mod child;
 pub mod deployment;
 pub mod fault;

@@ -1,0 +1,108 @@
+"""Microsoft's own clients work against the stand-in: `python -m azure.judge URL`. Says as JSON what they saw."""
+
+import json
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import HttpResponseError
+from azure.mgmt.compute import ComputeManagementClient
+from azure.mgmt.network import NetworkManagementClient
+from azure.mgmt.network.models import Route, RouteTable
+from msal.oauth2cli import JwtAssertionCreator
+
+
+def control(url, what, **arguments):
+    request = urllib.request.Request(f"{url}/test/do/{what}", json.dumps(arguments).encode(), method="POST")
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)["result"]
+
+
+class Certificate:
+    """Microsoft's login insists on TLS, so its assertion goes to the stand-in by hand."""
+
+    def __init__(self, url, account):
+        self.url, self.account = f"{url}/{account['tenant']}/oauth2/v2.0/token", account
+
+    def get_token(self, *scopes, **_):
+        account = self.account
+        creator = JwtAssertionCreator(account["private_key"], algorithm="RS256", sha1_thumbprint=account["thumbprint"])
+        assertion = creator.create_normal_assertion(audience=self.url, issuer=account["client"], subject=account["client"])
+        form = {
+            "grant_type": "client_credentials", "client_id": account["client"], "scope": scopes[0], "client_assertion": assertion,
+            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        }
+        with urllib.request.urlopen(self.url, urllib.parse.urlencode(form).encode()) as answer:
+            said = json.load(answer)
+        return AccessToken(said["access_token"], int(time.time()) + int(said["expires_in"]))
+
+
+def refused(call):
+    try:
+        call()
+    except HttpResponseError as error:
+        return [error.status_code, error.error.code]
+    return None
+
+
+def machines(url, compute, network):
+    control(url, "add_scale_set", name="uniform")
+    flexible = control(url, "add_scale_set", name="flexible", flexible=True)
+    for number in range(3):
+        control(url, "add_machine", name=f"judge-{number}", public=number == 0)
+        control(url, "add_uniform", scale_set="uniform", number=number, computer=f"uniform00000{number}")
+    control(url, "add_machine", name="flexible_1", computer="flexible000001", scale_set=flexible)
+    plain = {"enforce_https": False}
+    one = compute.virtual_machines.get("demo", "judge-0", expand="instanceView", **plain)
+    interface = network.network_interfaces.get("demo", "judge-0-nic", **plain)
+    interfaces = network.network_interfaces.list_virtual_machine_scale_set_network_interfaces("demo", "uniform", **plain)
+    statuses = compute.virtual_machines.list_all(status_only="true", **plain)
+    return {
+        "names": [machine.name for machine in compute.virtual_machines.list("demo", **plain)],
+        "uniform": [machine.os_profile.computer_name for machine in compute.virtual_machine_scale_set_vms.list("demo", "uniform", **plain)],
+        "sets": {one.name: one.orchestration_mode for one in compute.virtual_machine_scale_sets.list("demo", **plain)},
+        "size": one.hardware_profile.vm_size,
+        "power": [status.code for status in one.instance_view.statuses],
+        "public": interface.ip_configurations[0].public_ip_address.id.rsplit("/", 1)[1],
+        "interfaces": len(list(interfaces)),
+        "statuses": len([machine for machine in statuses if machine.instance_view]),
+        "missing": refused(lambda: compute.virtual_machines.get("demo", "nobody", **plain)),
+        "group": refused(lambda: compute.virtual_machines.get("elsewhere", "nobody", **plain)),
+    }
+
+
+def routes(url, network):
+    plain = {"enforce_https": False, "polling_interval": 0}
+    tables = network.route_tables
+    control(url, "operations_take", seconds=0.3)
+    body = RouteTable(location="westeurope", routes=[])
+    poller = tables.begin_create_or_update("demo", "judged", body, **plain)
+    busy = refused(lambda: tables.begin_create_or_update("demo", "judged", body, **plain))
+    made = poller.result()
+    hop = Route(name="one", address_prefix="10.244.0.0/24", next_hop_type="VirtualAppliance", next_hop_ip_address="10.0.0.4")
+    made.routes = [hop]
+    kept = tables.begin_create_or_update("demo", "judged", made, headers={"If-Match": made.etag}, **plain).result()
+    stale = refused(lambda: tables.begin_create_or_update("demo", "judged", made, headers={"If-Match": made.etag}, **plain))
+    wrong = RouteTable(location="westeurope", routes=[Route(name="odd", address_prefix="10.0.0.0/8", next_hop_type="Nowhere")])
+    wrong = refused(lambda: tables.begin_create_or_update("demo", "judged", wrong, **plain))
+    unknown = refused(lambda: tables.begin_create_or_update("demo", "judged", {"location": "westeurope", "odd": 1}, **plain))
+    seen = [route.name for route in kept.routes]
+    return {"state": made.provisioning_state, "busy": busy, "stale": stale, "wrong": wrong, "unknown": unknown, "seen": seen}
+
+
+def main(url):
+    account = control(url, "account")
+    options = {
+        "base_url": url, "credential_scopes": ["https://management.azure.com/.default"], "retry_total": 0,
+        "subscription_id": account["subscription"], "credential": Certificate(url, account),
+    }
+    compute, network = ComputeManagementClient(**options), NetworkManagementClient(**options)
+    seen = {"machines": machines(url, compute, network), "routes": routes(url, network)}
+    control(url, "revoke_tokens")
+    seen["token"] = refused(lambda: compute.virtual_machines.get("demo", "judge-0", enforce_https=False))
+    print(json.dumps(seen))
+
+
+main(sys.argv[1])

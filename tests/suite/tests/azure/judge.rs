@@ -1,0 +1,34 @@
+//! The stand-in is what it claims: Microsoft's own clients work on it, with the assertion of Microsoft's own login, and are refused as by Azure.
+
+use cloudwit_test_support::azure_files::microsofts_clients;
+use cloudwit_test_support::stand_in::StandIn;
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn microsofts_clients_find_azure_in_the_stand_in() {
+    let cloud = StandIn::start("azure", &[]).await.unwrap();
+    let seen = microsofts_clients(&cloud).await.unwrap();
+    let machines = json!({
+        "names": ["flexible_1", "judge-0", "judge-1", "judge-2"], "uniform": ["uniform000000", "uniform000001", "uniform000002"],
+        "sets": { "flexible": "Flexible", "uniform": "Uniform" }, "size": "Standard_D2s_v3",
+        "power": ["ProvisioningState/succeeded", "PowerState/running"], "public": "judge-0-nic-ip", "interfaces": 3, "statuses": 4,
+        "missing": [404, "ResourceNotFound"], "group": [404, "ResourceGroupNotFound"],
+    });
+    assert_eq!(seen["machines"], machines);
+    let routes = json!({
+        "state": "Succeeded", "busy": [409, "AnotherOperationInProgress"], "stale": [412, "PreconditionFailedEtagMismatch"],
+        "wrong": [400, "InvalidRequestFormat"], "unknown": [400, "InvalidRequestFormat"], "seen": ["one"],
+    });
+    assert_eq!(seen["routes"], routes);
+    assert_eq!(seen["token"], json!([401, "ExpiredAuthenticationToken"]));
+    let calls = cloud.calls().await.unwrap();
+    let by_microsoft = calls
+        .iter()
+        .filter(|call| call.agent.contains("azsdk-python-mgmt-"))
+        .count();
+    assert!(by_microsoft > 15, "{by_microsoft} calls by Microsoft's clients");
+    assert!(
+        calls.iter().all(|call| call.status != 599),
+        "the stand-in made a mistake"
+    );
+}
