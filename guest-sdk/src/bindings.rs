@@ -17,7 +17,7 @@ pub mod imports {
 
 /// One world with one exported interface.
 macro_rules! exported {
-    ($module:ident, $world:literal, $export_macro:literal, $path:literal) => {
+    ($module:ident, $world:literal, $export_macro:literal, $path:literal $(, with $interface:literal in $types:path)?) => {
         pub mod $module {
             #![expect(missing_docs, reason = "generated")]
             wit_bindgen::generate!({
@@ -33,6 +33,7 @@ macro_rules! exported {
                     "cloudwit:provider/log@0.1.0": crate::bindings::imports::cloudwit::provider::log,
                     "cloudwit:provider/events@0.1.0": crate::bindings::imports::cloudwit::provider::events,
                     "cloudwit:provider/cluster@0.1.0": crate::bindings::imports::cloudwit::provider::cluster,
+                    $($interface: $types,)?
                 },
                 generate_unused_types: true,
                 additional_derives: [PartialEq, Clone],
@@ -68,4 +69,45 @@ exported!(
     "provides-routes",
     "__export_routes",
     "cloudwit_guest_sdk::bindings::routes"
+);
+// Its types are those of the others that are about volumes.
+exported!(
+    volumes,
+    "provides-volumes",
+    "__export_volumes",
+    "cloudwit_guest_sdk::bindings::volumes"
+);
+exported!(
+    volume_expansion,
+    "provides-volume-expansion",
+    "__export_volume_expansion",
+    "cloudwit_guest_sdk::bindings::volume_expansion",
+    with "cloudwit:provider/volume-types@0.1.0" in crate::bindings::volumes::cloudwit::provider::volume_types
+);
+exported!(
+    volume_listing,
+    "provides-volume-listing",
+    "__export_volume_listing",
+    "cloudwit_guest_sdk::bindings::volume_listing",
+    with "cloudwit:provider/volume-types@0.1.0" in crate::bindings::volumes::cloudwit::provider::volume_types
+);
+exported!(
+    volume_snapshots,
+    "provides-volume-snapshots",
+    "__export_volume_snapshots",
+    "cloudwit_guest_sdk::bindings::volume_snapshots",
+    with "cloudwit:provider/volume-types@0.1.0" in crate::bindings::volumes::cloudwit::provider::volume_types
+);
+exported!(
+    volume_capacity,
+    "provides-volume-capacity",
+    "__export_volume_capacity",
+    "cloudwit_guest_sdk::bindings::volume_capacity",
+    with "cloudwit:provider/volume-types@0.1.0" in crate::bindings::volumes::cloudwit::provider::volume_types
+);
+exported!(
+    volume_modification,
+    "provides-volume-modification",
+    "__export_volume_modification",
+    "cloudwit_guest_sdk::bindings::volume_modification"
 );

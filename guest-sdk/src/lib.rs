@@ -56,6 +56,7 @@ pub mod state;
 pub mod testing;
 pub mod time;
 pub mod types;
+pub mod volumes;
 
 pub use auth::{keys, token};
 pub use config::gcfg;
@@ -69,6 +70,7 @@ pub use context::Context;
 pub use keys::{Encoding, Placeholder};
 pub use provider::{Instances, LoadBalancers, Provider, Routes, one_by_one};
 pub use types::*;
+pub use volumes::{VolumeCapacity, VolumeExpansion, VolumeListing, VolumeModification, VolumeSnapshots, Volumes};
 
 pub use {serde, serde_json};
 
@@ -77,6 +79,9 @@ pub mod prelude {
     pub use crate::http::{Http, Response};
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
+    pub use crate::volumes::{
+        VolumeCapacity, VolumeExpansion, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
+    };
     pub use crate::{
         Context, Encoding, NoConfig, Placeholder, Problems, debug, error, info, register_provider, trace, warn,
     };

@@ -47,9 +47,28 @@ macro_rules! __export_interface {
     ($provider:ident, Routes) => {
         $crate::bindings::routes::__export_routes!($provider with_types_in $crate::bindings::routes);
     };
+    ($provider:ident, Volumes) => {
+        $crate::bindings::volumes::__export_volumes!($provider with_types_in $crate::bindings::volumes);
+    };
+    ($provider:ident, VolumeExpansion) => {
+        $crate::bindings::volume_expansion::__export_volume_expansion!($provider with_types_in $crate::bindings::volume_expansion);
+    };
+    ($provider:ident, VolumeListing) => {
+        $crate::bindings::volume_listing::__export_volume_listing!($provider with_types_in $crate::bindings::volume_listing);
+    };
+    ($provider:ident, VolumeSnapshots) => {
+        $crate::bindings::volume_snapshots::__export_volume_snapshots!($provider with_types_in $crate::bindings::volume_snapshots);
+    };
+    ($provider:ident, VolumeModification) => {
+        $crate::bindings::volume_modification::__export_volume_modification!($provider with_types_in $crate::bindings::volume_modification);
+    };
+    ($provider:ident, VolumeCapacity) => {
+        $crate::bindings::volume_capacity::__export_volume_capacity!($provider with_types_in $crate::bindings::volume_capacity);
+    };
     ($provider:ident, $other:ident) => {
         compile_error!(concat!(
-            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers and Routes"
+            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers, Routes, Volumes and beside it \
+             VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification and VolumeCapacity"
         ));
     };
 }

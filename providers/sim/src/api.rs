@@ -2,6 +2,8 @@
 //!
 //! No decision is made here. Failures are right as they come: the SDK maps status and `Retry-After`.
 
+pub mod disks;
+
 use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::http::paginate;

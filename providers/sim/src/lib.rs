@@ -10,6 +10,7 @@
 //! | [`instances`] | many machines in few requests; what counts as evidence that one is gone |
 //! | [`load_balancers`] | find, adopt, create; waiting without sleeping; annotations |
 //! | [`routes`] | many changes in one request, one result each |
+//! | [`volumes`] | disks: found by name, made, attached in batches; snapshots, growth |
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
 
@@ -20,6 +21,7 @@ pub mod config;
 pub mod instances;
 pub mod load_balancers;
 pub mod routes;
+pub mod volumes;
 
 use api::Api;
 use config::Config;
@@ -42,6 +44,8 @@ pub struct Sim {
     api: Api,
     /// How the provider ids of its machines begin.
     prefix: String,
+    /// Key of the zone in the places of volumes.
+    zone_key: String,
     /// Marks what belongs to this cluster.
     cluster: String,
 }
@@ -77,6 +81,7 @@ impl Provider for Sim {
     fn new(config: Config, context: Context) -> Result<Self, Failure> {
         Ok(Self {
             prefix: prefix(&config.provider_id_scheme),
+            zone_key: volumes::zone_key_of(&config.provider_id_scheme),
             api: Api::new(config, context)?,
             cluster: context.cluster().name,
         })
@@ -87,7 +92,9 @@ impl Provider for Sim {
     }
 }
 
-register_provider!(Sim: Instances, LoadBalancers, Routes);
+register_provider!(
+    Sim: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeCapacity
+);
 
 #[cfg(test)]
 mod tests {

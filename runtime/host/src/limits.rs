@@ -2,41 +2,54 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Size of a page of linear memory, in bytes.
+const PAGE: u64 = 64 << 10;
 
 /// Limits of one provider. Durations are written as `5s`, `500ms` or `1m 30s`, sizes as a number of bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Limits {
-    /// Largest component, unpacked and as a file, in bytes. What compiling it may use follows from its size.
+    /// Size of the component, as a file and unpacked, in bytes. What compiling it may use follows from its size.
+    #[schemars(range(min = PAGE, max = Self::MOST_COMPONENT_BYTES))]
     pub component_bytes: u64,
-    /// Linear memory of one instance, all its memories together, in bytes. A call that wants more ends.
+    /// Memory of one call, in bytes. A call that wants more ends.
+    #[schemars(range(min = 16 * PAGE, max = 256 << 20))]
     pub memory_bytes: u64,
-    /// CPU time of one call. Waiting for the cloud does not count.
-    #[serde(deserialize_with = "duration")]
+    /// CPU time of one call, 10ms to 10m. Waiting for the cloud does not count.
+    #[serde(with = "duration_text")]
+    #[schemars(with = "String", example = "500ms", extend("x-milliseconds" = [10, 600_000]))]
     pub cpu_time: Duration,
-    /// Time one call may take from the moment it runs, waiting included. The wait for a free instance has the same
-    /// bound.
-    #[serde(deserialize_with = "duration")]
+    /// Time of one call from the moment it runs, waiting included, 100ms to 1h. The wait for a free instance has the same bound.
+    #[serde(with = "duration_text")]
+    #[schemars(with = "String", example = "1m 30s", extend("x-milliseconds" = [100, 3_600_000]))]
     pub wall_time: Duration,
-    /// Calls that may run at the same time.
+    /// Calls at the same time.
+    #[schemars(range(min = 1, max = 10_000))]
     pub concurrency: u32,
-    /// Log text and standard output of one call, in bytes; the rest is dropped with one line that says so.
+    /// Log text and output of one call, in bytes; the rest is dropped with one line that says so.
+    #[schemars(range(min = 1024, max = 64 << 20))]
     pub output_bytes: u64,
-    /// What may pass from the guest to the host in one answer or one call of a host function, in bytes.
+    /// Size of one answer of the provider, and of what it gives to one function of the host, in bytes.
+    #[schemars(range(min = PAGE, max = 1 << 30))]
     pub answer_bytes: u64,
     /// Events one call may send.
+    #[schemars(range(min = 0, max = 10_000))]
     pub events: u32,
     /// Requests of one call in flight, until the response is read to its end or dropped. Further ones wait.
+    #[schemars(range(min = 1, max = 1000))]
     pub requests_per_call: u32,
-    /// The same for all calls of the provider together.
+    /// Requests of all calls in flight.
+    #[schemars(range(min = 1, max = 4000))]
     pub requests: u32,
-    /// Bytes that the requests in flight of one call may hold in memory: request bodies, and 512 KiB for what is unread of each response. A
-    /// request that does not fit waits.
+    /// What the requests in flight of one call may hold in memory, in bytes: their bodies, and 512 KiB for each response. A request that does
+    /// not fit waits.
+    #[schemars(range(min = 2 << 20, max = 1 << 30))]
     pub buffered_bytes_per_call: u64,
-    /// The same for all calls of the provider together.
+    /// The same for all calls together, in bytes.
+    #[schemars(range(min = 2 << 20, max = 1 << 30))]
     pub buffered_bytes: u64,
 }
 
@@ -66,7 +79,6 @@ impl Limits {
     /// Finds all values that make no sense, a sentence each. `max_memory_bytes` is
     /// [`HostOptions::max_memory_bytes`](crate::HostOptions).
     pub fn problems(&self, max_memory_bytes: usize) -> Vec<String> {
-        const PAGE: u64 = 64 << 10;
         let most = u64::try_from(max_memory_bytes).unwrap_or(u64::MAX);
         let mut problems = Vec::new();
         let mut range = |name: &str, value: u64, least: u64, most: u64, unit: &str| {
@@ -108,16 +120,32 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse::<SignedDuration>()
-        .ok()
-        .and_then(|duration| Duration::try_from(duration).ok())
-        .ok_or_else(|| {
-            D::Error::custom(format!(
-                "{text:?} is no duration; write for example \"5s\" or \"500ms\""
-            ))
-        })
+/// Durations as text.
+mod duration_text {
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use jiff::fmt::friendly::SpanPrinter;
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        let duration = SignedDuration::try_from(*duration).map_err(S::Error::custom)?;
+        serializer.collect_str(&SpanPrinter::new().duration_to_string(&duration))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse::<SignedDuration>()
+            .ok()
+            .and_then(|duration| Duration::try_from(duration).ok())
+            .ok_or_else(|| {
+                D::Error::custom(format!(
+                    "{text:?} is no duration; write for example \"5s\" or \"500ms\""
+                ))
+            })
+    }
 }
 
 #[cfg(test)]

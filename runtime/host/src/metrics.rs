@@ -28,6 +28,21 @@ pub(crate) enum Operation {
     DeleteBalancer,
     ListRoutes,
     ApplyRoutes,
+    VolumeDriver,
+    VolumeNodes,
+    GetVolumes,
+    CreateVolume,
+    DeleteVolume,
+    AttachVolumes,
+    DetachVolumes,
+    ExpandVolume,
+    ListVolumes,
+    CreateSnapshot,
+    DeleteSnapshot,
+    GetSnapshots,
+    ListSnapshots,
+    ModifyVolume,
+    VolumeCapacity,
 }
 
 impl Operation {
@@ -46,6 +61,21 @@ impl Operation {
             Self::DeleteBalancer => "load-balancers.delete",
             Self::ListRoutes => "routes.list",
             Self::ApplyRoutes => "routes.apply",
+            Self::VolumeDriver => "volumes.describe",
+            Self::VolumeNodes => "volumes.nodes",
+            Self::GetVolumes => "volumes.get",
+            Self::CreateVolume => "volumes.create",
+            Self::DeleteVolume => "volumes.delete",
+            Self::AttachVolumes => "volumes.attach",
+            Self::DetachVolumes => "volumes.detach",
+            Self::ExpandVolume => "volume-expansion.expand",
+            Self::ListVolumes => "volume-listing.list",
+            Self::CreateSnapshot => "volume-snapshots.create",
+            Self::DeleteSnapshot => "volume-snapshots.delete",
+            Self::GetSnapshots => "volume-snapshots.get",
+            Self::ListSnapshots => "volume-snapshots.list",
+            Self::ModifyVolume => "volume-modification.modify",
+            Self::VolumeCapacity => "volume-capacity.get",
         }
     }
 }
@@ -67,6 +97,10 @@ pub(crate) enum ItemKind {
     Route,
     /// A route that was to be made or deleted.
     RouteChange,
+    /// A volume, or its attachment to a machine.
+    Volume,
+    /// A snapshot of a volume.
+    Snapshot,
 }
 
 impl ItemKind {
@@ -77,6 +111,8 @@ impl ItemKind {
             Self::Service => "service",
             Self::Route => "route",
             Self::RouteChange => "route_change",
+            Self::Volume => "volume",
+            Self::Snapshot => "snapshot",
         }
     }
 }

@@ -1,4 +1,6 @@
-//! A loaded provider: implements `Cloud` over a component.
+//! A loaded provider: implements `Cloud` over a component, and in `volumes` the model's `VolumeCloud`.
+
+mod volumes;
 
 use std::sync::Arc;
 
@@ -289,9 +291,7 @@ impl Cloud for Provider {
         Box::pin(async move {
             let mut session = self.0.caller.begin(Operation::ListRoutes, Subjects::default()).await?;
             let listed = session.call.run(self.0.adapter.list_routes(&mut session.store)).await?;
-            let first_problem = listed.first_problem.as_deref().unwrap_or_default();
-            session.call.left_out(ItemKind::Route, listed.left_out, first_problem);
-            Ok(listed.routes)
+            Ok(session.call.valid_items(ItemKind::Route, listed))
         })
     }
 

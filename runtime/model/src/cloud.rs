@@ -20,6 +20,61 @@ pub struct Abilities {
     pub load_balancers: bool,
     /// `routes`: routes to Pod ranges.
     pub routes: bool,
+    /// `volumes`, and what counts beside it.
+    pub volumes: VolumeAbilities,
+}
+
+/// What a provider can be asked about volumes. The others count only beside `basic`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VolumeAbilities {
+    /// `volumes`: created, attached, deleted.
+    pub basic: bool,
+    /// `volume-expansion`: they grow.
+    pub expansion: bool,
+    /// `volume-listing`: a list of all.
+    pub listing: bool,
+    /// `volume-snapshots`: snapshots, and volumes that begin with one.
+    pub snapshots: bool,
+    /// `volume-modification`: their kind changes.
+    pub modification: bool,
+    /// `volume-capacity`: how much room there is.
+    pub capacity: bool,
+}
+
+/// The flag of one interface.
+type Flag = fn(&mut Abilities) -> &mut bool;
+
+impl Abilities {
+    /// Each interface that is exported or not, under its name in the contract.
+    const INTERFACES: [(&str, Flag); 9] = [
+        ("instances", |all| &mut all.instances),
+        ("load-balancers", |all| &mut all.load_balancers),
+        ("routes", |all| &mut all.routes),
+        ("volumes", |all| &mut all.volumes.basic),
+        ("volume-expansion", |all| &mut all.volumes.expansion),
+        ("volume-listing", |all| &mut all.volumes.listing),
+        ("volume-snapshots", |all| &mut all.volumes.snapshots),
+        ("volume-modification", |all| &mut all.volumes.modification),
+        ("volume-capacity", |all| &mut all.volumes.capacity),
+    ];
+
+    /// Of a component that exports these interfaces of the contract.
+    pub fn of(exports: impl Fn(&str) -> bool) -> Self {
+        let mut all = Self::default();
+        for (name, field) in Self::INTERFACES {
+            *field(&mut all) = exports(name);
+        }
+        if !all.volumes.basic {
+            all.volumes = VolumeAbilities::default();
+        }
+        all
+    }
+
+    /// The interfaces, by their names in the contract.
+    pub fn names(mut self) -> Vec<&'static str> {
+        let has = |(name, field): (&'static str, Flag)| field(&mut self).then_some(name);
+        Self::INTERFACES.into_iter().filter_map(has).collect()
+    }
 }
 
 /// Which provider this is. Changes when the component is swapped.
@@ -103,4 +158,24 @@ pub trait Cloud: Send + Sync {
         delete: &'a [Route],
         tokens: &'a RouteTokens,
     ) -> Answer<'a, RouteOutcome>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abilities_are_named_as_they_are_exported() {
+        let exports = ["info", "routes", "volumes", "volume-listing"];
+        let abilities = Abilities::of(|name| exports.contains(&name));
+        assert_eq!(abilities.names(), exports[1..]);
+        let all = Abilities::of(|_| true).names();
+        assert_eq!(all.len(), Abilities::INTERFACES.len());
+    }
+
+    #[test]
+    fn what_counts_beside_volumes_needs_them() {
+        let abilities = Abilities::of(|name| name.starts_with("volume-"));
+        assert_eq!(abilities, Abilities::default());
+    }
 }

@@ -16,6 +16,7 @@
 //! | [`service`] | Services as a provider sees them |
 //! | [`load_balancer`] | load balancers and their targets |
 //! | [`route`] | routes to Pod ranges |
+//! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`], the door to clouds that have them |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
@@ -33,8 +34,10 @@ pub mod provider_id;
 pub mod read_only;
 pub mod route;
 pub mod service;
+pub mod volume;
+pub mod volume_cloud;
 
-pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity};
+pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity, VolumeAbilities};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
 pub use instance::{Evidence, Instance, Presence};
@@ -47,3 +50,4 @@ pub use provider_id::ProviderId;
 pub use read_only::ReadOnly;
 pub use route::{NewRoute, Route, RouteOutcome, RouteTokens};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};
+pub use volume_cloud::VolumeCloud;

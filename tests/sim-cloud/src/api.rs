@@ -9,6 +9,7 @@
 //! | `GET`, `PUT`, `DELETE /v1/load-balancers/ID`; `PUT .../ID/targets`; `POST /v1/load-balancers` | one load balancer |
 //! | `GET /v1/routes?cluster=` | a page of routes |
 //! | `POST /v1/routes/batch` | one result for each deletion and creation |
+//! | `/v1/disks`, `/v1/snapshots` | see `disk_api` |
 //!
 //! A page is `{"items": [...], "next": "token"}` with at most 1,000 items; an error is `{"error": {"status": 404, "message": "..."}}`.
 
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Shared;
 use crate::cloud::Refusal;
+use crate::disk_api;
 use crate::faults::Operation;
 use crate::traffic;
 use crate::wire::*;
@@ -31,8 +33,8 @@ use crate::wire::*;
 /// Most items of a page, and most ids or names in one request.
 const MAX_PAGE: usize = 1_000;
 
-type Cloud = State<Arc<Shared>>;
-type Answer<T> = Result<Json<T>, Refusal>;
+pub(crate) type Cloud = State<Arc<Shared>>;
+pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
 
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let on = |operation: Operation, route: MethodRouter<Arc<Shared>>| {
@@ -41,7 +43,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             traffic::pass,
         ))
     };
-    Router::new()
+    let router = Router::new()
         .route("/v1/zones", on(Operation::ListZones, get(zones)))
         .route("/v1/instances", on(Operation::ListInstances, get(machines)))
         .route("/v1/instances/{id}", on(Operation::GetInstance, get(machine)))
@@ -61,8 +63,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             on(Operation::UpdateTargets, put(update_targets)),
         )
         .route("/v1/routes", on(Operation::ListRoutes, get(routes)))
-        .route("/v1/routes/batch", on(Operation::ChangeRoutes, post(change_routes)))
-        .with_state(Arc::clone(shared))
+        .route("/v1/routes/batch", on(Operation::ChangeRoutes, post(change_routes)));
+    disk_api::routes(router, on).with_state(Arc::clone(shared))
 }
 
 /// An error in the API's shape.
@@ -89,22 +91,24 @@ impl From<JsonRejection> for Refusal {
 
 /// Which part of a list.
 #[derive(Debug, Default, Deserialize)]
-struct ListQuery {
+pub(crate) struct ListQuery {
     limit: Option<usize>,
     token: Option<String>,
     // What follows are filters; an operation that does not know one ignores it.
-    ids: Option<String>,
+    pub(crate) ids: Option<String>,
     names: Option<String>,
     region: Option<String>,
-    cluster: Option<String>,
+    pub(crate) cluster: Option<String>,
     owner: Option<String>,
     owners: Option<String>,
-    name: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) zone: Option<String>,
+    pub(crate) disk: Option<String>,
 }
 
 impl ListQuery {
     /// One page. The token is the place of its first item, so what is added or deleted meanwhile shifts the rest, as in many a cloud.
-    fn page<T: Serialize>(&self, items: Vec<T>) -> Answer<Page<T>> {
+    pub(crate) fn page<T: Serialize>(&self, items: Vec<T>) -> Answer<Page<T>> {
         let limit = self.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
         let start = match &self.token {
             None => 0,
@@ -127,7 +131,7 @@ impl ListQuery {
 }
 
 /// The parts of a list with commas.
-fn parts<'a>(list: &'a str, of: &str) -> Result<Vec<&'a str>, Refusal> {
+pub(crate) fn parts<'a>(list: &'a str, of: &str) -> Result<Vec<&'a str>, Refusal> {
     let parts: Vec<&str> = list.split(',').filter(|part| !part.is_empty()).collect();
     if parts.len() > MAX_PAGE {
         return Err(Refusal {
@@ -138,7 +142,7 @@ fn parts<'a>(list: &'a str, of: &str) -> Result<Vec<&'a str>, Refusal> {
     Ok(parts)
 }
 
-fn fits(filter: &Option<String>, value: &str) -> bool {
+pub(crate) fn fits(filter: &Option<String>, value: &str) -> bool {
     filter.as_deref().is_none_or(|wanted| wanted == value)
 }
 
@@ -244,7 +248,7 @@ async fn change_routes(
     Ok(Json(RouteResults { created, deleted }))
 }
 
-fn part(success: u16, result: Result<(), Refusal>) -> PartResult {
+pub(crate) fn part(success: u16, result: Result<(), Refusal>) -> PartResult {
     match result {
         Ok(()) => PartResult {
             status: success,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::disks::Disks;
 use crate::wire::*;
 
 /// The API says no.
@@ -16,7 +17,7 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-fn refuse<T>(status: u16, message: impl Into<String>) -> Result<T, Refusal> {
+pub(crate) fn refuse<T>(status: u16, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal {
         status,
         message: message.into(),
@@ -37,6 +38,7 @@ struct Content {
     /// Machines, load balancers and routes ever made.
     made: [u64; 3],
     build_time: Duration,
+    disks: Disks,
 }
 
 struct Built {
@@ -71,8 +73,22 @@ impl Cloud {
         let mut content = self.content();
         *content = Content {
             build_time: content.build_time,
+            disks: content.disks.emptied(),
             ..Content::default()
         };
+    }
+
+    /// Works with the disks, and with what tells the zone of a machine that exists.
+    pub(crate) fn with_disks<T>(&self, work: impl FnOnce(&mut Disks, &dyn Fn(&str) -> Option<String>) -> T) -> T {
+        let mut content = self.content();
+        let Content {
+            machines,
+            machine_ids,
+            disks,
+            ..
+        } = &mut *content;
+        let zone_of = |id: &str| Some(machines.get(machine_ids.get(id)?)?.zone.clone());
+        work(disks, &zone_of)
     }
 
     pub(crate) fn set_balancer_build_time(&self, time: Duration) {
@@ -103,6 +119,7 @@ impl Cloud {
         for key in &keys {
             if let Some(machine) = content.machines.remove(key) {
                 content.machine_ids.remove(&machine.id);
+                content.disks.forget_machine(&machine.id);
             }
         }
         keys.len()

@@ -4,9 +4,11 @@
 //! | ------- | ------------ |
 //! | `POST /control/machines` | adds: `{"prefix": "node", "count": 5000}` or `{"machines": [{"name": "a", "zone": "sim-2a"}]}` |
 //! | `POST /control/machines/delete`, `/stop`, `/start` | `{"machines": ["vm-1", "node-7"]}`, ids or names |
-//! | `GET /control/state` | machines, load balancers, routes |
+//! | `GET /control/state` | machines, load balancers, routes, disks, snapshots |
 //! | `POST /control/load-balancers/finish` | makes those active that are being built |
 //! | `GET`, `PUT`, `DELETE /control/faults` | `[{"operation": "list-instances", "fault": {"kind": "status", "status": 500}, "rate": 0.5, "next": 3}]` |
+//! | `PUT /control/disk-settings` | `{"buildMilliseconds": 0, "attachMilliseconds": 60000, "perMachine": 2, "zoneQuota": 1073741824}`, each optional |
+//! | `POST /control/disks/delete` | `{"disks": ["disk-1"]}`, also attached ones |
 //! | `PUT /control/latency` | `{"milliseconds": 50}` |
 //! | `GET`, `DELETE /control/counters` | requests by operation, peak in flight |
 //! | `POST /control/reset` | everything to how it began |
@@ -28,6 +30,8 @@ use crate::Shared;
 use crate::api::refusal;
 use crate::cloud::Refusal;
 use crate::counters::Counters;
+use crate::disk_wire::{Disk, DiskSnapshot};
+use crate::disks::Disks;
 use crate::faults::Fault;
 use crate::wire::*;
 
@@ -44,6 +48,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         .route("/control/state", get(state))
         .route("/control/load-balancers/finish", post(finish_load_balancers))
         .route("/control/faults", get(faults).put(set_faults).delete(clear_faults))
+        .route("/control/disk-settings", put(set_disk_settings))
+        .route("/control/disks/delete", post(delete_disks))
         .route("/control/latency", put(set_latency))
         .route("/control/counters", get(counters).delete(reset_counters))
         .route("/control/reset", post(reset))
@@ -84,6 +90,24 @@ struct Snapshot {
     machines: Vec<Machine>,
     load_balancers: Vec<LoadBalancer>,
     routes: Vec<Route>,
+    disks: Vec<Disk>,
+    snapshots: Vec<DiskSnapshot>,
+}
+
+/// What changes of how disks behave.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewDiskSettings {
+    build_milliseconds: Option<u64>,
+    attach_milliseconds: Option<u64>,
+    per_machine: Option<u32>,
+    zone_quota: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WhichDisks {
+    disks: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,7 +149,30 @@ async fn state(State(shared): Cloud) -> Json<Snapshot> {
         machines: cloud.machines(),
         load_balancers: cloud.load_balancers(),
         routes: cloud.routes(),
+        disks: cloud.with_disks(|disks, _| disks.all()),
+        snapshots: cloud.with_disks(|disks, _| disks.snapshots()),
     })
+}
+
+async fn set_disk_settings(State(shared): Cloud, new: Sent<NewDiskSettings>) -> Answer<Value> {
+    let new = new?.0;
+    shared.cloud.with_disks(|disks, _| {
+        let settings = &mut disks.settings;
+        let time = |milliseconds: Option<u64>, before| milliseconds.map_or(before, Duration::from_millis);
+        settings.build_time = time(new.build_milliseconds, settings.build_time);
+        settings.attach_time = time(new.attach_milliseconds, settings.attach_time);
+        settings.per_machine = new.per_machine.unwrap_or(settings.per_machine);
+        settings.zone_quota = new.zone_quota.unwrap_or(settings.zone_quota);
+    });
+    Ok(Json(json!({})))
+}
+
+async fn delete_disks(State(shared): Cloud, which: Sent<WhichDisks>) -> Answer<Changed> {
+    let ids = which?.0.disks;
+    let deleted = |disks: &mut Disks| ids.iter().filter(|id| disks.delete(id, true).is_ok()).count();
+    Ok(Json(Changed {
+        changed: shared.cloud.with_disks(|disks, _| deleted(disks)),
+    }))
 }
 
 async fn finish_load_balancers(State(shared): Cloud) -> Json<Value> {

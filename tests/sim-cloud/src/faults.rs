@@ -30,11 +30,29 @@ pub enum Operation {
     ListRoutes,
     /// `POST /v1/routes/batch`.
     ChangeRoutes,
+    /// `GET /v1/disks`.
+    ListDisks,
+    /// `POST /v1/disks`.
+    CreateDisk,
+    /// `PUT /v1/disks/ID`.
+    ChangeDisk,
+    /// `DELETE /v1/disks/ID`.
+    DeleteDisk,
+    /// `POST /v1/disks/batch`.
+    MoveDisks,
+    /// `GET /v1/disk-limits`.
+    GetDiskLimits,
+    /// `GET /v1/snapshots`.
+    ListSnapshots,
+    /// `POST /v1/snapshots`.
+    CreateSnapshot,
+    /// `DELETE /v1/snapshots/ID`.
+    DeleteSnapshot,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 20] = [
         Self::ListZones,
         Self::ListInstances,
         Self::GetInstance,
@@ -46,6 +64,15 @@ impl Operation {
         Self::DeleteLoadBalancer,
         Self::ListRoutes,
         Self::ChangeRoutes,
+        Self::ListDisks,
+        Self::CreateDisk,
+        Self::ChangeDisk,
+        Self::DeleteDisk,
+        Self::MoveDisks,
+        Self::GetDiskLimits,
+        Self::ListSnapshots,
+        Self::CreateSnapshot,
+        Self::DeleteSnapshot,
     ];
 
     /// The word of the control API.
@@ -62,6 +89,15 @@ impl Operation {
             Self::DeleteLoadBalancer => "delete-load-balancer",
             Self::ListRoutes => "list-routes",
             Self::ChangeRoutes => "change-routes",
+            Self::ListDisks => "list-disks",
+            Self::CreateDisk => "create-disk",
+            Self::ChangeDisk => "change-disk",
+            Self::DeleteDisk => "delete-disk",
+            Self::MoveDisks => "move-disks",
+            Self::GetDiskLimits => "get-disk-limits",
+            Self::ListSnapshots => "list-snapshots",
+            Self::CreateSnapshot => "create-snapshot",
+            Self::DeleteSnapshot => "delete-snapshot",
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A simulated cloud over HTTP: machines, load balancers, routes, and faults on demand.
+//! A simulated cloud over HTTP: machines, load balancers, routes, disks, and faults on demand.
 //!
 //! ```text
 //!   provider --- /v1/*, bearer token ---> traffic.rs ---> api.rs ------+
 //!                                         count, latency,              v
-//!                                         faults, token           cloud.rs  machines, load balancers, routes
+//!                                         faults, token           cloud.rs  machines, load balancers, routes; disks.rs
 //!   test ------- /control/*, SimCloud --> control.rs, lib.rs ----------^
 //!   you -------- / ---------------------> page.rs  (plain HTML)
 //! ```
@@ -23,6 +23,9 @@ mod api;
 mod cloud;
 mod control;
 mod counters;
+mod disk_api;
+mod disk_wire;
+mod disks;
 mod faults;
 mod page;
 mod tokens;
@@ -30,6 +33,11 @@ mod traffic;
 mod wire;
 
 pub use counters::{Counters, OperationCount};
+pub use disk_wire::{
+    AttachmentState, Disk, DiskAttachment, DiskChange, DiskLimits, DiskMove, DiskSnapshot, DiskSource, DiskSpec,
+    SnapshotSpec,
+};
+pub use disks::DiskSettings;
 pub use faults::{Fault, FaultKind, Operation};
 pub use tokens::TokenUse;
 pub use wire::{
@@ -247,6 +255,31 @@ impl SimCloud {
     /// How many routes were ever made, those that are gone included.
     pub fn routes_made(&self) -> u64 {
         self.shared.cloud.routes_made()
+    }
+
+    /// All disks, ordered by creation.
+    pub fn disks(&self) -> Vec<Disk> {
+        self.shared.cloud.with_disks(|disks, _| disks.all())
+    }
+
+    /// How many disks were ever made, those that are gone included.
+    pub fn disks_made(&self) -> u64 {
+        self.shared.cloud.with_disks(|disks, _| disks.made())
+    }
+
+    /// All snapshots, ordered by creation.
+    pub fn disk_snapshots(&self) -> Vec<DiskSnapshot> {
+        self.shared.cloud.with_disks(|disks, _| disks.snapshots())
+    }
+
+    /// From now on disks behave so.
+    pub fn set_disk_settings(&self, settings: DiskSettings) {
+        self.shared.cloud.with_disks(|disks, _| disks.settings = settings);
+    }
+
+    /// Deletes a disk as an administrator does, attached or not; answers whether there was one.
+    pub fn delete_disk(&self, id: &str) -> bool {
+        self.shared.cloud.with_disks(|disks, _| disks.delete(id, true).is_ok())
     }
 
     /// Sets the faults, replacing those that were.

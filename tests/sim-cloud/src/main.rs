@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{DiskSettings, SimCloud, SimCloudOptions};
 
-/// A simulated cloud over HTTP: machines, load balancers, routes, and faults on demand.
+/// A simulated cloud over HTTP: machines, load balancers, routes, disks, and faults on demand.
 #[derive(Debug, Parser)]
 struct Args {
     /// Where to listen; port 0 takes a free one.
@@ -21,6 +21,9 @@ struct Args {
     /// Milliseconds from the creation of a load balancer until it is active.
     #[arg(long, default_value_t = 2000)]
     balancer_build_ms: u64,
+    /// Milliseconds from the creation of a disk or snapshot until it can be used, and to attach or detach a disk.
+    #[arg(long, default_value_t = 1000)]
+    disk_ms: u64,
     /// Machines to begin with, named PREFIX-0 and so on.
     #[arg(long, default_value_t = 0)]
     machines: usize,
@@ -39,6 +42,7 @@ async fn main() -> anyhow::Result<()> {
         token,
         latency_ms,
         balancer_build_ms,
+        disk_ms,
         machines,
         machine_prefix,
         seed,
@@ -51,6 +55,11 @@ async fn main() -> anyhow::Result<()> {
         seed,
     })
     .await?;
+    cloud.set_disk_settings(DiskSettings {
+        build_time: Duration::from_millis(disk_ms),
+        attach_time: Duration::from_millis(disk_ms),
+        ..DiskSettings::default()
+    });
     cloud.add_numbered_machines(&machine_prefix, machines);
     println!("PORT={}\nREADY", cloud.address().port());
     eprintln!("simulated cloud: {}/", cloud.url());

@@ -9,6 +9,7 @@ use axum::response::Html;
 use axum::routing::get;
 
 use crate::Shared;
+use crate::disk_wire::Disk;
 use crate::wire::*;
 
 /// Rows of a table that are shown; the rest is counted.
@@ -27,6 +28,7 @@ async fn page(State(shared): State<Arc<Shared>>) -> Html<String> {
     machines(&mut html, &shared.cloud.machines());
     balancers(&mut html, &shared.cloud.load_balancers());
     routes(&mut html, &shared.cloud.routes());
+    disks(&mut html, &shared.cloud.with_disks(|disks, _| disks.all()));
     requests(&mut html, &shared);
     Html(html)
 }
@@ -126,6 +128,28 @@ fn routes(html: &mut String, routes: &[Route]) {
         "Routes",
         &["Id", "Cluster", "Destination", "Machine"],
         routes.len(),
+        rows,
+    );
+}
+
+fn disks(html: &mut String, disks: &[Disk]) {
+    let rows = disks.iter().map(|disk| {
+        let spec = &disk.spec;
+        let machines: Vec<&str> = disk.attachments.iter().map(|one| one.machine.as_str()).collect();
+        let cells = vec![
+            disk.id.clone(),
+            spec.name.clone(),
+            format!("{} GiB", spec.size >> 30),
+            spec.zone.clone(),
+            machines.join(", "),
+        ];
+        (!disk.ready, cells)
+    });
+    table(
+        html,
+        "Disks",
+        &["Id", "Name", "Size", "Zone", "Machines"],
+        disks.len(),
         rows,
     );
 }

@@ -223,6 +223,7 @@ impl Cloud for ProcessCloud {
             instances: true,
             load_balancers: true,
             routes: true,
+            ..Abilities::default()
         }
     }
 

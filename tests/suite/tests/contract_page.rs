@@ -13,13 +13,24 @@ use wit_parser::{
 const PARTS: [(&str, &[&str]); 3] = [
     (
         "What a provider exports",
-        &["info", "instances", "load-balancers", "routes"],
+        &[
+            "info",
+            "instances",
+            "load-balancers",
+            "routes",
+            "volumes",
+            "volume-expansion",
+            "volume-listing",
+            "volume-snapshots",
+            "volume-modification",
+            "volume-capacity",
+        ],
     ),
     (
         "What a provider may use",
         &["call", "config", "keys", "state", "log", "events", "cluster"],
     ),
-    ("Types that they share", &["common", "services"]),
+    ("Types that they share", &["common", "services", "volume-types"]),
 ];
 
 const BEGIN: &str = "# The contract

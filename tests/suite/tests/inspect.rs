@@ -64,7 +64,7 @@ fn the_sim_provider_is_told_with_the_grants_it_needs_ready_to_paste() {
         &[
             "provider      sim ",
             "contract      cloudwit:provider 0.1\n",
-            "asked for     instances, load-balancers, routes\n",
+            "asked for     instances, load-balancers, routes, volumes, volume-expansion, ",
             "provider ids  sim://\n",
             &format!("sha256        {digest}\n"),
             &format!("size          {} bytes, ", std::fs::metadata(&sim).unwrap().len()),

@@ -65,6 +65,34 @@ pub const TARGET_UPDATES: usize = cloudwit_model::MAX_TARGET_UPDATES;
 pub const METHODS: usize = 16;
 /// A scheme or method.
 pub const METHOD: usize = 32;
+/// Entries of one call about many volumes, snapshots or their machines.
+pub const VOLUME_BATCH: usize = cloudwit_model::volume::MAX_VOLUME_BATCH;
+/// Entries of one page of volumes or snapshots.
+pub const VOLUME_PAGE: u32 = cloudwit_model::volume::MAX_VOLUME_PAGE;
+/// Name of a CSI driver (`k8s.io/kubernetes/pkg/apis/storage/validation`).
+pub const DRIVER_NAME: usize = 63;
+/// Things that volumes can be, each once.
+pub const VOLUME_FEATURES: usize = 5;
+/// Topology keys of a driver, and segments of one place.
+pub const SEGMENTS: usize = 16;
+/// Value of a label of a Node, which places are compared with.
+pub const SEGMENT_VALUE: usize = 63;
+/// Places of one volume.
+pub const TOPOLOGIES: usize = 32;
+/// A machine's id for attaching volumes (`node_id` in csi.proto).
+pub const NODE_ID: usize = 256;
+/// Entries of what goes to the plugin on the machine; their keys, and all together, in bytes (csi.proto, "Size Limits").
+pub const CONTEXT: usize = 64;
+/// Key of such an entry.
+pub const CONTEXT_KEY: usize = 128;
+/// All of them together.
+pub const CONTEXT_BYTES: usize = 4 << 10;
+/// Machines that one volume is attached to.
+pub const ATTACHMENTS: usize = 128;
+/// Hints for finding one device.
+pub const DEVICES: usize = 8;
+/// One of these.
+pub const DEVICE: usize = 256;
 /// Problems of a configuration; further ones are counted.
 pub const PROBLEMS: usize = 256;
 /// Where in the configuration a problem is; longer texts are cut.
@@ -214,6 +242,85 @@ mod tests {
             "interface events {",
             "emit-node",
             &[Bytes(EVENT_REASON), Bytes(EVENT_MESSAGE)],
+        ),
+        (
+            "volume-types",
+            "record topology {",
+            "segments",
+            &[Entries(SEGMENTS), Bytes(KEY), Bytes(SEGMENT_VALUE)],
+        ),
+        ("volume-types", "record attachment {", "node-id", &[Bytes(NODE_ID)]),
+        (
+            "volume-types",
+            "interface volume-types {",
+            "record volume",
+            &[Bytes(INSTANCE)],
+        ),
+        ("volume-types", "record volume {", "id", &[Bytes(ID)]),
+        ("volume-types", "record volume {", "topology", &[Entries(TOPOLOGIES)]),
+        (
+            "volume-types",
+            "record volume {",
+            "context",
+            &[Entries(CONTEXT), Bytes(CONTEXT_KEY), Bytes(CONTEXT_BYTES)],
+        ),
+        (
+            "volume-types",
+            "record volume {",
+            "attachments",
+            &[Entries(ATTACHMENTS)],
+        ),
+        (
+            "volume-types",
+            "record volume {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        ("volume-types", "record volume-page {", "next", &[Bytes(TOKEN)]),
+        ("volume-types", "record snapshot {", "id", &[Bytes(ID)]),
+        ("volume-types", "record snapshot {", "volume", &[Bytes(ID)]),
+        (
+            "volume-types",
+            "record snapshot {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        ("volume-types", "record snapshot-page {", "next", &[Bytes(TOKEN)]),
+        ("volumes", "record driver {", "name", &[Bytes(DRIVER_NAME)]),
+        (
+            "volumes",
+            "record driver {",
+            "topology-keys",
+            &[Entries(SEGMENTS), Bytes(KEY)],
+        ),
+        ("volumes", "record driver {", "features", &[Entries(VOLUME_FEATURES)]),
+        (
+            "volumes",
+            "record driver {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        ("volumes", "record volume-node {", "id", &[Bytes(NODE_ID)]),
+        ("volumes", "variant device {", "serial", &[Bytes(DEVICE)]),
+        ("volumes", "variant device {", "wwn", &[Bytes(DEVICE)]),
+        ("volumes", "variant device {", "by-id", &[Bytes(DEVICE)]),
+        ("volumes", "variant device {", "path", &[Bytes(DEVICE)]),
+        (
+            "volumes",
+            "record attached {",
+            "context",
+            &[Entries(CONTEXT), Bytes(CONTEXT_KEY), Bytes(CONTEXT_BYTES)],
+        ),
+        ("volumes", "record attached {", "devices", &[Entries(DEVICES)]),
+        ("volumes", "interface volumes {", "nodes", &[Entries(VOLUME_BATCH)]),
+        ("volumes", "interface volumes {", "get", &[Entries(VOLUME_BATCH)]),
+        ("volumes", "interface volumes {", "attach", &[Entries(VOLUME_BATCH)]),
+        ("volumes", "interface volumes {", "detach", &[Entries(VOLUME_BATCH)]),
+        (
+            "volume-snapshots",
+            "interface volume-snapshots {",
+            "get",
+            &[Entries(VOLUME_BATCH)],
         ),
         ("log", "interface log {", "log", &[Bytes(LOG_LINE), Entries(LOG_FIELDS)]),
     ];

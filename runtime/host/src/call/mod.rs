@@ -40,6 +40,7 @@ use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::GuestLog;
 use crate::call::instance::{CallState, Env, Subjects};
 use crate::call::limiter::PeakMemory;
+use crate::contract::adapter::Listed;
 use crate::contract::adapter::{Adapter, Reply};
 use crate::egress::hooks::EgressHooks;
 use crate::metrics::{ItemKind, Metrics, Operation, Outcome, Spent};
@@ -287,7 +288,7 @@ impl Call<'_> {
     }
 
     /// Counts items of the answer that are not used, and logs the first problem.
-    pub fn left_out(&self, kind: ItemKind, items: usize, first_problem: &str) {
+    fn left_out(&self, kind: ItemKind, items: usize, first_problem: &str) {
         if items > 0 {
             let Caller { name, shared, .. } = self.caller;
             shared.metrics.invalid_items(name, kind, items);
@@ -295,6 +296,16 @@ impl Call<'_> {
             self.span
                 .in_scope(|| tracing::warn!(kind, items, first_problem, "invalid items in the answer; ignored"));
         }
+    }
+
+    /// The items that are used; counts the others as [`Self::left_out`] does.
+    pub fn valid_items<T>(&self, kind: ItemKind, listed: Listed<T>) -> Vec<T> {
+        self.left_out(
+            kind,
+            listed.left_out,
+            listed.first_problem.as_deref().unwrap_or_default(),
+        );
+        listed.items
     }
 
     /// The same for items that have become failures.

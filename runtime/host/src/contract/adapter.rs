@@ -12,6 +12,7 @@ use wasmtime::Store;
 
 use crate::call::answer::InvalidResponse;
 use crate::call::instance::CallState;
+use crate::contract::volume_adapter::VolumeAdapter;
 use crate::grants::SecretUse;
 use crate::load::version::Contract;
 
@@ -50,7 +51,7 @@ pub(crate) struct Mismatch {
 }
 
 /// A loaded component of one version of the contract. Each call instantiates it in the store it is given.
-pub(crate) trait Adapter: Send + Sync {
+pub(crate) trait Adapter: VolumeAdapter + Send + Sync {
     /// The version of the contract that is spoken with the component.
     fn contract(&self) -> Contract;
     /// The interfaces the component exports.
@@ -87,7 +88,7 @@ pub(crate) trait Adapter: Send + Sync {
         service: &'a Service,
         token: Option<&'a str>,
     ) -> Reply<'a, Vec<AnnotationChange>>;
-    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, ListedRoutes>;
+    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Listed<Route>>;
     fn apply_routes<'a>(
         &'a self,
         store: &'a mut Store<CallState>,
@@ -97,10 +98,10 @@ pub(crate) trait Adapter: Send + Sync {
     ) -> Reply<'a, RouteOutcome>;
 }
 
-/// The routes of a list that make sense.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ListedRoutes {
-    pub routes: Vec<Route>,
+/// The items of a list that are valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed<T> {
+    pub items: Vec<T>,
     /// How many were left out.
     pub left_out: usize,
     /// What was wrong with the first of these.

@@ -2,3 +2,4 @@
 
 pub(crate) mod adapter;
 pub(crate) mod v0_1;
+pub(crate) mod volume_adapter;

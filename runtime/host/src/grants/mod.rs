@@ -14,60 +14,66 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::net::destination::Scheme;
 
 /// All that one provider may do. Nothing by default.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Grants {
-    /// Where requests may go. When several entries fit a request, the one with the most `allow` flags is taken.
+    /// Where its requests may go. When several entries fit a request, the one with the most `allow` flags is taken.
     pub http: Vec<HttpGrant>,
-    /// The secrets and what may be done with each.
+    /// Its secrets, and what may be done with each.
     pub secrets: Vec<SecretGrant>,
-    /// Views of the cluster.
+    /// What it may see of the cluster.
     pub cluster: ClusterGrant,
     /// Space for what outlives a call.
     pub state: StateGrant,
 }
 
 /// One HTTP destination.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["host"]))]
 pub struct HttpGrant {
-    /// `https` unless `http` is written.
+    /// Scheme of the requests.
     pub scheme: Scheme,
     /// A name, an IP address, or `*.example.com` for every name below `example.com`.
     pub host: String,
-    /// The scheme's own port (443, 80) when left out.
+    /// Port. 443, or 80 for http, when left out.
+    #[schemars(range(min = 1, max = 65_535))]
     pub port: Option<u16>,
-    /// Upper case. GET, HEAD, POST, PUT, PATCH and DELETE when left out.
+    /// Methods, in upper case.
     pub methods: Vec<String>,
-    /// PEM bundle of the authorities that are trusted here, and no others. The public ones when left out.
+    /// PEM file of the authorities that are trusted here, and no others. The public ones when left out.
     pub ca: Option<PathBuf>,
-    /// Thumbprints (SHA-256 or SHA-1, hexadecimal) of certificates: servers with one of these are trusted and no others, whatever authority,
-    /// name or date stands in them. In place of [`Self::ca`].
+    /// In place of `ca`: thumbprints (SHA-256 or SHA-1, hexadecimal) of certificates. Servers with one of these are trusted and no others,
+    /// whatever authority, name or date stands in them.
     pub thumbprints: Vec<String>,
-    /// `http://` or `https://` URL of a forward proxy. The proxy looks names up then, so of the destination only a literal address
+    /// URL of a forward proxy, `http://HOST:PORT` or `https://HOST:PORT`. The proxy looks names up then, so of the destination only a literal address
     /// can be checked; the address of the proxy itself is the operator's choice and is not checked.
     pub proxy: Option<String>,
-    /// Allows addresses of this machine (127.0.0.0/8, ::1).
+    /// Allow addresses of this machine (127.0.0.0/8, ::1).
     pub allow_loopback: bool,
-    /// Allows link-local addresses (169.254.0.0/16, fe80::/10) and the cloud metadata services that live elsewhere.
+    /// Allow link-local addresses (169.254.0.0/16, fe80::/10) and the metadata services of clouds, wherever these live.
     pub allow_link_local: bool,
-    /// Longest wait for a connection, in seconds; a provider may ask for less. 10 when left out.
+    /// Longest wait for a connection, in seconds; a provider may ask for less.
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub connect_timeout_seconds: u32,
-    /// Longest wait for the head of a response, and later for each further piece of it, in seconds; a provider may ask for less.
-    /// 60 when left out.
+    /// Longest wait for the head of a response, and for each further piece of it, in seconds; a provider may ask for less.
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub response_timeout_seconds: u32,
-    /// Largest response body in bytes. 64 MiB when left out.
+    /// Largest response body, in bytes.
+    #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
-    /// Requests in a second, over all calls; each API host (scheme, host and port) for itself. Unlimited when left out. When several
+    /// Requests in a second, over all calls, for each API host (scheme, host and port), 0.001 to 10000. No limit when left out. When several
     /// entries fit an API host, the smallest counts.
     pub requests_per_second: Option<f64>,
-    /// Requests that may leave at once after a rest. [`Self::requests_per_second`], rounded up, when left out.
+    /// Requests that may leave at once after a rest. `requestsPerSecond`, rounded up, when left out.
+    #[schemars(range(min = 1, max = 10_000))]
     pub burst: Option<u32>,
 }
 
@@ -120,7 +126,7 @@ impl HttpGrant {
 }
 
 /// A way to use a secret; each has to be granted.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretUse {
     /// The host writes it into requests to the hosts it is bound to.
@@ -146,21 +152,22 @@ impl SecretUse {
 }
 
 /// One secret.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["name", "file", "uses"]))]
 pub struct SecretGrant {
     /// The name by which the provider asks for it.
     pub name: String,
     /// The file it is in. One line break at its end is not part of it.
     pub file: PathBuf,
-    /// `host` or `host:port`, wildcards as in [`HttpGrant::host`]: where placeholders for it are filled in.
+    /// `host` or `host:port`, wildcards as in `http`: where its placeholder is filled in. Each has to be granted under `http`.
     pub hosts: Vec<String>,
-    /// What may be done with it.
+    /// What may be done with it: be filled into requests, key an HMAC, sign, be read by the provider.
     pub uses: Vec<SecretUse>,
 }
 
 /// Read-only views of the cluster.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ClusterGrant {
     /// All Nodes.
@@ -170,10 +177,10 @@ pub struct ClusterGrant {
 }
 
 /// Space for state.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct StateGrant {
-    /// For all entries together, in bytes. 1 MiB when left out.
+    /// For all entries together, in bytes.
     pub max_bytes: u64,
 }
 
@@ -196,19 +203,21 @@ pub struct GrantProblem {
     pub fix: String,
 }
 
+impl GrantProblem {
+    /// The mistake without its path.
+    pub fn what(&self) -> String {
+        let Self { value, wrong, fix, .. } = self;
+        if value.is_empty() {
+            format!("{wrong}; {fix}")
+        } else {
+            format!("{value:?} {wrong}; {fix}")
+        }
+    }
+}
+
 impl fmt::Display for GrantProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            value,
-            wrong,
-            fix,
-        } = self;
-        if value.is_empty() {
-            write!(f, "{path}: {wrong}; {fix}")
-        } else {
-            write!(f, "{path}: {value:?} {wrong}; {fix}")
-        }
+        write!(f, "{}: {}", self.path, self.what())
     }
 }
 

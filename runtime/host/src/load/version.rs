@@ -137,11 +137,7 @@ pub(crate) fn offer(file: &Path, exports: &[&str]) -> Result<Offer, LoadError> {
             toolchain: Toolchain::Unknown,
         });
     }
-    let abilities = Abilities {
-        instances: has("instances"),
-        load_balancers: has("load-balancers"),
-        routes: has("routes"),
-    };
+    let abilities = Abilities::of(has);
     if abilities == Abilities::default() {
         return Err(LoadError::NothingToAsk {
             file: file.into(),
@@ -245,8 +241,8 @@ mod tests {
             text.contains("exports `routes` of cloudwit:provider but not `info`"),
             "{text}"
         );
-        let text = refusal(&["cloudwit:provider/info@0.1.0", "cloudwit:provider/volumes@0.1.0"]);
-        assert!(text.contains("only `info`, `volumes`"), "{text}");
+        let text = refusal(&["cloudwit:provider/info@0.1.0", "cloudwit:provider/dns@0.1.0"]);
+        assert!(text.contains("only `info`, `dns`"), "{text}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 pub(crate) mod digest;
 pub(crate) mod status;
+mod volumes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -262,15 +263,13 @@ fn faulty(result: SwapResult, fault: &ProviderFault) -> Refused {
 /// What runs must go on being possible: the controllers are started by the abilities of the first one, and Nodes carry its provider ids.
 fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     let (old, new) = (before.abilities(), candidate.abilities());
-    let interfaces = |had: fn(Abilities) -> bool, name| (had(old) && !had(new)).then_some(name);
-    let lost: Vec<&str> = [
-        interfaces(|abilities| abilities.instances, "`instances`"),
-        interfaces(|abilities| abilities.load_balancers, "`load-balancers`"),
-        interfaces(|abilities| abilities.routes, "`routes`"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let kept = new.names();
+    let lost: Vec<String> = old
+        .names()
+        .into_iter()
+        .filter(|name| !kept.contains(name))
+        .map(|name| format!("`{name}`"))
+        .collect();
     if !lost.is_empty() {
         let text = format!(
             "it no longer exports {}, which the running provider does and the controllers use; restart to run without",

@@ -70,7 +70,7 @@ pub(crate) fn failure(screen: Screen<'_>, failure: common::Failure) -> Checked<F
 }
 
 /// What an item of a list comes to: invalid costs this item alone.
-fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, common::Failure>) -> Result<T, Failure> {
+pub(super) fn item<T>(screen: Screen<'_>, item: Result<Checked<T>, common::Failure>) -> Result<T, Failure> {
     let invalid = match item {
         Ok(Ok(found)) => return Ok(found),
         Ok(Err(invalid)) => invalid,
@@ -321,21 +321,39 @@ pub(crate) async fn routes(
     screen: Screen<'_>,
     walk: &mut Walk,
     found: Vec<routes::Route>,
-) -> Checked<adapter::ListedRoutes> {
+) -> Checked<adapter::Listed<model::Route>> {
     answer::at_most(format_args!("the list of routes"), &found, limits::ROUTES)?;
-    let mut listed = adapter::ListedRoutes::default();
-    for one in found {
+    let bytes = |one: &routes::Route| {
         let hops: usize = one.next_hops.iter().map(|hop| hop.value.len()).sum();
-        walk.next(one.id.len() + one.destination.len() + hops).await;
-        match route(screen, one) {
-            Ok(route) => listed.routes.push(route),
+        one.id.len() + one.destination.len() + hops
+    };
+    Ok(listed(screen, walk, found, bytes, |one| route(screen, one)).await)
+}
+
+/// Converts a list; what is invalid is left out. `bytes` is how much text an item has.
+pub(super) async fn listed<T, U>(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    found: Vec<T>,
+    bytes: impl Fn(&T) -> usize,
+    convert: impl Fn(T) -> Checked<U>,
+) -> adapter::Listed<U> {
+    let mut listed = adapter::Listed {
+        items: Vec::with_capacity(found.len()),
+        left_out: 0,
+        first_problem: None,
+    };
+    for one in found {
+        walk.next(bytes(&one)).await;
+        match convert(one) {
+            Ok(one) => listed.items.push(one),
             Err(invalid) => {
                 listed.left_out += 1;
                 listed.first_problem.get_or_insert_with(|| screen.message(&invalid.0));
             }
         }
     }
-    Ok(listed)
+    listed
 }
 
 async fn each(

@@ -21,14 +21,14 @@ use crate::contract::v0_1::generated::exports::cloudwit::provider::{info, load_b
 use crate::grants::SecretUse;
 use crate::secrets::redact::Redactor;
 
-const SECRET: &str = "canary-7391-secret";
+pub(super) const SECRET: &str = "canary-7391-secret";
 
-fn redactor() -> Redactor {
+pub(super) fn redactor() -> Redactor {
     Redactor::new([("token", SECRET.as_bytes())])
 }
 
 /// Runs something that pauses.
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
@@ -54,7 +54,7 @@ fn machine() -> common::Instance {
     }
 }
 
-fn pair(key: &str, value: &str) -> common::Pair {
+pub(super) fn pair(key: &str, value: &str) -> common::Pair {
     common::Pair {
         key: key.into(),
         value: value.into(),
@@ -391,7 +391,7 @@ fn a_pending_answer_keeps_its_token() {
     assert_eq!(failure(Screen(&redactor()), pending), Ok(expected));
 }
 
-fn listed(found: Vec<routes::Route>) -> Checked<adapter::ListedRoutes> {
+fn listed(found: Vec<routes::Route>) -> Checked<adapter::Listed<model::Route>> {
     run(super::answers::routes(Screen(&redactor()), &mut Walk::default(), found))
 }
 
@@ -424,7 +424,7 @@ fn odd_routes_are_left_out_and_the_others_used() {
         all.extend([odd, good()]);
     }
     let listed = listed(all).unwrap();
-    assert_eq!(listed.routes, vec![good_route(); 8]);
+    assert_eq!(listed.items, vec![good_route(); 8]);
     assert_eq!(listed.left_out, 7);
     assert_eq!(
         listed.first_problem.unwrap(),
@@ -448,7 +448,7 @@ fn a_list_of_routes_ends_at_its_limit_and_is_walked_with_pauses() {
         many(limits::ROUTES),
     ))
     .unwrap();
-    assert_eq!((listed.routes.len(), listed.left_out), (limits::ROUTES, 0));
+    assert_eq!((listed.items.len(), listed.left_out), (limits::ROUTES, 0));
     assert!(walk.pauses >= limits::ROUTES * 64 / (64 << 10), "{}", walk.pauses);
 }
 
@@ -648,7 +648,7 @@ proptest! {
             id, destination, node: Some(node), next_hops: Vec::new(), blackhole: false,
         });
         let listed = listed(all.collect()).unwrap();
-        prop_assert_eq!(listed.routes.len() + listed.left_out, asked);
+        prop_assert_eq!(listed.items.len() + listed.left_out, asked);
         prop_assert_eq!(listed.first_problem.is_some(), listed.left_out > 0);
     }
 }

@@ -20,6 +20,7 @@ use crate::state::{self, Keep, OwnedGuard, StateError};
 
 impl wit::common::Host for CallState {}
 impl wit::services::Host for CallState {}
+impl wit::volume_types::Host for CallState {}
 
 impl wit::call::Host for CallState {
     fn deadline_left(&mut self) -> Result<u64> {

@@ -6,11 +6,16 @@ pub(crate) mod answers;
 pub(crate) mod convert;
 pub(crate) mod description;
 pub(crate) mod imports;
+pub(crate) mod volume_answers;
+mod volume_convert;
+mod volumes;
 
 #[cfg(test)]
 mod answers_tests;
 #[cfg(test)]
 pub(crate) mod convert_tests;
+#[cfg(test)]
+mod volume_answers_tests;
 
 use std::path::Path;
 
@@ -26,7 +31,7 @@ use crate::call::answer::{self, Checked, Screen};
 use crate::call::answer_limits as limits;
 use crate::call::instance::CallState;
 use crate::call::walk::Walk;
-use crate::contract::adapter::{Adapter, CallError, Description, ListedRoutes, Mismatch, Problem, Reply};
+use crate::contract::adapter::{Adapter, CallError, Description, Listed, Mismatch, Problem, Reply};
 use crate::load::version::Contract;
 use generated::exports::cloudwit::provider as exports;
 
@@ -58,6 +63,7 @@ pub(crate) struct V0_1 {
     instances: Option<exports::instances::GuestIndices>,
     load_balancers: Option<exports::load_balancers::GuestIndices>,
     routes: Option<exports::routes::GuestIndices>,
+    volumes: volumes::VolumeExports,
 }
 
 type GuestResult<T> = Result<T, generated::cloudwit::provider::common::Failure>;
@@ -96,6 +102,8 @@ impl V0_1 {
                 .routes
                 .then(|| exports::routes::GuestIndices::new(&pre).map_err(shape("routes")))
                 .transpose()?,
+            volumes: volumes::VolumeExports::find(&pre, abilities.volumes)
+                .map_err(|(interface, error)| shape(interface)(error))?,
             pre,
         })
     }
@@ -156,6 +164,7 @@ impl Adapter for V0_1 {
             instances: self.instances.is_some(),
             load_balancers: self.load_balancers.is_some(),
             routes: self.routes.is_some(),
+            volumes: self.volumes.abilities(),
         }
     }
 
@@ -183,7 +192,8 @@ impl Adapter for V0_1 {
                         .map(|found| found.load(&mut *store, &instance).map(drop)),
                 ),
             ];
-            let mismatch = loaded.into_iter().find_map(|(interface, loaded)| {
+            let volumes = self.volumes.loaded(store, &instance);
+            let mismatch = loaded.into_iter().chain(volumes).find_map(|(interface, loaded)| {
                 Some(Mismatch {
                     interface,
                     problem: answer::shortened(&format!("{:#}", loaded?.err()?), limits::MESSAGE),
@@ -320,7 +330,7 @@ impl Adapter for V0_1 {
         })
     }
 
-    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, ListedRoutes> {
+    fn list_routes<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Listed<Route>> {
         Box::pin(async move {
             let (redactor, mut walk) = (store.data().log.redactor(), Walk::default());
             let (screen, guest) = (Screen(&redactor), self.routes(store).await?);

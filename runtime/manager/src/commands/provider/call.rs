@@ -16,6 +16,7 @@ use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
 use crate::commands::provider::function::{Function, FunctionCall};
 use crate::commands::provider::source::{self, SourceArgs};
+use crate::commands::provider::volume_function::VolumeInput;
 use crate::commands::provider::{answer, objects};
 use crate::config::mistakes::Mistakes;
 
@@ -52,6 +53,9 @@ pub struct CallArgs {
     /// The destination of a listed route to delete. May be given again.
     #[arg(long, value_name = "CIDR")]
     delete: Vec<String>,
+
+    #[command(flatten)]
+    volume: VolumeInput,
 
     /// Call again, as the controllers do, until the answer is no longer pending.
     #[arg(long)]
@@ -97,6 +101,7 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         token: args.token,
         create: args.create,
         delete: args.delete,
+        volume: args.volume,
     };
     Mistakes::none_of(question.mistakes(), "")?;
     cluster.services.extend(question.service()?);

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::commands::provider::exchanges::Exchange;
 use crate::commands::provider::function::{Function, FunctionCall};
+use crate::commands::provider::volume_function::VolumeInput;
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -93,10 +94,16 @@ pub struct RecordedCall {
     create: Vec<(String, RecordedNode)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     delete: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    volume: VolumeInput,
     /// What was answered, or with which failure.
     pub answer: Value,
     /// What went over the wire.
     pub exchanges: Vec<Exchange>,
+}
+
+fn is_default(volume: &VolumeInput) -> bool {
+    *volume == VolumeInput::default()
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -215,6 +222,7 @@ impl RecordedCall {
                 .map(|(destination, node)| (destination.clone(), RecordedNode::of(node)))
                 .collect(),
             delete: question.delete.clone(),
+            volume: question.volume.clone(),
             answer,
             exchanges,
         }
@@ -232,6 +240,7 @@ impl RecordedCall {
                 .map(|(destination, node)| (destination.clone(), node.node()))
                 .collect(),
             delete: self.delete.clone(),
+            volume: self.volume.clone(),
         }
     }
 }

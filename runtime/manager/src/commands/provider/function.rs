@@ -6,6 +6,7 @@ use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Ser
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::commands::provider::volume_function::VolumeInput;
 use crate::commands::provider::{answer, objects};
 
 /// A function that a component can export, under its name in the contract.
@@ -55,6 +56,66 @@ pub enum Function {
     #[value(name = "routes.apply")]
     #[serde(rename = "routes.apply")]
     ApplyRoutes,
+    /// What volumes of this cloud are.
+    #[value(name = "volumes.describe")]
+    #[serde(rename = "volumes.describe")]
+    VolumeDriver,
+    /// What the plugins on machines have to know; wants --node or --nodes.
+    #[value(name = "volumes.nodes")]
+    #[serde(rename = "volumes.nodes")]
+    VolumeNodes,
+    /// Volumes by their ids; wants --id.
+    #[value(name = "volumes.get")]
+    #[serde(rename = "volumes.get")]
+    GetVolumes,
+    /// Creates a volume; wants --name.
+    #[value(name = "volumes.create")]
+    #[serde(rename = "volumes.create")]
+    CreateVolume,
+    /// Deletes a volume; wants --id.
+    #[value(name = "volumes.delete")]
+    #[serde(rename = "volumes.delete")]
+    DeleteVolume,
+    /// Attaches volumes to a machine; wants --id and --node-id.
+    #[value(name = "volumes.attach")]
+    #[serde(rename = "volumes.attach")]
+    AttachVolumes,
+    /// Detaches volumes from a machine; wants --id and --node-id.
+    #[value(name = "volumes.detach")]
+    #[serde(rename = "volumes.detach")]
+    DetachVolumes,
+    /// Lets a volume grow; wants --id and --size.
+    #[value(name = "volume-expansion.expand")]
+    #[serde(rename = "volume-expansion.expand")]
+    ExpandVolume,
+    /// The volumes of this cluster.
+    #[value(name = "volume-listing.list")]
+    #[serde(rename = "volume-listing.list")]
+    ListVolumes,
+    /// Makes a snapshot of a volume; wants --name and --id.
+    #[value(name = "volume-snapshots.create")]
+    #[serde(rename = "volume-snapshots.create")]
+    CreateSnapshot,
+    /// Deletes a snapshot; wants --id.
+    #[value(name = "volume-snapshots.delete")]
+    #[serde(rename = "volume-snapshots.delete")]
+    DeleteSnapshot,
+    /// Snapshots by their ids; wants --id.
+    #[value(name = "volume-snapshots.get")]
+    #[serde(rename = "volume-snapshots.get")]
+    GetSnapshots,
+    /// The snapshots of this cluster, or of the volume --id.
+    #[value(name = "volume-snapshots.list")]
+    #[serde(rename = "volume-snapshots.list")]
+    ListSnapshots,
+    /// Changes what --parameter names of a volume; wants --id.
+    #[value(name = "volume-modification.modify")]
+    #[serde(rename = "volume-modification.modify")]
+    ModifyVolume,
+    /// How much room there is for volumes.
+    #[value(name = "volume-capacity.get")]
+    #[serde(rename = "volume-capacity.get")]
+    VolumeCapacity,
 }
 
 impl Function {
@@ -87,6 +148,8 @@ pub struct FunctionCall {
     pub create: Vec<(String, NodeRef)>,
     /// Destinations of routes to delete.
     pub delete: Vec<String>,
+    /// What a function about volumes is called with.
+    pub volume: VolumeInput,
 }
 
 impl FunctionCall {
@@ -94,7 +157,7 @@ impl FunctionCall {
     pub fn mistakes(&self) -> Vec<String> {
         let name = self.function.name();
         let mut mistakes = Vec::new();
-        if self.function == Function::Lookup && self.nodes.is_empty() {
+        if matches!(self.function, Function::Lookup | Function::VolumeNodes) && self.nodes.is_empty() {
             mistakes.push(format!("{name} wants Nodes; add --node=NAME or --nodes=FILE"));
         }
         if self.function.is_about_a_service() && self.service.is_none() {
@@ -103,6 +166,7 @@ impl FunctionCall {
         if self.function == Function::ApplyRoutes && self.create.is_empty() && self.delete.is_empty() {
             mistakes.push(format!("{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"));
         }
+        mistakes.extend(self.volume.mistakes(self.function));
         mistakes
     }
 
@@ -151,6 +215,10 @@ impl FunctionCall {
             Function::DeleteBalancer => answer::annotations(&provider.delete_balancer(&service, token).await?),
             Function::ListRoutes => answer::routes(&provider.list_routes().await?),
             Function::ApplyRoutes => self.apply_routes(provider).await?,
+            of_volumes => {
+                let called = self.volume.call(of_volumes, provider, &self.nodes, token);
+                called.await?.unwrap_or_default()
+            }
         })
     }
 

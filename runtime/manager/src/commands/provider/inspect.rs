@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cloudwit_host::{COMPRESSION, ComponentFile, Grants, Host, Limits, MissingGrant, Provider, ProviderSettings};
-use cloudwit_model::{Abilities, Cloud as _};
+use cloudwit_model::Cloud as _;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 
@@ -183,7 +183,7 @@ impl Inspection {
             name: description.name.clone(),
             version: description.version.clone(),
             contract: provider.contract(),
-            abilities: abilities(provider.abilities()),
+            abilities: provider.abilities().names(),
             provider_id_prefixes: description.provider_id_prefixes.clone(),
             exports,
             imports,
@@ -256,19 +256,6 @@ impl Inspection {
         }
         text
     }
-}
-
-fn abilities(all: Abilities) -> Vec<&'static str> {
-    let named = [
-        (all.instances, "instances"),
-        (all.load_balancers, "load-balancers"),
-        (all.routes, "routes"),
-    ];
-    named
-        .into_iter()
-        .filter(|(has, _)| *has)
-        .map(|(_, name)| name)
-        .collect()
 }
 
 #[cfg(test)]

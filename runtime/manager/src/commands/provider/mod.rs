@@ -3,7 +3,7 @@
 //! ```text
 //!   new          the project of a new provider, from the templates
 //!   source       the component with the settings it shall have: from a file, or as a configuration installs it
-//!   function     one function of the contract with its arguments, called in the sandbox
+//!   function     one function of the contract with its arguments, called in the sandbox; volume_function for volumes
 //!   exchanges    what went over the wire, as a host's `Wire` sees it; scrub hides what the cloud gave out as secrets
 //!   conformance  the promises of the contract, tried one by one
 //!   cassette     calls with their answers and exchanges, in a file; replay answers requests from it
@@ -22,6 +22,7 @@ mod objects;
 mod replay;
 mod scrub;
 mod source;
+mod volume_function;
 
 use std::process::ExitCode;
 

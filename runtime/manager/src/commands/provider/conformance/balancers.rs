@@ -6,12 +6,9 @@ use cloudwit_host::Provider;
 use cloudwit_model::{Balancer, Cloud as _, Failure, Ingress, Service, TargetUpdate};
 
 use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::provider::conformance::trial::{Trial, repeated};
 
 const PART: &str = "load-balancers";
-
-/// Tries that an operation may need on a cloud that refuses requests now and then.
-const TRIES: usize = 60;
 
 /// Tries them. What is made is deleted in the end.
 pub async fn run(trial: &Trial, report: &mut Report) {
@@ -155,18 +152,6 @@ async fn delete(trial: &Trial, text: &str, report: &mut Report) {
     let mut promise = Promise::of(PART, text);
     promise.answered(deleted(trial).await);
     report.add(promise);
-}
-
-/// Tries it until it works; the last error where it never does.
-async fn repeated<T, F: Future<Output = Result<T, String>>>(attempt: impl Fn() -> F) -> Result<T, String> {
-    let mut last = attempt().await;
-    for _ in 1..TRIES {
-        if last.is_ok() {
-            break;
-        }
-        last = attempt().await;
-    }
-    last
 }
 
 /// A cloud that refuses one request of seven: what is half made is finished, and what is half deleted goes.

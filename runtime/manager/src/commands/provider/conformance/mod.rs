@@ -6,6 +6,7 @@
 //!   instances      order, length, evidence; a cloud that fails is never absence
 //!   balancers      ensure, get, update-targets, delete: idempotent, found again, gone
 //!   routes         apply and list: idempotent, gone
+//!   volumes        create, get, attach, detach, delete: idempotent, in order, gone; volume_extras: what counts beside them
 //!   secrets        nothing that was written contains one
 //!   faults         the wire: fails on demand, else records or answers from a recording
 //!   report         for people, and JUnit for CI
@@ -19,6 +20,8 @@ mod report;
 mod routes;
 mod secrets;
 mod trial;
+mod volume_extras;
+mod volumes;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,7 +93,7 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     } = prepared;
     let nodes = trial.nodes.clone();
     let abilities = trial.provider.abilities();
-    if trial.nodes.is_empty() && (abilities.instances || abilities.routes) {
+    if trial.nodes.is_empty() && (abilities.instances || abilities.routes || abilities.volumes.basic) {
         bail!("no machine is given to look up; name one or more that the cloud has with --node=NAME");
     }
     let mut report = Report::default();
@@ -106,6 +109,9 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     }
     if abilities.routes {
         routes::run(&trial, &route, &mut report).await;
+    }
+    if abilities.volumes.basic {
+        volumes::run(&trial, &mut report).await;
     }
     secrets::run(&trial, &mut report);
     report.memory = trial.provider.guest_memory().peak;

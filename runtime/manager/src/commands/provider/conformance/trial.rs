@@ -17,6 +17,9 @@ use crate::commands::provider::exchanges::Exchange;
 use crate::commands::provider::source;
 use crate::providers::swap::Source;
 
+/// Tries that an operation may need on a cloud that refuses requests now and then.
+const TRIES: usize = 60;
+
 /// Pending answers that one operation may have.
 const MOST_PENDING: usize = 200;
 
@@ -175,4 +178,16 @@ impl Loader {
         self.loaded.lock().push(provider.clone());
         Ok(provider)
     }
+}
+
+/// Tries it until it works; the last error where it never does.
+pub(super) async fn repeated<T, F: Future<Output = Result<T, String>>>(attempt: impl Fn() -> F) -> Result<T, String> {
+    let mut last = attempt().await;
+    for _ in 1..TRIES {
+        if last.is_ok() {
+            break;
+        }
+        last = attempt().await;
+    }
+    last
 }
