@@ -61,7 +61,7 @@ pub fn run(command: &ConfigCommand) -> anyhow::Result<ExitCode> {
     match command {
         ConfigCommand::Check(args) => check(args),
         ConfigCommand::Schema => {
-            println!("{:#}", schema::schema());
+            println!("{:#}", schema::configuration());
             Ok(ExitCode::SUCCESS)
         }
     }

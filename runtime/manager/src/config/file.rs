@@ -1,7 +1,7 @@
 //! File of `--config`: providers, grants, limits, routing.
 //!
 //! ```text
-//!   text -> `tree` (lines) -> `check` (unknown keys, wrong kinds) -> the types here -> what only the whole shows -> Configured
+//!   text -> `document` (lines; unknown keys and wrong kinds, by the schema of the types here) -> what only the whole shows -> Configured
 //! ```
 //!
 //! All mistakes are told at once, each with its line. Nothing but the files that are named is read, and those of secrets not even that.
@@ -11,64 +11,95 @@ use std::path::{Path, PathBuf};
 
 use cloudwit_controllers::ServiceRules;
 use cloudwit_host::{Grants, Limits, ProviderSettings};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::check;
-use crate::config::tree::{Tree, Value};
-use crate::config::yaml;
+use crate::config::document::Document;
 use crate::providers::swap::Source;
 
-/// What the file says, as it is written; keys and meanings are in `keys`.
-#[derive(Debug, Deserialize)]
+// What stands above a key here and in the host's types is what the reference page and editors say about it.
+/// The providers that run in one process, what each of them may do and use, and which Nodes and Services are whose.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(title = "CloudwitConfiguration cloudwit.dev/v1alpha1")]
 pub(crate) struct File {
+    /// Version of this format.
     #[serde(rename = "apiVersion")]
+    #[schemars(extend("enum" = ["cloudwit.dev/v1alpha1"]))]
     _api_version: String,
+    /// What this file is.
     #[serde(rename = "kind")]
+    #[schemars(extend("enum" = ["CloudwitConfiguration"]))]
     _kind: String,
+    /// The providers. All run in one process.
     providers: Vec<ProviderEntry>,
+    /// Memory of all calls of all providers together, in bytes; twice `limits.memoryBytes` of each provider when left out. Each provider's share
+    /// has room for one of its largest calls; the rest is divided equally. A call that does not fit into its provider's share waits.
+    #[schemars(range(min = 1_u64 << 20, max = 1_u64 << 40))]
     guest_memory_bytes: Option<u64>,
+    /// Which Nodes and Services are whose. Needed where there are several providers.
     #[serde(default)]
     routing: RoutingEntry,
 }
 
-#[derive(Debug, Deserialize)]
+/// One provider.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ProviderEntry {
+    /// Name of your choice: lower-case letters, digits, '-' and '.', at most 63. It is a label of metrics, and what Nodes and Services name in
+    /// `cloudwit.dev/provider`.
     name: String,
+    /// The component's file. A relative path starts at this file's folder; a bare file name that is not there is looked for in --provider-dir.
     component: String,
+    /// The provider's own configuration, as text.
     cloud_config: Option<String>,
+    /// The file with the provider's own configuration, instead of `cloudConfig`. A relative path starts at this file's folder.
     cloud_config_file: Option<PathBuf>,
+    /// Single values for the provider.
     #[serde(default)]
     values: BTreeMap<String, String>,
+    /// What the provider may do. Nothing when left out.
     #[serde(default)]
     grants: Grants,
+    /// What the provider may use.
     #[serde(default)]
     limits: Limits,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Which Nodes and Services belong to which provider.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct RoutingEntry {
+    /// The provider of what names no other: Services, and Nodes that have no provider id yet. Required where there are several; the only
+    /// provider where there is one.
     default: Option<String>,
+    /// Whose provider ids are whose, where the providers' own word does not do.
     nodes: Vec<NodeRule>,
+    /// Which Services are whose, beside the annotation `cloudwit.dev/provider`.
     services: Vec<ServiceRule>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Nodes of a provider.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct NodeRule {
+    /// Name of the provider.
     provider: String,
+    /// How the provider ids of its Nodes begin. They stand in place of those that the provider itself says.
     #[serde(rename = "providerIDPrefixes")]
     prefixes: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Services of a provider.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ServiceRule {
+    /// Name of the provider.
     provider: String,
+    /// Values of spec.loadBalancerClass. Services of all other classes are left alone.
     #[serde(default)]
     classes: Vec<String>,
+    /// Annotations, each of which makes a Service its.
     #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
@@ -115,41 +146,31 @@ pub fn read(file: &Path, common: Common<'_>) -> Result<Configured, Vec<String>> 
 
 /// The same for a text. `file` is what messages call it and where relative paths begin.
 pub fn parse(file: &Path, text: &str, common: Common<'_>) -> Result<Configured, Vec<String>> {
-    let shown = file.display().to_string();
-    let tree = Tree::parse(text).map_err(|error| vec![format!("{shown}: {error}")])?;
-    let mut mistakes = check::mistakes(&shown, &tree);
-    if !mistakes.is_empty() {
-        return Err(mistakes);
-    }
-    let read: File = yaml::read(text).map_err(|error| vec![format!("{shown}: {error}")])?;
+    let (read, document) = Document::read::<File>(file.display().to_string(), text)?;
     let mut reader = Reader {
         file,
-        tree: &tree,
+        document: &document,
         common,
         mistakes: Vec::new(),
     };
     let configured = reader.configured(read);
-    mistakes.append(&mut reader.mistakes);
-    if mistakes.is_empty() {
+    if reader.mistakes.is_empty() {
         Ok(configured)
     } else {
-        Err(mistakes)
+        Err(reader.mistakes)
     }
 }
 
 struct Reader<'a> {
     file: &'a Path,
-    tree: &'a Tree,
+    document: &'a Document,
     common: Common<'a>,
     mistakes: Vec<String>,
 }
 
 impl Reader<'_> {
-    /// A mistake at this path, with the line of its nearest part that is written.
     fn wrong(&mut self, path: &str, what: impl std::fmt::Display) {
-        let line = line_of(self.tree, path);
-        self.mistakes
-            .push(format!("{}:{line}: {path}: {what}", self.file.display()));
+        self.mistakes.push(self.document.mistake(path, what));
     }
 
     fn configured(&mut self, read: File) -> Configured {
@@ -216,13 +237,8 @@ impl Reader<'_> {
             }
             (None, None) => String::new(),
         };
-        if let Err(wrong) = entry.grants.validate() {
-            for problem in wrong {
-                let at = format!("{path}.grants.{}", problem.path);
-                let text = problem.to_string();
-                self.wrong(&at, text.strip_prefix(&format!("{}: ", problem.path)).unwrap_or(&text));
-            }
-        }
+        self.mistakes
+            .extend(self.document.grants(&format!("{path}.grants"), &entry.grants));
         for grant in &mut entry.grants.http {
             grant.ca = grant.ca.take().map(|ca| self.beside(&ca));
         }
@@ -347,26 +363,6 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| inner(byte) || byte == b'-' || byte == b'.')
         && name.bytes().next().is_some_and(inner)
         && name.bytes().last().is_some_and(inner)
-}
-
-/// The line of a path such as `providers[1].grants.http[0].host`, or of its nearest parent that is there.
-fn line_of(tree: &Tree, path: &str) -> u64 {
-    let (mut at, mut line) = (tree, tree.line);
-    for part in path.split('.') {
-        let (name, indexes) = part.split_once('[').unwrap_or((part, ""));
-        let Value::Map(entries) = &at.value else { break };
-        let Some((_, key_line, value)) = entries.iter().find(|(key, ..)| key == name) else {
-            break;
-        };
-        (at, line) = (value, *key_line);
-        let index = indexes.strip_suffix(']').and_then(|index| index.parse::<usize>().ok());
-        if let (Some(index), Value::List(items)) = (index, &at.value)
-            && let Some(item) = items.get(index)
-        {
-            (at, line) = (item, item.line);
-        }
-    }
-    line
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The configuration file, and the settings that follow from it and from the flags.
 
 pub mod check;
+pub mod document;
 pub mod file;
-pub mod keys;
 pub mod mistakes;
 pub mod options;
 pub mod schema;

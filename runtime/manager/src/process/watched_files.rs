@@ -1,6 +1,6 @@
-//! Watcher of small files such as certificates: compared by content once a second.
+//! Watcher of small files such as certificates: looked at once a second, read when they have changed.
 //!
-//! They are read on the blocking pool (`bounded_work`): a mount that hangs costs one thread, and what was read last stays in use.
+//! That happens on the blocking pool (`bounded_work`): a mount that hangs costs one thread, and what was read last stays in use.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloudwit_host::bounded_work::{BoundedWorkError, FILE_LIMIT, bounded};
+
+use crate::process::file_look::Fingerprint;
 
 /// How often files are looked at.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -17,7 +19,7 @@ const FILE_BYTES: u64 = 4 << 20;
 
 static FOLLOWERS: AtomicU64 = AtomicU64::new(0);
 
-/// Calls `reload` after each change of the content of `files`, which may name each other and are asked for anew each time; that may block.
+/// Calls `reload` after each change of `files`, which may name each other and are asked for anew each time; that may block.
 /// An error is told once for each change, and what was before stays.
 pub fn follow<F>(
     files: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static,
@@ -33,7 +35,7 @@ pub fn follow<F>(
         let (mut known, mut hangs) = (None, false);
         loop {
             let listed = files.clone();
-            match bounded(&key, FILE_LIMIT, move || contents(listed())).await {
+            match bounded(&key, FILE_LIMIT, move || Fingerprint::of(&listed())).await {
                 Ok(now) => {
                     hangs = false;
                     let changed = known.as_ref().is_some_and(|known| *known != now);
@@ -62,15 +64,6 @@ pub fn follow<F>(
 pub async fn read_change(what: &str, read: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> anyhow::Result<()> {
     let read: Result<anyhow::Result<()>, BoundedWorkError> = bounded(&format!("{what}: read"), FILE_LIMIT, read).await;
     read?
-}
-
-/// A file that cannot be read counts as empty.
-fn contents(files: Vec<PathBuf>) -> Vec<(PathBuf, Vec<u8>)> {
-    let content = |file: PathBuf| {
-        let read = read_file(&file).unwrap_or_default();
-        (file, read)
-    };
-    files.into_iter().map(content).collect()
 }
 
 /// The beginning of a file. Blocks.

@@ -4,5 +4,4 @@ pub mod dir;
 pub mod host;
 pub mod load;
 pub mod swap;
-pub mod swap_files;
 pub mod swap_plan;

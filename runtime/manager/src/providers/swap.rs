@@ -1,7 +1,7 @@
 //! Watcher of a provider's files: component, cloud config, grants, limits, secrets, authorities.
 //!
 //! ```text
-//!   files -> swap_files (fingerprint) -> swap_plan (settled? due?) -> reload (settings anew) -> SwappableProvider::swap -> Event
+//!   files -> file_look (fingerprint) -> swap_plan (settled? due?) -> reload (settings anew) -> SwappableProvider::swap -> Event
 //! ```
 //!
 //! A fingerprint is taken before the files are read, so that a change while they are read is seen. Polling costs some `stat` calls and sees
@@ -15,7 +15,7 @@ use cloudwit_host::{ProviderSettings, Swap, SwapResult, SwappableProvider};
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
 use tokio::time::Instant;
 
-use crate::providers::swap_files::{self, Fingerprint};
+use crate::process::file_look::Fingerprint;
 use crate::providers::swap_plan::SwapPlan;
 
 /// Between two looks at the files. A change is followed after two looks that see the same.
@@ -54,20 +54,20 @@ pub struct SwapWatch {
 impl SwapWatch {
     /// Watches for as long as the process lives.
     pub async fn run(self) {
-        let mut paths = swap_files::paths(&self.source);
+        let mut watched = paths(&self.source);
         let mut plan = SwapPlan::default();
         loop {
-            let watched = paths.clone();
-            let print = blocking(move || Fingerprint::of(&watched)).await;
+            let looked_at = watched.clone();
+            let print = blocking(move || Fingerprint::of(&looked_at)).await;
             if plan.is_due(&print, Instant::now()) {
                 let reload = Arc::clone(&self.reload);
                 let source = blocking(move || reload()).await;
-                let now_named = source.as_ref().map_or_else(|_| paths.clone(), swap_files::paths);
-                if now_named == paths {
+                let now_named = source.as_ref().map_or_else(|_| watched.clone(), paths);
+                if now_named == watched {
                     self.follow(source, &mut plan, print).await;
                 } else {
                     // The settings name other files than those that were looked at before they were read.
-                    paths = now_named;
+                    watched = now_named;
                 }
             }
             tokio::time::sleep(POLL).await;
@@ -90,6 +90,18 @@ impl SwapWatch {
             });
         }
     }
+}
+
+/// Everything a provider is made of: component, settings, secrets, authorities. Sorted, each once.
+fn paths(source: &Source) -> Vec<PathBuf> {
+    let grants = &source.settings.grants;
+    let secrets = grants.secrets.iter().map(|secret| &secret.file);
+    let authorities = grants.http.iter().filter_map(|grant| grant.ca.as_ref());
+    let mut paths: Vec<PathBuf> = source.files.iter().chain(secrets).chain(authorities).cloned().collect();
+    paths.push(source.component.clone());
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// The Event about a swap; none when it says nothing that the last one did not.

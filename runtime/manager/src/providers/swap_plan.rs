@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::providers::swap_files::Fingerprint;
+use crate::process::file_look::Fingerprint;
 
 /// The first pause before something refused is tried again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);

@@ -8,7 +8,6 @@ use std::time::Duration;
 use cloudwit_controllers::report::snapshot::{Deletions, Object, Progress, Unfinished, Work};
 use cloudwit_controllers::{Controller, Explain, Health, Leadership, NodeDeletion, Reports};
 use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
-use cloudwit_model::Abilities;
 use jiff::Timestamp;
 
 use crate::election::board::{LeaseBoard, LeaseStatus};
@@ -191,7 +190,7 @@ fn of_provider(status: ProviderStatus) -> ProviderFacts {
         version: status.version,
         contract: status.contract,
         component_digest: status.component_digest,
-        abilities: abilities(status.abilities),
+        abilities: status.abilities.names(),
         provider_id_prefixes: status.provider_id_prefixes,
         granted: status.granted,
         lacking: status.lacking,
@@ -199,19 +198,6 @@ fn of_provider(status: ProviderStatus) -> ProviderFacts {
         last_swap: status.last_swap.map(swap),
         last_fault: status.last_fault.map(fault),
     }
-}
-
-/// By the names of the interfaces in the contract.
-fn abilities(abilities: Abilities) -> Vec<&'static str> {
-    let names = [
-        (abilities.instances, "instances"),
-        (abilities.load_balancers, "load-balancers"),
-        (abilities.routes, "routes"),
-    ];
-    names
-        .into_iter()
-        .filter_map(|(has, name)| has.then_some(name))
-        .collect()
 }
 
 fn swap(swap: Swap) -> SwapFacts {

@@ -1,24 +1,10 @@
-//! Fingerprint of a provider's files, links followed.
+//! Fingerprint of files, links followed: how a change of a file is seen without reading it.
 //!
 //! kubelet writes a ConfigMap or Secret into a new folder and then turns the link `..data` to it; the file behind the link is another one
 //! then, with another inode, though its own link is the same. A plain file has another time of change.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-use crate::providers::swap::Source;
-
-/// Everything a provider is made of: component, settings, secrets, authorities. Sorted, each once.
-pub fn paths(source: &Source) -> Vec<PathBuf> {
-    let grants = &source.settings.grants;
-    let secrets = grants.secrets.iter().map(|secret| &secret.file);
-    let authorities = grants.http.iter().filter_map(|grant| grant.ca.as_ref());
-    let mut paths: Vec<PathBuf> = source.files.iter().chain(secrets).chain(authorities).cloned().collect();
-    paths.push(source.component.clone());
-    paths.sort();
-    paths.dedup();
-    paths
-}
 
 /// How some files looked at one moment. Another content without another fingerprint is next to impossible: the time of change of an inode
 /// cannot be set.
