@@ -1,4 +1,4 @@
-//! The provider for Microsoft Azure: instances and zones, and routes.
+//! The provider for Microsoft Azure: instances and zones, load balancers, and routes.
 //!
 //! ```text
 //!   config/                 azure.json as upstream reads it, sovereign clouds' endpoints
@@ -7,7 +7,7 @@
 //!      |
 //!   arm/                    one call of the Resource Manager: token, JSON, pages, failures, long operations, resource ids
 //!      |
-//!   instances/   routes/
+//!   instances/   balancers/   routes/
 //! ```
 //!
 //! Every call gets a fresh instance: [`Azure`] holds its configuration and the way to the cloud, nothing else.
@@ -17,6 +17,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 pub mod arm;
 pub mod auth;
+mod balancers;
 pub mod config;
 mod instances;
 mod routes;
@@ -48,7 +49,7 @@ impl Provider for Azure {
         let description = Description::new("azure", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
-        let methods = ["GET", "PUT"];
+        let methods = ["GET", "PUT", "DELETE"];
         description
             .http(HttpWish::for_url(
                 &config.resource_manager(),
@@ -81,4 +82,4 @@ impl Provider for Azure {
     }
 }
 
-register_provider!(Azure: Instances, Routes);
+register_provider!(Azure: Instances, LoadBalancers, Routes);

@@ -16,15 +16,6 @@ const ZONE: &str = "us-central1-a";
 /// The stand-in's project `demo`.
 pub struct Gce(StandIn);
 
-impl Gce {
-    /// All resources of a collection.
-    async fn resources(&self, collection: &str) -> Result<Vec<Value>> {
-        let all = self.0.call("resources", json!({ "collection": collection })).await?;
-        let all = all.as_object().context("the resources are no object")?;
-        Ok(all.values().cloned().collect())
-    }
-}
-
 impl Cloud for Gce {
     const PROVIDER: &'static str = "gce";
     const NAME: &'static str = "Google Compute Engine (a stand-in)";
@@ -87,7 +78,7 @@ impl Cloud for Gce {
 
     async fn routes(&self) -> Result<Option<Vec<Route>>> {
         let text = |route: &Value, field: &str| route[field].as_str().unwrap_or_default().to_owned();
-        let routes = self.resources("routes").await?;
+        let routes = self.0.resources(json!({ "collection": "routes" })).await?;
         let shown = routes.iter().map(|route| Route {
             destination: text(route, "destRange"),
             by: text(route, "nextHopInstance")
@@ -100,11 +91,11 @@ impl Cloud for Gce {
     }
 
     async fn balancers(&self) -> Result<Option<Vec<usize>>> {
-        let rules = self.resources("forwardingRules").await?;
+        let rules = self.0.resources(json!({ "collection": "forwardingRules" })).await?;
         if rules.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let pools = self.resources("targetPools").await?;
+        let pools = self.0.resources(json!({ "collection": "targetPools" })).await?;
         let sizes = pools
             .iter()
             .map(|pool| pool["instances"].as_array().map_or(0, Vec::len));

@@ -5,10 +5,11 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `gce`, `openstack`, `vsphere` | one for each cloud |
+//! | `sim`, `aws`, `azure`, `gce`, `openstack`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
 mod aws;
+mod azure;
 mod cloud;
 mod gce;
 mod narrator;
@@ -27,6 +28,7 @@ use clap::Parser;
 use xtask::cli::SandboxCloud;
 
 use crate::aws::Aws;
+use crate::azure::Azure;
 use crate::cloud::Cloud;
 use crate::gce::Gce;
 use crate::narrator::Narrator;
@@ -95,6 +97,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
     match args.cloud {
         SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
         SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
+        SandboxCloud::Azure => run_on::<Azure>(args, narrator).await,
         SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,

@@ -6,6 +6,7 @@ import re
 from azure.access import CLIENT, FEDERATED, IDENTITY, SECRET, TENANT, Access
 from azure.errors import missing, refused
 from azure.machines import LOCATION, SUBSCRIPTION, Machines
+from azure.network import KINDS, Network
 from azure.schema import MODELS, assure, check
 from azure.store import Store
 from frame import Answer, Cloud, page
@@ -14,7 +15,8 @@ OLDEST = "2023-09-01"
 """Of versions for machines and networks."""
 NEWEST = "2026-12-31"
 SCALE_SET_NETWORK = re.compile(r"/virtualmachinescalesets/[^/]+/(networkinterfaces|publicipaddresses)$")
-NAMES = ["Microsoft.Compute", "Microsoft.Network", "networkInterfaces", "virtualMachines", "virtualMachineScaleSets", "routeTables", "publicIPAddresses"]
+NAMES = ["Microsoft.Compute", "Microsoft.Network", "networkInterfaces", "virtualMachines", "virtualMachineScaleSets", "routeTables", "publicIPAddresses",
+         "loadBalancers", "networkSecurityGroups"]
 """As they are documented: the cloud takes them in any case."""
 ROUTES = 400
 """Most routes of a table."""
@@ -24,6 +26,7 @@ class AzureCloud(Cloud):
     def __init__(self):
         self.access, self.store = Access(), Store()
         self.machines = Machines(self.store)
+        self.network = Network(self.store)
         self.groups = {"demo", "network"}
         self.page_size = 200
 
@@ -66,6 +69,8 @@ class AzureCloud(Cloud):
                 return Answer(value=self.shown(found, request.query.get("$expand") == "instanceView"), headers=headers)
             case "PUT":
                 return self.put(request, path)
+            case "DELETE":
+                return self.delete(request, path)
         raise refused(405, "MethodNotAllowed", f"{request.method} is not allowed on {path}")
 
     def place(self, request, parts):
@@ -120,19 +125,33 @@ class AzureCloud(Cloud):
 
     def put(self, request, path):
         kind = self.kind(path)
-        if kind != "routetables":
+        if kind not in KINDS:
             raise refused(405, "MethodNotAllowed", f"PUT of {kind} is not for Cloudwit")
         body = request.json()
         check(kind, body)
         self.store.conditions(path, request.headers)
         if body.get("location", "").lower() != LOCATION:
             raise refused(400, "LocationRequired", "The location property is required for this definition.")
-        self.routes(path, body)
+        if kind == "routetables":
+            self.routes(path, body)
+        else:
+            self.network.check(kind, path, body)
         body = {key: value for key, value in body.items() if key not in ("id", "name", "type", "etag")}
-        there, operation, created = self.store.change(path, body, "Microsoft.Network/routeTables")
+        there, operation, created = self.store.change(path, body, f"Microsoft.Network/{KINDS[kind]}")
+        return Answer(201 if created else 200, self.shown(there, False), self.following(request, operation))
+
+    def delete(self, request, path):
+        if path.lower() not in self.store.all:
+            return Answer(204)
+        self.store.conditions(path, request.headers)
+        self.network.check_deletion(path)
+        operation = self.store.remove(path)
+        return Answer(202, headers=self.following(request, operation))
+
+    def following(self, request, operation):
+        """Where to ask how an operation goes on."""
         link = f"http://{request.headers['host']}/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Network/locations/{LOCATION}"
-        headers = {"Azure-AsyncOperation": f"{link}/operations/{operation.name}?api-version={request.query['api-version']}", "Retry-After": "1"}
-        return Answer(201 if created else 200, self.shown(there, False), headers)
+        return {"Azure-AsyncOperation": f"{link}/operations/{operation.name}?api-version={request.query['api-version']}", "Retry-After": "1"}
 
     def routes(self, path, body):
         """What Azure insists on beyond the model."""
@@ -196,6 +215,14 @@ class AzureCloud(Cloud):
 
     def do_delete(self, path):
         self.store.all.pop(path.lower(), None)
+
+    def do_resources(self, kind):
+        """All of a kind, by path."""
+        self.store.operations.settle()
+        return {path: one for path, one in self.store.all.items() if path.split("/")[-2] == kind.lower()}
+
+    def do_quota(self, kind, limit=None):
+        self.network.limits[kind.lower()] = limit
 
     def do_operations_take(self, seconds):
         self.store.operations.seconds = seconds

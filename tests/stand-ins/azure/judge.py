@@ -10,7 +10,10 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import HttpResponseError
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
-from azure.mgmt.network.models import Route, RouteTable
+from azure.mgmt.network.models import NetworkSecurityGroup, PublicIPAddress, Route, RouteTable, SecurityRule, SubResource
+from azure.mgmt.network.models import (
+    BackendAddressPool, FrontendIPConfiguration, LoadBalancer, LoadBalancerBackendAddress, LoadBalancerSku, LoadBalancingRule, Probe, PublicIPAddressSku,
+)
 from msal.oauth2cli import JwtAssertionCreator
 
 
@@ -92,17 +95,73 @@ def routes(url, network):
     return {"state": made.provisioning_state, "busy": busy, "stale": stale, "wrong": wrong, "unknown": unknown, "seen": seen}
 
 
-def main(url):
+def balancers(url, network):
+    """A load balancer from its address to its last rule, read, and deleted in the one order that Azure takes."""
+    plain = {"enforce_https": False, "polling_interval": 0}
+    control(url, "operations_take", seconds=0.1)
+    body = PublicIPAddress(location="westeurope", sku=PublicIPAddressSku(name="Standard"), public_ip_allocation_method="Static")
+    address = network.public_ip_addresses.begin_create_or_update("demo", "judged", body, **plain).result()
+    base = address.id.replace("publicIPAddresses", "loadBalancers")
+    vnet = base.replace("loadBalancers/judged", "virtualNetworks/vnet")
+    front = FrontendIPConfiguration(name="front", public_ip_address=SubResource(id=address.id))
+    behind = LoadBalancerBackendAddress(name="one", ip_address="10.0.0.4", virtual_network=SubResource(id=vnet))
+    pool = BackendAddressPool(name="pool", load_balancer_backend_addresses=[behind])
+    probe = Probe(name="probe", protocol="Tcp", port=30080, interval_in_seconds=5, probe_threshold=2)
+
+    def rule(name, front):
+        return LoadBalancingRule(
+            name=name, protocol="Tcp", frontend_port=80, backend_port=80, enable_floating_ip=True, probe=SubResource(id=f"{base}/probes/probe"),
+            frontend_ip_configuration=SubResource(id=f"{base}/frontendIPConfigurations/{front}"),
+            backend_address_pool=SubResource(id=f"{base}/backendAddressPools/pool"),
+        )
+
+    def make(rules, name="judged"):
+        body = LoadBalancer(
+            location="westeurope", sku=LoadBalancerSku(name="Standard"), frontend_ip_configurations=[front], backend_address_pools=[pool],
+            probes=[probe], load_balancing_rules=rules,
+        )
+        return network.load_balancers.begin_create_or_update("demo", name, body, **plain).result()
+
+    nowhere, clash = refused(lambda: make([rule("a", "nowhere")])), refused(lambda: make([rule("a", "front"), rule("b", "front")]))
+    made = make([rule("a", "front")])
+    read = network.load_balancers.get("demo", "judged", enforce_https=False)
+    in_use = refused(lambda: network.public_ip_addresses.begin_delete("demo", "judged", **plain))
+    group = NetworkSecurityGroup(location="westeurope", security_rules=[
+        SecurityRule(name=name, protocol="Tcp", access="Allow", direction="Inbound", priority=500, source_address_prefix="Internet",
+                     source_port_range="*", destination_port_ranges=["80"], destination_address_prefixes=[address.ip_address])
+        for name in ("one", "two")
+    ])
+    twice = refused(lambda: network.network_security_groups.begin_create_or_update("demo", "judged", group, **plain))
+    network.load_balancers.begin_delete("demo", "judged", **plain).result()
+    network.public_ip_addresses.begin_delete("demo", "judged", **plain).result()
+    gone = refused(lambda: network.load_balancers.get("demo", "judged", enforce_https=False))
+    return {
+        "ip": address.ip_address, "state": made.provisioning_state, "rules": [one.name for one in read.load_balancing_rules],
+        "behind": [one.ip_address for one in read.backend_address_pools[0].load_balancer_backend_addresses],
+        "nowhere": nowhere, "clash": clash, "in_use": in_use, "twice": twice, "gone": gone,
+    }
+
+
+def shown(url, network):
+    """What there is, as Microsoft's client reads it."""
+    all = network.load_balancers.list("demo", enforce_https=False)
+    return {one.name: sorted(rule.name for rule in one.load_balancing_rules or []) for one in all}
+
+
+def main(url, what="all"):
     account = control(url, "account")
     options = {
         "base_url": url, "credential_scopes": ["https://management.azure.com/.default"], "retry_total": 0,
         "subscription_id": account["subscription"], "credential": Certificate(url, account),
     }
     compute, network = ComputeManagementClient(**options), NetworkManagementClient(**options)
-    seen = {"machines": machines(url, compute, network), "routes": routes(url, network)}
+    if what == "shown":
+        print(json.dumps(shown(url, network)))
+        return
+    seen = {"balancers": balancers(url, network), "machines": machines(url, compute, network), "routes": routes(url, network)}
     control(url, "revoke_tokens")
     seen["token"] = refused(lambda: compute.virtual_machines.get("demo", "judge-0", enforce_https=False))
     print(json.dumps(seen))
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

@@ -12,6 +12,11 @@ from azure.errors import refused
 
 MODELS = {
     "routetables": network.RouteTable,
+    "loadbalancers": network.LoadBalancer,
+    "networksecuritygroups": network.NetworkSecurityGroup,
+    "publicipprefixes": network.PublicIPPrefix,
+    "virtualnetworks": network.VirtualNetwork,
+    "virtualnetworks/subnets": network.Subnet,
     "networkinterfaces": network.NetworkInterface,
     "publicipaddresses": network.PublicIPAddress,
     "virtualmachines": compute.VirtualMachine,

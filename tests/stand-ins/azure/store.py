@@ -61,3 +61,9 @@ class Store:
 
         operation = self.operations.begin(finish, path=path.lower())
         return there, operation, created
+
+    def remove(self, path):
+        """Begins a deletion: the resource is there until it is done."""
+        self.all[path.lower()]["properties"]["provisioningState"] = "Deleting"
+        self.renew(self.all[path.lower()])
+        return self.operations.begin(lambda: self.all.pop(path.lower(), None), path=path.lower())

@@ -12,3 +12,5 @@ mod nodes;
 mod routes;
 #[path = "azure/scene.rs"]
 mod scene;
+#[path = "azure/services.rs"]
+mod services;

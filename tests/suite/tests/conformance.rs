@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{DiskSettings, NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_test_support::aws_files::aws_files;
 use cloudwit_test_support::azure_files::azure_files;
 use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
@@ -110,6 +110,11 @@ async fn sim_cloud() -> SimCloud {
         ..SimCloudOptions::default()
     };
     let cloud = SimCloud::start(options).await.unwrap();
+    cloud.set_disk_settings(DiskSettings {
+        build_time: Duration::from_millis(100),
+        attach_time: Duration::from_millis(100),
+        ..DiskSettings::default()
+    });
     cloud.add_machines(["one", "two"].map(NewMachine::named));
     cloud
 }
@@ -132,11 +137,27 @@ async fn sim_keeps_the_promises_of_the_contract() {
             ],
         )
         .await;
-    for part in ["info\n", "instances\n", "load-balancers\n", "routes\n", "secrets\n"] {
+    for part in [
+        "info\n",
+        "instances\n",
+        "load-balancers\n",
+        "routes\n",
+        "volumes\n",
+        "volume-expansion\n",
+        "volume-listing\n",
+        "volume-snapshots\n",
+        "volume-modification\n",
+        "volume-capacity\n",
+        "secrets\n",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     let junit = std::fs::read_to_string(junit).unwrap();
     assert!(junit.contains(r#"failures="0""#), "{junit}");
+    assert!(
+        cloud.disks().is_empty() && cloud.disk_snapshots().is_empty(),
+        "disks are left"
+    );
 
     drop(cloud);
     let recorded = std::fs::read_to_string(&recording).unwrap();
@@ -206,6 +227,33 @@ async fn a_secret_in_a_text_breaks_a_promise() {
     }
     let everything = [output.stdout, output.stderr].concat();
     assert!(!String::from_utf8_lossy(&everything).contains("nobody-reads"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_answers_about_volumes_break_promises() {
+    let component = tokio::task::spawn_blocking(|| guests::test_guest("wrong_volumes"));
+    let run = Command::new(programs::cloudwit())
+        .args(["provider", "conformance", "--node=one", "--node=two"])
+        .arg(component.await.unwrap())
+        .output();
+    let text = said(&run.await.unwrap(), 1);
+    for broken in [
+        "nodes has the order of the question",
+        "creating it again, with nothing remembered",
+        "a volume of the same name and another size",
+        "get has the order of the question",
+        "a parameter that the provider does not know",
+        "attach attaches it, once more is the same",
+        "attach has the order of the question",
+        "attaching it there in another way",
+        "a volume of one machine is not attached to a second",
+        "an attached volume is not deleted",
+        "delete takes it away",
+        "it is made once and deleted",
+    ] {
+        assert!(text.contains(&format!("BROKEN {broken}")), "{broken}: {text}");
+    }
+    assert!(text.contains("ok     describe is the same each time"), "{text}");
 }
 
 /// `tests/fixtures`: components that people already have.
@@ -357,6 +405,47 @@ async fn a_call_is_recorded_without_secrets_and_replayed_without_a_cloud() {
     ] {
         assert!(different.contains(part), "{part} is missing in: {different}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_is_made_attached_and_replayed_from_the_command_line() {
+    let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    let files = author.deployment.sim_files(&cloud.url()).unwrap();
+    let call = async |arguments: &[&str]| -> Value {
+        let arguments = [arguments, &["--wait", "--output=json"]].concat();
+        let report: Value = serde_json::from_str(&said(&author.run("call", &files, &arguments).await, 0)).unwrap();
+        report["calls"].as_array().unwrap().last().unwrap()["answer"].clone()
+    };
+    let node = call(&["volumes.nodes", "--node=one"]).await;
+    assert_eq!((&node[0]["id"], &node[0]["maxVolumes"]), (&json!("vm-1"), &json!(16)));
+    let recording = author.folder.path().join("create.json");
+    let record = format!("--record={}", recording.display());
+    let zone = "--topology=topology.sim.csi.cloudwit.dev/zone=sim-1a";
+    let size = format!("--size={}", (3_u64 << 30) - 1);
+    let made = call(&[
+        "volumes.create",
+        "--name=data",
+        &size,
+        "--parameter=type=fast",
+        zone,
+        &record,
+    ])
+    .await;
+    assert_eq!((&made["id"], &made["size"]), (&json!("disk-1"), &json!(3_u64 << 30)));
+    let attached = call(&["volumes.attach", "--id=disk-1", "--node-id=vm-1"]).await;
+    assert_eq!(attached["devices"][0]["serial"], "disk-1");
+    let refused = author.run("call", &files, &["volumes.attach", "--id=disk-1"]).await;
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("--node-id"),
+        "{refused:?}"
+    );
+    call(&["volumes.detach", "--id=disk-1", "--node-id=vm-1"]).await;
+    call(&["volumes.delete", "--id=disk-1"]).await;
+    assert!(cloud.disks().is_empty());
+
+    drop(cloud);
+    let same = said(&replay(&author, &recording).await, 0);
+    assert!(same.contains("1 volumes.create: the same"), "{same}");
 }
 
 async fn replay(author: &Author, recording: &Path) -> Output {

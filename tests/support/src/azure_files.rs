@@ -18,7 +18,7 @@ pub async fn azure_files(cloud: &StandIn, more: &Value, deployment: &Deployment)
     let mut config = json!({
         "cloud": "AzurePublicCloud", "tenantId": account["tenant"], "aadClientId": account["client"],
         "subscriptionId": account["subscription"], "resourceGroup": "demo", "location": account["location"], "vnetName": "vnet",
-        "subnetName": "subnet", "routeTableName": "table", "loadBalancerSku": "standard", "useInstanceMetadata": true,
+        "subnetName": "subnet", "securityGroupName": "nsg", "routeTableName": "table", "loadBalancerSku": "standard", "useInstanceMetadata": true,
         "resourceManagerEndpoint": cloud.url(), "activeDirectoryEndpoint": cloud.url(), "metadataEndpoint": cloud.url(),
     });
     if let (Some(config), Some(more)) = (config.as_object_mut(), more.as_object()) {
@@ -26,7 +26,7 @@ pub async fn azure_files(cloud: &StandIn, more: &Value, deployment: &Deployment)
     }
     let mut settings = format!(
         "grants:\n  cluster: {{nodes: true}}\n  http:\n    \
-         - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT], allowLoopback: true}}\n  secrets:\n"
+         - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, DELETE], allowLoopback: true}}\n  secrets:\n"
     );
     let sent = format!(", hosts: [\"127.0.0.1:{port}\"]");
     for (name, field, how, hosts) in [
@@ -49,15 +49,15 @@ pub async fn azure_files(cloud: &StandIn, more: &Value, deployment: &Deployment)
     })
 }
 
-/// Runs Microsoft's own clients on the stand-in (`judge.py`): what they say as JSON.
+/// Runs Microsoft's own clients on the stand-in (`judge.py`): what they say as JSON. `what` is `all`, or `shown` for the load balancers that are there and their rules.
 ///
 /// # Errors
 ///
 /// When they fail, with what they said.
-pub async fn microsofts_clients(cloud: &StandIn) -> Result<Value> {
+pub async fn microsofts_clients(cloud: &StandIn, what: &str) -> Result<Value> {
     let folder = xtask::workspace::root().join("tests/stand-ins");
     let output = tokio::process::Command::new(cloud.python())
-        .args(["-B", "-m", "azure.judge", cloud.url()])
+        .args(["-B", "-m", "azure.judge", cloud.url(), what])
         .env("PYTHONPATH", folder)
         .output()
         .await

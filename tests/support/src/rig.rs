@@ -174,6 +174,11 @@ pub fn ingress(service: &Service) -> Vec<String> {
     points.iter().filter_map(|point| point.ip.clone()).collect()
 }
 
+/// The first of them, once the Service has one.
+pub fn address(service: &Service) -> Option<String> {
+    ingress(service).into_iter().next()
+}
+
 /// Whether a Service carries the cleanup finalizer.
 pub fn is_kept(service: &Service) -> bool {
     service.finalizers().iter().any(|name| name == CLEANUP_FINALIZER)

@@ -94,6 +94,17 @@ impl StandIn {
         Ok(answer["result"].take())
     }
 
+    /// All resources that its method `do_resources` finds for these arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn resources(&self, arguments: Value) -> Result<Vec<Value>> {
+        let all = self.call("resources", arguments).await?;
+        let all = all.as_object().context("the resources are no object")?;
+        Ok(all.values().cloned().collect())
+    }
+
     /// Adds faults: objects with the fields of `Fault` in `tests/stand-ins/frame/faults.py`.
     ///
     /// # Errors

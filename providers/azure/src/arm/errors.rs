@@ -27,6 +27,9 @@ const CODES: Codes = Codes::new(&[
     ("TooManyRequests", Case::RateLimited),
     ("SubscriptionRequestsThrottled", Case::RateLimited),
     ("ReferencedResourceNotProvisioned", Case::Conflict),
+    // It is in use still, or not any more a moment later.
+    ("PublicIPAddressCannotBeDeleted", Case::Conflict),
+    ("InUse*", Case::Conflict),
 ]);
 
 #[derive(Deserialize)]

@@ -128,6 +128,22 @@ impl Arm {
         Ok(Begun::of(&answer))
     }
 
+    /// Deletes what is at this path; what is not there is deleted.
+    ///
+    /// # Errors
+    /// What the cloud says; `conflict` where it has another ETag by now.
+    pub fn delete(&self, path: &str, version: &str, etag: &str) -> Result<Begun, Failure> {
+        let sent = self.send(|http| {
+            let request = http.delete(path).query("api-version", version);
+            request.header("if-match", etag)
+        });
+        match sent {
+            Ok(answer) => Ok(Begun::of(&answer)),
+            Err(failure) if errors::denies_resource(&failure) => Ok(Begun::Done),
+            Err(failure) => Err(failure),
+        }
+    }
+
     fn send(&self, request: impl Fn(&Http) -> cloudwit_guest_sdk::http::Request) -> Result<Response, Failure> {
         let answer = auth::with_token(&self.config, self.context, |token| {
             request(&self.http)

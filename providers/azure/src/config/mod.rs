@@ -64,8 +64,10 @@ pub struct Config {
     pub vnet_resource_group: Option<String>,
     /// Subnet of the machines.
     pub subnet_name: Option<String>,
-    security_group_name: IgnoredAny,
-    security_group_resource_group: IgnoredAny,
+    /// Network security group of the machines; load balancers need it.
+    pub security_group_name: Option<String>,
+    /// Its resource group, else that of the machines.
+    pub security_group_resource_group: Option<String>,
     /// Route table of that subnet; without it no routes are made.
     pub route_table_name: Option<String>,
     /// Its resource group, else that of the machines.
@@ -78,14 +80,17 @@ pub struct Config {
     extended_location_type: IgnoredAny,
 
     load_balancer_sku: Option<String>,
-    load_balancer_name: IgnoredAny,
-    load_balancer_resource_group: IgnoredAny,
+    /// Name of the load balancers, else the cluster's.
+    pub load_balancer_name: Option<String>,
+    /// Their resource group, else that of the machines.
+    pub load_balancer_resource_group: Option<String>,
     pre_configured_backend_pool_load_balancer_types: IgnoredAny,
     load_balancer_backend_pool_configuration_type: IgnoredAny,
     #[serde(rename = "excludeMasterFromStandardLB")]
     exclude_master_from_standard_lb: IgnoredAny,
+    /// Machines behind an external load balancer do not reach the Internet through it.
     #[serde(rename = "disableOutboundSNAT")]
-    disable_outbound_snat: IgnoredAny,
+    pub disable_outbound_snat: bool,
     maximum_load_balancer_rule_count: IgnoredAny,
     multiple_standard_load_balancer_configurations: IgnoredAny,
     cluster_service_load_balancer_health_probe_mode: IgnoredAny,

@@ -7,7 +7,7 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread")]
 async fn microsofts_clients_find_azure_in_the_stand_in() {
     let cloud = StandIn::start("azure", &[]).await.unwrap();
-    let seen = microsofts_clients(&cloud).await.unwrap();
+    let seen = microsofts_clients(&cloud, "all").await.unwrap();
     let machines = json!({
         "names": ["flexible_1", "judge-0", "judge-1", "judge-2"], "uniform": ["uniform000000", "uniform000001", "uniform000002"],
         "sets": { "flexible": "Flexible", "uniform": "Uniform" }, "size": "Standard_D2s_v3",
@@ -20,6 +20,12 @@ async fn microsofts_clients_find_azure_in_the_stand_in() {
         "wrong": [400, "InvalidRequestFormat"], "unknown": [400, "InvalidRequestFormat"], "seen": ["one"],
     });
     assert_eq!(seen["routes"], routes);
+    let balancers = json!({
+        "ip": "20.100.0.10", "state": "Succeeded", "rules": ["a"], "behind": ["10.0.0.4"], "nowhere": [400, "InvalidResourceReference"],
+        "clash": [400, "InvalidRequestFormat"], "in_use": [400, "PublicIPAddressCannotBeDeleted"], "twice": [400, "SecurityRuleConflict"],
+        "gone": [404, "ResourceNotFound"],
+    });
+    assert_eq!(seen["balancers"], balancers);
     assert_eq!(seen["token"], json!([401, "ExpiredAuthenticationToken"]));
     let calls = cloud.calls().await.unwrap();
     let by_microsoft = calls

@@ -2,6 +2,7 @@
 
 use cloudwit_test_support::ServiceBuilder;
 use cloudwit_test_support::gce_files::google_client;
+use cloudwit_test_support::rig::address;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -54,9 +55,7 @@ impl Scene {
     }
 
     async fn shown_address(&self, service: &str) -> Option<String> {
-        let service = self.services().get_opt(service).await.unwrap()?;
-        let ingress = service.status?.load_balancer?.ingress?;
-        ingress.first()?.ip.clone()
+        address(&self.services().get_opt(service).await.unwrap()?)
     }
 
     /// Waits until what is in a collection is as wished.

@@ -46,7 +46,11 @@ fn mistakes() -> Vec<Wrong> {
             format!("grants:\n  secrets:\n    - {{name: token, value: {TOKEN}, hosts: [a]}}\n"),
             "value",
         ),
-        wrong("provider-settings", format!("grants:\n  secrets: {TOKEN}\n"), "line"),
+        wrong(
+            "provider-settings",
+            format!("grants:\n  secrets: {TOKEN}\n"),
+            ":2: grants.secrets",
+        ),
         wrong(
             "provider-settings",
             format!("values:\n  password: \"{PASSWORD}\n"),

@@ -1,0 +1,159 @@
+//! Load balancers: one Standard load balancer for all external Services of the cluster, one for all internal ones, under upstream's names.
+//!
+//! ```text
+//!   annotations.rs -> wanted.rs       what the Service wants
+//!   plan.rs                           reads, and tells the one change that comes next:
+//!     address.rs                        public address
+//!     balancer.rs                       frontends, pools, probes, rules
+//!     security.rs                       rules of the network security group
+//!   work.rs                           makes that change: the only place that writes; what takes time is `pending`
+//! ```
+//!
+//! What is decided is a function of what was read (`json.rs`). All resources are written back as wholes, on condition that they are as they were read (ETag).
+
+mod address;
+pub mod annotations;
+mod balancer;
+mod json;
+mod plan;
+mod security;
+pub mod wanted;
+mod work;
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::provider::default_balancer_name;
+
+use crate::Azure;
+use crate::config::given;
+use plan::{Next, Task};
+use wanted::Wanted;
+use work::Change;
+
+/// Pause before an operation that goes on is looked at again.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Most changes of a call: a plan that never ends is a mistake.
+const CHANGES: usize = 16;
+
+impl LoadBalancers for Azure {
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
+        let base = default_balancer_name(service);
+        let task = Task::new(self, service, annotations::read(service)?.address_group);
+        let mut parts = Vec::new();
+        let balancers = task.balancers()?;
+        for found in balancers.iter().flatten() {
+            parts.extend(balancer::fronts(found, &base));
+        }
+        let addresses = task.addresses()?;
+        if parts.is_empty() {
+            let half = !address::named_by(&addresses, &wanted::tag(service), &task.cluster).is_empty();
+            return Ok(half.then(|| Balancer::at(Vec::new())));
+        }
+        let ips = parts.iter().filter_map(|front| plan::ip_of(front, &addresses));
+        Ok(Some(Balancer::at(ips.map(Ingress::ip).collect())))
+    }
+
+    fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
+        let cluster = self.cluster_name();
+        let asked = annotations::read(service)?;
+        let task = Task::new(self, service, asked.address_group);
+        let wanted = Wanted::new(service, asked, targets, &self.config, &cluster)?;
+        if token.is_none() {
+            annotations::TABLE.warn_unknown(service, &self.context);
+        }
+        let _lock = self.begin(token)?;
+        let ips = self.until_done(|| task.next(&wanted))?;
+        Ok(Balancer::at(ips.into_iter().map(Ingress::ip).collect()))
+    }
+
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let update = TargetUpdate {
+            service: service.clone(),
+            token: token.map(str::to_owned),
+        };
+        let mut results = self.update_targets_of(&[update], targets)?;
+        results.pop().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// The pools belong to all of them: one list, and one change of a load balancer at most.
+    fn update_targets_of(
+        &self,
+        updates: &[TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        let Some(first) = updates.first() else {
+            return Ok(Vec::new());
+        };
+        let token = updates.iter().find_map(|update| update.token.as_deref());
+        let task = Task::new(self, &first.service, None);
+        let begun = self.begin(token);
+        let found = match &begun {
+            Ok(_) => task.balancers()?,
+            Err(failure) => return Ok(updates.iter().map(|_| Err(failure.clone())).collect()),
+        };
+        let bases: Vec<String> = updates
+            .iter()
+            .map(|update| default_balancer_name(&update.service))
+            .collect();
+        let mut outcomes = [Ok(()), Ok(())];
+        for (outcome, found) in outcomes.iter_mut().zip(&found) {
+            let has_rules = |found: &serde_json::Value| bases.iter().any(|base| balancer::has_rules(found, base));
+            if let Some(found) = found.as_ref().filter(|found| has_rules(found)) {
+                *outcome = task.fill_pools(found, targets);
+            }
+        }
+        let result = |base: &String| {
+            let mut outcomes = outcomes.iter().zip(&found);
+            let mine = outcomes.find(|(_, found)| found.as_ref().is_some_and(|found| balancer::has_rules(found, base)));
+            match mine {
+                Some((outcome, _)) => outcome.clone().map(|()| Vec::new()),
+                None => Err(Failure::not_found("the Service has no load balancer")),
+            }
+        };
+        Ok(bases.iter().map(result).collect())
+    }
+
+    fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        // With wrong annotations too.
+        let group = service.annotation(&annotations::TABLE.key("load-balancer-resource-group"));
+        let task = Task::new(
+            self,
+            service,
+            group.map(str::trim_ascii).filter(|group| !group.is_empty()),
+        );
+        let _lock = self.begin(token)?;
+        self.until_done(|| task.next_deletion()).map(|()| Vec::new())
+    }
+}
+
+impl Azure {
+    /// Whose the load balancers are.
+    pub(crate) fn cluster_name(&self) -> String {
+        self.context.cluster().name
+    }
+
+    /// Name of the load balancer, external or internal.
+    fn balancer_name(&self, internal: bool) -> String {
+        let name = given(&self.config.load_balancer_name).map_or_else(|| self.cluster_name(), str::to_owned);
+        if internal { format!("{name}-internal") } else { name }
+    }
+
+    fn until_done<T>(&self, next: impl Fn() -> Result<Next<T>, Failure>) -> Result<T, Failure> {
+        for _ in 0..CHANGES {
+            match next()? {
+                Next::Done(done) => return Ok(done),
+                Next::Change(change) => self.make(change)?,
+            }
+        }
+        Err(Failure::conflict(
+            "somebody else changes the load balancer back each time",
+        ))
+    }
+}

@@ -1,0 +1,288 @@
+//! What comes next for a Service: looks at the cloud and tells one change, until there is none.
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::provider::default_balancer_name;
+use serde_json::Value;
+
+use super::address::{self, Address};
+use super::balancer::{self, Place};
+use super::json::{etag, id, items, name, reference, text};
+use super::security::{self, Kept};
+use super::wanted::{self, Wanted};
+use super::work::Change;
+use crate::Azure;
+use crate::arm::NETWORK;
+use crate::config::given;
+
+/// What comes next.
+pub enum Next<T> {
+    Change(Change),
+    Done(T),
+}
+
+/// One Service's load balancer.
+pub struct Task<'a> {
+    azure: &'a Azure,
+    service: &'a Service,
+    base: String,
+    pub cluster: String,
+    /// Path of the load balancers.
+    balancers: String,
+    /// Path of the public addresses.
+    addresses: String,
+}
+
+/// The address of a frontend; none while it has none.
+pub fn ip_of<'a>(front: &'a Value, addresses: &'a [Value]) -> Option<&'a str> {
+    let public = reference(front, "publicIPAddress");
+    let found = addresses.iter().find(|one| id(one).eq_ignore_ascii_case(public));
+    let ip = found.map_or(text(front, "privateIPAddress"), |found| text(found, "ipAddress"));
+    Some(ip).filter(|ip| !ip.is_empty())
+}
+
+/// Whether its last change failed: it is as it was written, but does not work so. Writing it again is what Azure advises.
+fn has_failed(resource: &Value) -> bool {
+    text(resource, "provisioningState").eq_ignore_ascii_case("Failed")
+}
+
+/// What is being changed, by a process that ended or by others, counts when that has ended.
+fn settled(resource: &Value) -> Result<(), Failure> {
+    if text(resource, "provisioningState").eq_ignore_ascii_case("Updating") {
+        let text = format!("{} is being changed", name(resource));
+        return Err(Failure::pending(super::SOON, "", text));
+    }
+    Ok(())
+}
+
+impl<'a> Task<'a> {
+    pub fn new(azure: &'a Azure, service: &'a Service, address_group: Option<&str>) -> Self {
+        let config = &azure.config;
+        let own = given(&config.load_balancer_resource_group);
+        let network = "providers/Microsoft.Network";
+        Self {
+            base: default_balancer_name(service),
+            cluster: azure.cluster_name(),
+            balancers: format!("{}/{network}/loadBalancers", config.network_group(own)),
+            addresses: format!(
+                "{}/{network}/publicIPAddresses",
+                config.network_group(address_group.or(own))
+            ),
+            azure,
+            service,
+        }
+    }
+
+    /// The external and the internal one, where they are there.
+    pub fn balancers(&self) -> Result<[Option<Value>; 2], Failure> {
+        let mut found = [None, None];
+        let names = [false, true].map(|internal| self.azure.balancer_name(internal));
+        self.azure.arm.list(&self.balancers, NETWORK, &[], |one| {
+            for (found, wanted) in found.iter_mut().zip(&names) {
+                if name(&one).eq_ignore_ascii_case(wanted) {
+                    *found = Some(one.clone());
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// All public addresses of the group.
+    pub fn addresses(&self) -> Result<Vec<Value>, Failure> {
+        let mut all = Vec::new();
+        self.azure.arm.list(&self.addresses, NETWORK, &[], |one| {
+            all.push(one);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn network(&self) -> String {
+        let config = &self.azure.config;
+        let group = config.network_group(given(&config.vnet_resource_group));
+        let name = given(&config.vnet_name).unwrap_or_default();
+        format!("{group}/providers/Microsoft.Network/virtualNetworks/{name}")
+    }
+
+    /// The next change towards what the Service wants; its addresses when there is none.
+    ///
+    /// # Errors
+    /// What the cloud says; `failed-precondition` where something is missing that others make.
+    pub fn next(&self, wanted: &Wanted<'_>) -> Result<Next<Vec<String>>, Failure> {
+        let (config, internal) = (&self.azure.config, wanted.asked.internal);
+        let tags = config.all_tags();
+        let addresses = self.addresses()?;
+        let (mut ids, mut ips) = (Vec::new(), Vec::new());
+        for front in wanted.fronts.iter().filter(|_| !internal) {
+            match address::of(&addresses, wanted, front, &self.addresses, &config.location, &tags)? {
+                Address::Change(change) => return Ok(Next::Change(change)),
+                Address::There(id, ip) => {
+                    ids.push(id);
+                    ips.push(ip);
+                }
+            }
+        }
+        let found = self.balancers()?;
+        let network = self.network();
+        let subnet = wanted.asked.subnet.or(given(&config.subnet_name)).unwrap_or_default();
+        let path = format!("{}/{}", self.balancers, self.azure.balancer_name(internal));
+        let there = found[usize::from(internal)].as_ref();
+        let mut own = there.cloned().unwrap_or_else(|| balancer::empty(&config.location));
+        let place = Place {
+            path: there.map_or(path.as_str(), |there| id(there)).into(),
+            subnet: format!("{network}/subnets/{subnet}"),
+            network,
+        };
+        let served = balancer::serve(&mut own, wanted, &ids, &place)?;
+        if served | balancer::add_tags(&mut own, &tags) | has_failed(&own) {
+            let etag = there.map(|there| etag(there).to_owned());
+            let (path, body) = (place.path, own);
+            return Ok(Next::Change(Change::Put { path, body, etag }));
+        }
+        settled(&own)?;
+        if internal {
+            let fronts = balancer::fronts(&own, &self.base);
+            ips = fronts
+                .iter()
+                .filter_map(|front| ip_of(front, &addresses))
+                .map(str::to_owned)
+                .collect();
+            if ips.is_empty() {
+                return Err(Failure::pending(super::SOON, "", "the frontend has no address yet"));
+            }
+        }
+        let rules = security::rules(wanted, &ips);
+        if let Some(change) = self.group_change(&found, &addresses, &rules, &ips)? {
+            return Ok(Next::Change(change));
+        }
+        if let Some(change) = self.leave(found[usize::from(!internal)].as_ref()) {
+            return Ok(Next::Change(change));
+        }
+        Ok(match address::unused(&addresses, &wanted.tag(), &self.cluster, &ids) {
+            Some(change) => Next::Change(change),
+            None => Next::Done(ips),
+        })
+    }
+
+    /// The next change towards nothing of the Service.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn next_deletion(&self) -> Result<Next<()>, Failure> {
+        let found = self.balancers()?;
+        let addresses = self.addresses()?;
+        if let Some(change) = self.group_change(&found, &addresses, &[], &[])? {
+            return Ok(Next::Change(change));
+        }
+        for one in found.iter().flatten() {
+            if let Some(change) = self.leave(Some(one)) {
+                return Ok(Next::Change(change));
+            }
+        }
+        Ok(
+            match address::unused(&addresses, &wanted::tag(self.service), &self.cluster, &[]) {
+                Some(change) => Next::Change(change),
+                None => Next::Done(()),
+            },
+        )
+    }
+
+    /// The change of pools of a load balancer, made at once.
+    ///
+    /// # Errors
+    /// `pending` while it goes on; what the cloud says.
+    pub fn fill_pools(&self, found: &Value, targets: &[Target]) -> Result<(), Failure> {
+        let mut filled = found.clone();
+        let mut changed = false;
+        for v6 in [false, true] {
+            let pool = wanted::pool(&self.cluster, v6);
+            let there = items(found, "backendAddressPools").iter();
+            if there.map(name).any(|one| one.eq_ignore_ascii_case(&pool)) {
+                let nodes = wanted::nodes_of(targets, v6);
+                changed |= balancer::fill_pool(&mut filled, &pool, &nodes, &self.network())?;
+            }
+        }
+        if changed {
+            self.azure.make(Change::put(filled))?;
+        }
+        Ok(())
+    }
+
+    /// The change of a load balancer that takes the Service out.
+    fn leave(&self, there: Option<&Value>) -> Option<Change> {
+        let mut left = there?.clone();
+        if !balancer::leave(&mut left, &self.base) {
+            return None;
+        }
+        Some(if balancer::is_bare(&mut left) {
+            Change::Delete {
+                path: id(&left).into(),
+                etag: etag(&left).into(),
+            }
+        } else {
+            Change::put(left)
+        })
+    }
+
+    /// The change of the security group that leaves these rules for the Service.
+    fn group_change(
+        &self,
+        found: &[Option<Value>; 2],
+        addresses: &[Value],
+        rules: &[security::Rule],
+        ips: &[String],
+    ) -> Result<Option<Change>, Failure> {
+        let config = &self.azure.config;
+        let Some(name) = given(&config.security_group_name) else {
+            return Ok(None);
+        };
+        // Whatever was its own: what it has now, and what it has been told to have.
+        let mut own = ips.to_vec();
+        let told = self
+            .service
+            .ingress
+            .iter()
+            .filter_map(|ingress| match &ingress.endpoint {
+                Endpoint::Ip((ip, _)) => Some(ip.as_str()),
+                Endpoint::Hostname(_) => None,
+            });
+        own.extend(told.map(str::to_owned));
+        let tagged = address::named_by(addresses, &wanted::tag(self.service), &self.cluster);
+        own.extend(tagged.into_iter().map(str::to_owned));
+        let mut kept = Vec::new();
+        for one in found.iter().flatten() {
+            let fronts = balancer::fronts(one, &self.base);
+            own.extend(
+                fronts
+                    .iter()
+                    .filter_map(|front| ip_of(front, addresses))
+                    .map(str::to_owned),
+            );
+            for (protocol, port, front) in balancer::of_others(one, &self.base) {
+                let mut all = balancer::all_fronts(one).iter();
+                let front = all.find(|one| super::json::name(one).eq_ignore_ascii_case(front));
+                if let Some(ip) = front.and_then(|front| ip_of(front, addresses)) {
+                    let (protocol, ip) = (protocol.to_owned(), ip.to_owned());
+                    kept.push(Kept { protocol, port, ip });
+                }
+            }
+        }
+        if own.is_empty() {
+            return Ok(None);
+        }
+        let group = config.network_group(given(&config.security_group_resource_group));
+        let path = format!("{group}/providers/Microsoft.Network/networkSecurityGroups/{name}");
+        let Some(mut there) = self.azure.arm.find(&path, NETWORK, &[])? else {
+            if rules.is_empty() {
+                return Ok(None);
+            }
+            let text = format!("there is no network security group {name}; make it, or correct securityGroupName");
+            return Err(Failure::failed_precondition(text));
+        };
+        let changed = security::allow(&mut there, rules, &own, &kept)?;
+        if !changed && !rules.is_empty() {
+            settled(&there)?;
+        }
+        Ok((changed || has_failed(&there)).then(|| Change::put(there)))
+    }
+}
