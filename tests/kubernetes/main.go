@@ -2,8 +2,8 @@
 //
 //	kubernetes COMPONENT [FLAG...]
 //
-// COMPONENT is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kube-proxy. They share most of their
-// packages, so that one program takes a fifth of the room and of the build time that six would take. Flags are the component's own;
+// COMPONENT is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy or kubectl. They share most of their
+// packages, so that one program takes a fifth of the room and of the build time that seven would take. Flags are the component's own;
 // etcd has those of etcd.go.
 package main
 
@@ -20,6 +20,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of the API client
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the metric of the build's version
+	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -35,6 +36,7 @@ var components = map[string]func() *cobra.Command{
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 	"kube-proxy":              proxy.NewProxyCommand,
+	"kubectl":                 kubectl.NewDefaultKubectlCommand,
 }
 
 func main() {

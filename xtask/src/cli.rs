@@ -128,6 +128,8 @@ pub enum SandboxCloud {
     Sim,
     /// AWS, by moto.
     Aws,
+    /// Azure, by a stand-in that Microsoft's own clients judge.
+    Azure,
     /// Google Compute Engine, by a stand-in that Google's own client judges.
     Gce,
     /// OpenStack, by its own services.
@@ -144,6 +146,7 @@ impl SandboxCloud {
         match self {
             Self::Sim => "sim",
             Self::Aws => "aws",
+            Self::Azure => "azure",
             Self::Gce => "gce",
             Self::Openstack => "openstack",
             Self::Rackspace => "rackspace",

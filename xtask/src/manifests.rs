@@ -12,13 +12,22 @@ use anyhow::{Context, Result};
 use crate::go_tool::GoTool;
 use crate::{tools, workspace};
 
-/// The Helm that renders.
+/// The Helm that renders, and installs in tests.
 const HELM: GoTool = GoTool {
     name: "helm3",
     version: "v3.22.0",
     packages: &["helm.sh/helm/v3/cmd/helm"],
     what: "Helm, which renders the manifests (about 2 minutes the first time)",
 };
+
+/// The Helm of that version, built if it is not there yet.
+///
+/// # Errors
+///
+/// When Go is missing or it does not build.
+pub fn helm() -> Result<PathBuf> {
+    Ok(HELM.get()?.join("helm"))
+}
 
 /// The version of Kubernetes for which charts are rendered; nothing in ours depends on it but the check that it is new enough.
 const KUBERNETES: &str = "1.37.0";
@@ -74,7 +83,7 @@ pub fn rendered() -> Result<Vec<(PathBuf, String)>> {
 ///
 /// As [`run`].
 pub fn template(flags: &[&str]) -> Result<String> {
-    let mut helm = Command::new(HELM.get()?.join("helm"));
+    let mut helm = Command::new(helm()?);
     helm.current_dir(workspace::root())
         .args(["template", "cloudwit", "deploy/chart", "--namespace=kube-system"])
         .arg(format!("--kube-version={KUBERNETES}"))

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::SandboxArgs;
 use crate::node_parts::NodeParts;
-use crate::{guests, image, kubernetes, programs, tools, workspace};
+use crate::{guests, image, kubernetes, manifests, peer, programs, tools, workspace};
 
 /// What it runs of the machine's own.
 const TOOLS: [&str; 9] = [
@@ -50,13 +50,15 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     let parts = NodeParts::get()?;
     let kubernetes = kubernetes::binary()?;
     let provider = guests::provider("sim")?;
-    let image = match args.pods {
-        true => {
-            image::require_musl()?;
-            Some(image::binary()?)
-        }
-        false => None,
-    };
+    let mut as_pods = Vec::new();
+    if args.pods {
+        image::require_musl()?;
+        as_pods = vec![
+            ("--image", image::binary()?),
+            ("--upstream", peer::tested()?),
+            ("--helm", manifests::helm()?),
+        ];
+    }
     let programs = programs::build(&PROGRAMS)?;
     // Ctrl-C reaches the whole process group. The sandbox tears everything down then; we wait for it.
     let _ = ctrlc::set_handler(|| {});
@@ -65,8 +67,8 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     command.arg("--provider").arg(provider);
     command.arg("--parts").arg(parts.folder());
     command.arg("--kubernetes").arg(kubernetes);
-    if let Some(image) = image {
-        command.arg("--image").arg(image);
+    for (flag, file) in as_pods {
+        command.arg(flag).arg(file);
     }
     command.args(args.once.then_some("--once"));
     let status = command.stdin(Stdio::null()).status().context("starting the sandbox")?;

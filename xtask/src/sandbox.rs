@@ -27,6 +27,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     match args.cloud {
         SandboxCloud::Sim => {}
         SandboxCloud::Aws => drop(servers::moto()?),
+        SandboxCloud::Azure => drop(servers::stand_in("azure")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),

@@ -1,9 +1,10 @@
 //! The simulated cloud, from its administrator's side.
 
 use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{LoadBalancer, Machine, Route};
+use cloudwit_sim_cloud::{Counters, LoadBalancer, Machine, Route};
 use reqwest::{Client, Method};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// A client of the simulated cloud.
@@ -34,10 +35,7 @@ impl Cloud {
 
     /// All there is.
     pub async fn state(&self) -> Result<State> {
-        let url = format!("{}/control/state", self.url);
-        let response = self.http.get(&url).send().await.with_context(|| url.clone())?;
-        let text = response.text().await.with_context(|| url.clone())?;
-        serde_json::from_str(&text).with_context(|| format!("{url}: cannot read {text}"))
+        self.read("state").await
     }
 
     /// Makes a machine with this name and address.
@@ -66,6 +64,23 @@ impl Cloud {
         let fault = json!({ "fault": { "kind": "status", "status": 503 } });
         let faults = if all { vec![fault] } else { Vec::new() };
         self.send(Method::PUT, "faults", &json!(faults)).await
+    }
+
+    /// What providers asked for since the last reset of the counters.
+    pub async fn counters(&self) -> Result<Counters> {
+        self.read("counters").await
+    }
+
+    /// Counts from zero again.
+    pub async fn reset_counters(&self) -> Result<()> {
+        self.send(Method::DELETE, "counters", &Value::Null).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let url = format!("{}/control/{path}", self.url);
+        let response = self.http.get(&url).send().await.with_context(|| url.clone())?;
+        let text = response.text().await.with_context(|| url.clone())?;
+        serde_json::from_str(&text).with_context(|| format!("{url}: cannot read {text}"))
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<()> {

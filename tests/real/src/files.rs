@@ -45,11 +45,13 @@ pub fn named_kubeconfig(folder: &Path, pki: &Pki, client: &str, name: &str) -> R
 }
 
 /// A script that runs kubectl on the cluster from outside of its namespaces.
-pub fn kubectl(folder: &Path, kubeconfig: &Path) -> Result<PathBuf> {
+pub fn kubectl(folder: &Path, kubernetes: &Path, kubeconfig: &Path) -> Result<PathBuf> {
     // Its network namespace is that of the process that we were started by.
     let pid = std::env::var(OUTSIDE_PID).context("no process id outside of our namespaces")?;
-    let kubeconfig = kubeconfig.display();
-    let text = format!("#!/bin/sh\nexec nsenter --net=/proc/{pid}/ns/net kubectl --kubeconfig {kubeconfig} \"$@\"\n");
+    let (program, kubeconfig) = (kubernetes.display(), kubeconfig.display());
+    let text = format!(
+        "#!/bin/sh\nexec nsenter --net=/proc/{pid}/ns/net {program} kubectl --kubeconfig {kubeconfig} \"$@\"\n"
+    );
     let file = write(folder, "kubectl", &text)?;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).context("making kubectl executable")?;
     Ok(file)

@@ -11,16 +11,19 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 
 use crate::actuator::Actuator;
-use crate::checks::Checks;
+use crate::chart::Chart;
+use crate::checks::{Checks, Takeover};
 use crate::cloud::Cloud;
 use crate::control_plane::ControlPlane;
+use crate::kubectl::Kubectl;
 use crate::manager::{Manager, Process};
 use crate::pki::Pki;
 use crate::pods::{NAMESPACE, Pods};
 use crate::process::{call, own_namespaces};
 use crate::traffic::Traffic;
+use crate::upstream::{self, Upstream};
 use crate::waiting::Narrator;
-use crate::{files, network, pods};
+use crate::{files, images, network, pods};
 
 /// The port of the simulated cloud on all addresses of the hub.
 const CLOUD_PORT: u16 = 7000;
@@ -41,8 +44,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub kubernetes: PathBuf,
     /// The static binary of Cloudwit, to run it as Pods.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires_all = ["upstream", "helm"])]
     pub image: Option<PathBuf>,
+    /// The program of `tests/peer`, which takes the Pods' place for a while.
+    #[arg(long, value_name = "FILE", requires = "image")]
+    pub upstream: Option<PathBuf>,
+    /// Helm, which installs Cloudwit after that.
+    #[arg(long, value_name = "FILE", requires = "image")]
+    pub helm: Option<PathBuf>,
     /// End when the process that started us does.
     #[arg(long, hide = true)]
     pub with_parent: bool,
@@ -87,7 +96,7 @@ async fn cluster(options: &Options) -> Result<()> {
     ];
     let pki = Pki::create(&folder.join("pki"), &names)?;
     let kubeconfig = files::kubeconfig(folder, &pki, "admin")?;
-    let kubectl = files::kubectl(folder, &kubeconfig)?;
+    let kubectl = files::kubectl(folder, &options.kubernetes, &kubeconfig)?;
     narrator.say("the control plane starts (etcd, kube-apiserver, kube-controller-manager, kube-scheduler)");
     let (plane, client) = ControlPlane::start(&options.kubernetes, folder, &pki, &kubeconfig).await?;
     narrator.say("the API server is ready");
@@ -95,15 +104,34 @@ async fn cluster(options: &Options) -> Result<()> {
     // Its administration is for loopback only.
     let url = format!("http://127.0.0.1:{CLOUD_PORT}");
     let cloud = Cloud::new(url.clone())?;
-    let mut images = vec![options.parts.join("image.tar")];
-    let manager = match &options.image {
-        Some(binary) => {
-            images.push(pods::image(binary, folder)?);
+    let mut archives = vec![options.parts.join("image.tar")];
+    let as_pods = options
+        .image
+        .as_ref()
+        .zip(options.upstream.as_ref())
+        .zip(options.helm.as_ref());
+    let manager = match as_pods {
+        Some(((binary, upstream), helm)) => {
+            archives.push(images::archive(pods::IMAGE, binary, folder)?);
+            archives.push(images::archive(upstream::IMAGE, upstream, folder)?);
             let spaces: Api<Namespace> = Api::all(client.clone());
             let there = async || Ok(spaces.get_opt(NAMESPACE).await?);
             narrator.until("the API server has made its namespaces", there).await?;
+            let kubectl = Kubectl::new(&options.kubernetes, &kubeconfig);
+            let takeover = Box::new(Takeover {
+                upstream: Upstream::new(kubectl.clone(), folder, CLOUD_PORT)?,
+                chart: Chart::new(
+                    helm,
+                    kubectl.clone(),
+                    folder,
+                    &kubeconfig,
+                    &options.provider,
+                    CLOUD_PORT,
+                )?,
+            });
             let pods = Pods::start(
                 client.clone(),
+                kubectl,
                 binary,
                 folder,
                 &kubeconfig,
@@ -111,7 +139,7 @@ async fn cluster(options: &Options) -> Result<()> {
                 CLOUD_PORT,
             )?;
             narrator.say("the simulated cloud runs, and `cloudwit install --apply` has installed Cloudwit");
-            Manager::Pods(pods)
+            Manager::Pods { pods, takeover }
         }
         None => {
             let process = Process::start(deployment.clone(), kubeconfig.clone(), url)?;
@@ -119,7 +147,7 @@ async fn cluster(options: &Options) -> Result<()> {
             Manager::Process(process)
         }
     };
-    let mut actuator = Actuator::new(cloud.clone(), folder, options, images, pki)?;
+    let mut actuator = Actuator::new(cloud.clone(), folder, options, archives, pki)?;
     let traffic = Traffic::start(folder)?;
     let provider = std::fs::read(&options.provider).context("reading the provider")?;
     let checks = Checks::new(client, cloud, narrator, traffic, &manager, provider);

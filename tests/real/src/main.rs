@@ -16,6 +16,7 @@ use clap::{Parser, Subcommand};
 
 mod actuator;
 mod balancers;
+mod chart;
 mod checks;
 mod client;
 mod cloud;
@@ -24,6 +25,8 @@ mod control_plane;
 mod files;
 mod health;
 mod hub;
+mod images;
+mod kubectl;
 mod machine;
 mod manager;
 mod network;
@@ -36,6 +39,7 @@ mod request;
 mod sweep;
 mod traces;
 mod traffic;
+mod upstream;
 mod waiting;
 mod workload;
 

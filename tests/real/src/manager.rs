@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::Deployment;
 
+use crate::checks::Takeover;
 use crate::pods::Pods;
 
 /// Short periods, so that what happens takes seconds. An operator's own are minutes: see `cloudwit --help`.
@@ -23,8 +24,13 @@ pub const DEMO_FLAGS: [&str; 6] = [
 pub enum Manager {
     /// One process with the rights of an administrator, without election.
     Process(Process),
-    /// As users run it.
-    Pods(Pods),
+    /// As users run it, and who takes its place for a while.
+    Pods {
+        /// Cloudwit.
+        pods: Pods,
+        /// The others.
+        takeover: Box<Takeover>,
+    },
 }
 
 /// The process, and what it is started from.
@@ -74,7 +80,7 @@ impl Manager {
                 Some(format!("Cloudwit has ended by itself; see {}", gone.log().display()))
             }
             // Kubernetes starts them again.
-            Self::Pods(_) => None,
+            Self::Pods { .. } => None,
         }
     }
 
@@ -91,7 +97,7 @@ impl Manager {
                 std::fs::write(&new, content).context("writing a component")?;
                 std::fs::rename(&new, folder.join("providers/sim.wasm")).context("replacing a component")
             }
-            Self::Pods(pods) => pods.install(content),
+            Self::Pods { pods, .. } => pods.install(content),
         }
     }
 
@@ -108,7 +114,7 @@ impl Manager {
                 let text = std::fs::read_to_string(&log).with_context(|| format!("reading {}", log.display()))?;
                 Ok(vec![text])
             }
-            Self::Pods(pods) => pods.logs().await,
+            Self::Pods { pods, .. } => pods.logs().await,
         }
     }
 
@@ -127,7 +133,7 @@ impl Manager {
                 *child = Some(process.started()?);
                 Ok("the process is killed, and started again".to_owned())
             }
-            Self::Pods(pods) => pods.kill_leader().await,
+            Self::Pods { pods, .. } => pods.kill_leader().await,
         }
     }
 }

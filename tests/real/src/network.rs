@@ -1,6 +1,6 @@
 //! The network between the machines: a bridge in the hub, which is also the cloud's router, and a client on its other side.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::process::call;
 
@@ -35,8 +35,16 @@ pub fn prepare() -> Result<()> {
     ] {
         call(line)?;
     }
-    // Of this network namespace only.
-    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(Into::into)
+    // All of this network namespace only. Machines are on one network and would be told to send past the router, routes or not.
+    for (setting, value) in [
+        ("ip_forward", "1"),
+        ("conf/all/send_redirects", "0"),
+        ("conf/br0/send_redirects", "0"),
+    ] {
+        let file = format!("/proc/sys/net/ipv4/{setting}");
+        std::fs::write(&file, value).with_context(|| format!("writing {file}"))?;
+    }
+    Ok(())
 }
 
 /// The address of the machine with this number.

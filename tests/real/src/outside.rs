@@ -86,14 +86,9 @@ async fn watch(options: &Options, group: &Group) -> Result<()> {
     command
         .args(["--mount", "--mount-proc", "--pid", "--net", "--fork", "--kill-child"])
         .arg(std::env::current_exe().context("looking for our own program")?)
-        .arg("hub");
-    command.arg("--provider").arg(&options.provider);
-    command.arg("--parts").arg(&options.parts);
-    command.arg("--kubernetes").arg(&options.kubernetes);
-    if let Some(image) = &options.image {
-        command.arg("--image").arg(image);
-    }
-    command.args(options.once.then_some("--once"));
+        .arg("hub")
+        // It has our options.
+        .args(std::env::args_os().skip(2));
     // A group of its own: Ctrl-C reaches us alone. The hub ends when its standard input closes, in whichever way we end.
     let mut hub = command
         .process_group(0)

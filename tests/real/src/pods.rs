@@ -11,14 +11,15 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, LogParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use xtask::oci::OciImage;
-use xtask::tools;
+use xtask::{tools, workspace};
 
+use crate::images::TAG;
+use crate::kubectl::Kubectl;
 use crate::manager::DEMO_FLAGS;
 use crate::network::{API_PORT, HUB};
 
 /// The name of the image.
-const IMAGE: &str = "localhost/cloudwit:sandbox";
+pub const IMAGE: &str = "cloudwit";
 
 /// Where the Pods are.
 pub const NAMESPACE: &str = "kube-system";
@@ -30,36 +31,15 @@ pub const LABEL: &str = "app.kubernetes.io/name=cloudwit";
 const LEASE: &str = "cloud-controller-manager";
 
 /// Nodes with this label may run them.
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 /// The Pods, and what they are installed from.
 pub struct Pods {
     client: Client,
+    kubectl: Kubectl,
     binary: PathBuf,
     folder: PathBuf,
     kubeconfig: PathBuf,
-}
-
-/// Makes the image of this binary, as `deploy/image/Containerfile` does. Gives a tar archive.
-///
-/// # Errors
-///
-/// When a file cannot be read or written.
-pub fn image(binary: &Path, folder: &Path) -> Result<PathBuf> {
-    let work = folder.join("image");
-    let place = work.join("root/usr/local/bin");
-    fs::create_dir_all(&place).with_context(|| format!("making {}", place.display()))?;
-    fs::copy(binary, place.join("cloudwit")).with_context(|| format!("copying {}", binary.display()))?;
-    let file = folder.join("cloudwit-image.tar");
-    let image = OciImage {
-        name: IMAGE,
-        entrypoint: &["/usr/local/bin/cloudwit"],
-        path: "/usr/local/bin",
-        user: "65532:65532",
-    };
-    image.archive(&work.join("root"), &work, &file)?;
-    fs::remove_dir_all(&work).with_context(|| format!("removing {}", work.display()))?;
-    Ok(file)
 }
 
 impl Pods {
@@ -70,6 +50,7 @@ impl Pods {
     /// When a file cannot be written or the installation fails.
     pub fn start(
         client: Client,
+        kubectl: Kubectl,
         binary: &Path,
         folder: &Path,
         kubeconfig: &Path,
@@ -94,6 +75,7 @@ impl Pods {
         write("settings.yaml", &settings.to_string())?;
         let pods = Self {
             client,
+            kubectl,
             binary: binary.to_owned(),
             folder,
             kubeconfig: kubeconfig.to_owned(),
@@ -118,7 +100,7 @@ impl Pods {
             &format!("--component={}", path("sim.wasm")),
             &format!("--cloud-config={}", path("sim.json")),
             &format!("--provider-settings={}", path("settings.yaml")),
-            &format!("--image={IMAGE}"),
+            &format!("--image=localhost/{IMAGE}:{TAG}"),
             &format!("--cluster-name={CLUSTER_NAME}"),
             &format!("--cluster-cidr={CLUSTER_CIDR}"),
             &format!("--api-server={HUB}:{API_PORT}"),
@@ -164,15 +146,42 @@ impl Pods {
         Ok(texts)
     }
 
+    /// Removes all that was installed, as `docs/guide/install.md` tells.
+    ///
+    /// # Errors
+    ///
+    /// When kubectl fails.
+    pub fn remove(&self) -> Result<()> {
+        let manifest = workspace::root().join("deploy/manifests/cloudwit.yaml");
+        self.kubectl.run(&["delete", "-f", &manifest.display().to_string()])?;
+        let files = [
+            "configmap/cloudwit-config",
+            "configmap/cloudwit-providers",
+            "secret/cloudwit-secrets",
+        ];
+        self.kubectl
+            .run(&[["-n", NAMESPACE, "delete"].as_slice(), &files].concat())
+            .map(drop)
+    }
+
+    /// Whom the Lease names.
+    ///
+    /// # Errors
+    ///
+    /// When the API server does not answer.
+    pub async fn holder(&self) -> Result<Option<String>> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let spec = leases.get_opt(LEASE).await?.and_then(|lease| lease.spec);
+        Ok(spec.and_then(|spec| spec.holder_identity))
+    }
+
     /// The name of the Pod that leads. On the network of its Node it is named in the Lease as the Node is.
     ///
     /// # Errors
     ///
     /// When the API server does not answer.
     async fn leader(&self) -> Result<Option<String>> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let spec = leases.get_opt(LEASE).await?.and_then(|lease| lease.spec);
-        let Some(holder) = spec.and_then(|spec| spec.holder_identity) else {
+        let Some(holder) = self.holder().await? else {
             return Ok(None);
         };
         let pods = self.list().await?;

@@ -34,6 +34,8 @@ pub struct Summary {
     pub failed: usize,
     /// Milliseconds from the first that failed to the last.
     pub span: u64,
+    /// When those that failed were sent, in milliseconds after the first request of all.
+    pub failed_at: Vec<u64>,
     /// Requests by the machine that answered.
     pub machines: BTreeMap<String, usize>,
     /// The client's address as Pods saw it.
@@ -157,6 +159,7 @@ fn summary(samples: &[&Sample]) -> Summary {
             Err(reason) => {
                 all.failed += 1;
                 all.reasons.insert(reason.clone());
+                all.failed_at.push(sample.sent - samples[0].sent);
                 all.span = sample.sent - *first_failed.get_or_insert(sample.sent);
                 all.answered_since = 0;
             }
@@ -192,6 +195,7 @@ mod tests {
             (found.sent, found.failed, found.span, found.answered_since),
             (5, 2, 100, 1)
         );
+        assert_eq!(found.failed_at, [50, 150]);
         assert_eq!(
             found.machines,
             BTreeMap::from([("machine-1".to_owned(), 1), ("machine-2".to_owned(), 2)])

@@ -32,7 +32,7 @@ impl Narrator {
     ///
     /// # Errors
     ///
-    /// When the look fails, or finds nothing for three minutes.
+    /// When the look fails, or finds nothing for [`LIMIT`].
     pub async fn until<T>(self, what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
         let started = Instant::now();
         let mut said = started;

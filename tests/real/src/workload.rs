@@ -46,6 +46,8 @@ exec httpd -f -p {PORT} -h /tmp/www"#
                         "imagePullPolicy": "Never",
                         "command": ["sh", "-c", script],
                         "env": [field("POD", "metadata.name"), field("NODE", "spec.nodeName")],
+                        // Without a request they get next to no time while Pods that have one are busy, and answer too late.
+                        "resources": { "requests": { "cpu": "100m" } },
                         "readinessProbe": { "httpGet": { "path": PATH, "port": PORT }, "periodSeconds": 1 },
                     }],
                 },

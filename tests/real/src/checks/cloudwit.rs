@@ -1,14 +1,15 @@
 //! Cloudwit itself: how it starts and is restricted as Pods, and that swaps and failures of it cost no request.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use cloudwit_test_support::rig::address;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 
-use super::cluster::ingress;
 use super::{Checks, UNINITIALIZED};
 use crate::client::now;
 use crate::manager::Manager;
@@ -27,6 +28,9 @@ const SWAPPED: &str = "swapped";
 
 /// How long the cloud's API is away.
 const AWAY: Duration = Duration::from_secs(10);
+
+/// The memory limit of a container with one provider and default limits, in bytes: `docs/guide/install.md`, "Memory".
+const DEFAULT_LIMIT: u64 = 369 << 20;
 
 /// What `/proc` says of a process that is restricted as the manifests say.
 const RESTRICTED: [(&str, &str); 4] = [
@@ -57,10 +61,8 @@ impl Checks<'_> {
             if !seen.first_taints.iter().any(|taint| taint == UNINITIALIZED) {
                 bail!("Node {name} was registered with the taints {:?}", seen.first_taints);
             }
-            pods.allow(name).await?;
         }
-        self.narrator
-            .say("both Nodes are registered with the taint, and labelled as those of a control plane");
+        self.narrator.say("both Nodes are registered with the taint");
         let why = self
             .narrator
             .until("the ordinary Pod waits for a Node without the taint", async || {
@@ -74,6 +76,10 @@ impl Checks<'_> {
             })
             .await?;
         self.narrator.say(&format!("an ordinary Pod is not scheduled: {why}"));
+        for name in names {
+            pods.allow(name).await?;
+        }
+        self.narrator.say("both Nodes are labelled as those of a control plane");
         for pod in self.all_ready(pods).await? {
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
             self.narrator.say(&format!(
@@ -109,21 +115,38 @@ impl Checks<'_> {
             if !root.is_some_and(|root| root.split(' ').nth(5).unwrap_or_default().starts_with("ro")) {
                 bail!("process {pid} of Cloudwit can write to its root: {root:?}");
             }
+            let group = memory_group(&read("cgroup")).with_context(|| format!("process {pid} has no memory group"))?;
+            let bytes = |file: &str| -> Result<u64> {
+                let file = group.join(file);
+                let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+                text.trim()
+                    .parse()
+                    .with_context(|| format!("{}: {text:?}", file.display()))
+            };
+            let (most, limit) = (bytes("memory.max_usage_in_bytes")?, bytes("memory.limit_in_bytes")?);
+            if limit != DEFAULT_LIMIT {
+                bail!("the container of process {pid} may use {limit} bytes, not {DEFAULT_LIMIT}");
+            }
             let kibibytes: u64 = value("VmHWM:").parse().unwrap_or_default();
-            found.push(format!("{} MiB", kibibytes / 1024));
+            found.push(format!(
+                "{} MiB ({} MiB with its compiler)",
+                kibibytes / 1024,
+                most >> 20
+            ));
         }
         let expected = pods.list().await?.len();
         if found.len() != expected {
             bail!("{} processes of Cloudwit run, not {expected}", found.len());
         }
         self.narrator.say(&format!(
-            "{expected} replicas of Cloudwit run as user 65532 with a seccomp filter, without capabilities, on a read-only root; most memory {}",
+            "{expected} replicas of Cloudwit run as user 65532 with a seccomp filter, without capabilities, on a read-only root, within {} MiB; most memory {}",
+            DEFAULT_LIMIT >> 20,
             found.join(" and ")
         ));
         Ok(())
     }
 
-    async fn all_ready(&self, pods: &Pods) -> Result<Vec<Pod>> {
+    pub(super) async fn all_ready(&self, pods: &Pods) -> Result<Vec<Pod>> {
         self.narrator
             .until("all Pods of Cloudwit are Ready", async || {
                 let all = pods.list().await?;
@@ -172,7 +195,7 @@ impl Checks<'_> {
         services
             .create(&PostParams::default(), &workload::service(name, "Cluster")?)
             .await?;
-        let look = async || Ok(ingress(&services.get(name).await?));
+        let look = async || Ok(address(&services.get(name).await?));
         let address = self.narrator.until("a new Service has an address", look).await?;
         self.narrator.say(&format!(
             "Cloudwit reconciles again {:.1} s later: a new Service has the address {address}",
@@ -183,8 +206,15 @@ impl Checks<'_> {
         self.narrator.until("that Service is deleted", look).await?;
         self.nothing_lost("while Cloudwit was killed", from).await?;
         match self.manager {
-            Manager::Pods(pods) => self.all_ready(pods).await.map(drop),
+            Manager::Pods { pods, .. } => self.all_ready(pods).await.map(drop),
             Manager::Process(_) => Ok(()),
         }
     }
+}
+
+/// The control group of version 1 that limits a process's memory, from what `/proc/PID/cgroup` says.
+fn memory_group(cgroup: &str) -> Option<PathBuf> {
+    let line = cgroup.lines().find(|line| line.contains(":memory:"))?;
+    let path = line.splitn(3, ':').nth(2)?.strip_prefix('/')?;
+    Some(Path::new("/sys/fs/cgroup/memory").join(path))
 }

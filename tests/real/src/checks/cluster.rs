@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use cloudwit_test_support::rig::address;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{Api, ListParams, PostParams};
@@ -105,7 +106,7 @@ impl Checks<'_> {
             let address = self
                 .narrator
                 .until(&format!("Service {name} has an address"), async || {
-                    Ok(ingress(&services.get(name).await?))
+                    Ok(address(&services.get(name).await?))
                 })
                 .await?;
             let started = Instant::now();
@@ -133,12 +134,6 @@ impl Checks<'_> {
         }
         Ok(())
     }
-}
-
-/// The address of a Service's load balancer, once it has one.
-pub(super) fn ingress(service: &Service) -> Option<String> {
-    let status = service.status.as_ref()?.load_balancer.as_ref()?;
-    status.ingress.as_ref()?.first()?.ip.clone()
 }
 
 fn join(words: &BTreeSet<String>) -> String {
