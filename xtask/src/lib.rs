@@ -18,6 +18,7 @@
 //! | [`python`] | makes the Python environments of third-party servers |
 //! | [`go_tool`] | builds programs of others that are written in Go |
 //! | [`aws_peer`] | AWS's own controller, for the comparison on AWS |
+//! | [`csi_sanity`] | builds Kubernetes' own tests of CSI drivers |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`languages`] | builds providers in other languages than Rust |
@@ -39,6 +40,7 @@ pub mod check;
 pub mod cli;
 pub mod component_names;
 pub mod controlplane;
+pub mod csi_sanity;
 pub mod debian;
 pub mod fuzz;
 pub mod go_module;

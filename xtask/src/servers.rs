@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::{progress, vcsim, workspace};
+use crate::{csi_sanity, progress, vcsim, workspace};
 
 /// The Python environment of moto and boto3.
 ///
@@ -90,12 +90,14 @@ fn get() -> Result<Found> {
     moto()?;
     openstack_cloud()?;
     vcsim::programs()?;
+    csi_sanity::program()?;
     for cloud in STAND_INS {
         stand_in(cloud)?;
     }
     Ok(format!(
-        "moto (AWS), OpenStack's services, vcsim {} (vSphere), and stand-ins for {} further clouds",
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {}, and stand-ins for {} further clouds",
         vcsim::TOOL.version,
+        csi_sanity::TOOL.version,
         STAND_INS.len()
     )
     .into())

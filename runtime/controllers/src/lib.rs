@@ -38,6 +38,7 @@ mod work;
 pub use crate::kube::clients::Clients;
 pub use assign::{Provider, Providers, ServiceRules};
 pub use cluster::{Cluster, ControllersError};
+pub use leadership::fenced_cloud::leading_volumes;
 pub use leadership::{Leadership, Term};
 pub use options::classes::Classes;
 pub use options::{

@@ -25,6 +25,7 @@ use crate::process::memory;
 use crate::process::stop::StopSignals;
 use crate::process::watchdog::Watchdog;
 use crate::process::work_runtime::{Started, WorkRuntime};
+use crate::providers::csi;
 use crate::providers::host;
 use crate::providers::load;
 use crate::providers::swap;
@@ -123,6 +124,7 @@ struct Running {
 struct Prepared {
     cluster: Cluster,
     providers: Vec<Arc<SwappableProvider>>,
+    drivers: Vec<csi::Served>,
     registry: Registry,
     candidates: Candidates,
 }
@@ -161,6 +163,7 @@ impl Start {
         let Prepared {
             cluster,
             providers: loaded,
+            drivers,
             mut registry,
             candidates,
         } = work.start(prepare).ended().await.context("the start")??;
@@ -174,6 +177,12 @@ impl Start {
         checks.add(sources::of_leadership(candidacy.health()));
         let controllers = cluster.health();
         checks.add_of_work(move || sources::of_controllers(&controllers));
+        for driver in drivers {
+            drop(
+                work.handle()
+                    .spawn(csi::serve(driver, leadership.clone(), shutdown.clone())),
+            );
+        }
         let status = StatusSource {
             identity: self.identity,
             started: self.started,
@@ -215,13 +224,30 @@ async fn prepare(
     let clients = clients(&server, &candidates).await?;
     let cluster = candidates.lead(Cluster::new(clients, &mut registry));
     let leadership = candidates.leadership().clone();
+    let names: Vec<_> = settings
+        .providers
+        .iter()
+        .map(|source| source.csi_driver_name.clone())
+        .collect();
     let providers = load(&args, settings, &cluster, &mut registry, leadership.clone()).await?;
+    let drivers = match &args.volumes.csi_socket_dir {
+        Some(dir) => {
+            let candidate = |(provider, name): (&Arc<SwappableProvider>, _)| csi::Candidate {
+                provider: provider.clone(),
+                name,
+            };
+            let candidates = providers.iter().zip(names).map(candidate).collect();
+            csi::drivers(dir, candidates, &leadership, args.controllers.dry_run, &mut registry).await?
+        }
+        None => Vec::new(),
+    };
     for provider in &providers {
         drop(tokio::spawn(probe(provider.clone(), leadership.clone())));
     }
     Ok(Prepared {
         cluster,
         providers,
+        drivers,
         registry,
         candidates,
     })

@@ -5,7 +5,7 @@
 //!                              \------ ensure, update, delete, apply ---> Gate: lets the call through, or answers itself
 //! ```
 //!
-//! The one place that says which calls of [`Cloud`] change something, and that passes all others on. Dry runs and leadership are gates,
+//! The one place that says which calls of [`Cloud`] change something (of volumes: [`gated_volumes`](crate::gated_volumes)), and that passes all others on. Dry runs and leadership are gates,
 //! so no loop has to think of them before it calls, and none can forget to.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Presence, ProviderIdentity,
-    Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
+    Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate, VolumeWrite,
 };
 
 /// A call that would change the cloud.
@@ -45,6 +45,8 @@ pub enum PlannedWrite<'a> {
         /// Routes that would go.
         delete: &'a [Route],
     },
+    /// A change of volumes or snapshots, behind [`GatedVolumes`](crate::GatedVolumes).
+    Volumes(VolumeWrite<'a>),
 }
 
 /// Decides about calls that change the cloud.

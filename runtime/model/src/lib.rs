@@ -10,7 +10,7 @@
 //! | ---- | ---------------- |
 //! | [`cloud`] | the [`Cloud`] trait, the only door between the halves, and [`Abilities`] |
 //! | [`failure`] | what can go wrong, and when to try again |
-//! | [`gated`] | a cloud whose changes have to pass a gate |
+//! | [`gated`], [`gated_volumes`] | a cloud whose changes have to pass a gate |
 //! | [`node`] | Nodes and addresses as a provider sees them |
 //! | [`instance`] | machines and whether they exist |
 //! | [`service`] | Services as a provider sees them |
@@ -24,6 +24,7 @@
 pub mod cloud;
 pub mod failure;
 pub mod gated;
+pub mod gated_volumes;
 pub mod instance;
 pub mod load_balancer;
 pub mod node;
@@ -40,6 +41,7 @@ pub mod volume_cloud;
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity, VolumeAbilities};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
+pub use gated_volumes::{GatedVolumes, VolumeWrite};
 pub use instance::{Evidence, Instance, Presence};
 pub use load_balancer::{
     AnnotationChange, Balancer, MAX_TARGET_UPDATES, RemainingWork, Target, TargetUpdate, short_list,
@@ -47,7 +49,7 @@ pub use load_balancer::{
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use provider_id::ProviderId;
-pub use read_only::ReadOnly;
+pub use read_only::{ReadOnly, Telling};
 pub use route::{NewRoute, Route, RouteOutcome, RouteTokens};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};
 pub use volume_cloud::VolumeCloud;

@@ -12,10 +12,17 @@ pub type ReadOnly = Gated<Telling>;
 /// The gate of a [`ReadOnly`] cloud; hears of every call that would have changed it.
 pub struct Telling(Box<dyn Fn(PlannedWrite<'_>) + Send + Sync>);
 
+impl Telling {
+    /// `planned` hears of what is not done.
+    pub fn to(planned: impl Fn(PlannedWrite<'_>) + Send + Sync + 'static) -> Self {
+        Self(Box::new(planned))
+    }
+}
+
 impl ReadOnly {
     /// Over this cloud; `planned` hears of what is not done.
     pub fn new(cloud: Arc<dyn Cloud>, planned: impl Fn(PlannedWrite<'_>) + Send + Sync + 'static) -> Self {
-        Self::over(cloud, Telling(Box::new(planned)))
+        Self::over(cloud, Telling::to(planned))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::volume::{
     AttachedVolume, Capacity, CapacityQuery, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, Page,
     SizeRange, Snapshot, Volume, VolumeDriver, VolumeNode,
 };
-use crate::{Answer, Failure, NodeRef};
+use crate::{Answer, Failure, NodeRef, VolumeAbilities};
 use std::collections::BTreeMap;
 
 /// What an answer about many has for each.
@@ -13,10 +13,13 @@ pub type Each<T> = Vec<Result<T, Failure>>;
 /// A cloud with volumes, as far as a provider knows it.
 ///
 /// Beside [`Cloud`](crate::Cloud), with the same rules: every call ends, and dropping the future cancels it. What
-/// [`Abilities::volumes`](crate::Abilities::volumes) does not list is a fault of kind [`NotExported`](crate::FaultKind::NotExported). Calls about many take at
+/// [`volume_abilities`](Self::volume_abilities) does not list is a fault of kind [`NotExported`](crate::FaultKind::NotExported). Calls about many take at
 /// most [`VolumeDriver::batch`] entries, and on success the answer has their order and their number; an implementation guarantees that. Calls about one volume,
 /// or one name, must not overlap; the caller sees to that.
 pub trait VolumeCloud: Send + Sync {
+    /// What it can be asked.
+    fn volume_abilities(&self) -> VolumeAbilities;
+
     /// What the provider says about its volumes. Uses no network.
     fn volume_driver(&self) -> Answer<'_, VolumeDriver>;
 

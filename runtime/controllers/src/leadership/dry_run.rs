@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-use cloudwit_model::{Cloud, NewRoute, PlannedWrite, ReadOnly, Route, Service, Target, short_list};
+use cloudwit_model::{Cloud, NewRoute, PlannedWrite, ReadOnly, Route, Service, Target, VolumeWrite, short_list};
 use tracing::info;
 
 use crate::sync::lock;
@@ -44,7 +44,7 @@ impl DryRunLog {
         lock(&self.0).contains_key(about)
     }
 
-    fn log(&self, write: PlannedWrite<'_>) {
+    pub(crate) fn log(&self, write: PlannedWrite<'_>) {
         match write {
             PlannedWrite::EnsureBalancer { service, targets } => self.log_ensure(service, targets),
             PlannedWrite::UpdateTargets { updates, targets } => {
@@ -62,6 +62,31 @@ impl DryRunLog {
                 delete.iter().for_each(|route| self.log_deletion(route));
                 create.iter().for_each(|route| self.log_creation(route));
             }
+            PlannedWrite::Volumes(write) => self.log_volumes(write),
+        }
+    }
+
+    fn log_volumes(&self, write: VolumeWrite<'_>) {
+        let planned = |what: &str, id: &str| {
+            if self.is_news(&format!("volume {id}"), what) {
+                info!(id, "dry run: this {what}");
+            }
+        };
+        match write {
+            VolumeWrite::Create(new) => planned("volume would be created", &new.name),
+            VolumeWrite::Delete(id) => planned("volume would be deleted", id),
+            VolumeWrite::Attach(all) => all.iter().for_each(|new| {
+                planned(&format!("volume would be attached to {}", new.node_id), &new.volume);
+            }),
+            VolumeWrite::Detach(all) => all.iter().for_each(|gone| {
+                planned(&format!("volume would be detached from {}", gone.node_id), &gone.volume);
+            }),
+            VolumeWrite::Expand { volume, size } => {
+                planned(&format!("volume would be expanded to {} bytes", size.at_least), volume);
+            }
+            VolumeWrite::Modify { volume, .. } => planned("volume would be modified", volume),
+            VolumeWrite::CreateSnapshot(new) => planned("snapshot would be created", &new.name),
+            VolumeWrite::DeleteSnapshot(id) => planned("snapshot would be deleted", id),
         }
     }
 

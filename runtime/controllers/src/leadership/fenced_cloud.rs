@@ -3,8 +3,11 @@
 //! Reads pass; calls that change something are refused when the term is over and given up when it ends during the call, so that a successor
 //! does not meet them.
 
-use cloudwit_model::{Answer, CloudError, Failure, Gate, Gated, PlannedWrite};
+use std::sync::Arc;
 
+use cloudwit_model::{Answer, CloudError, Failure, Gate, Gated, GatedVolumes, PlannedWrite, Telling, VolumeCloud};
+
+use crate::leadership::dry_run::DryRunLog;
 use crate::leadership::{Leadership, NotLeading};
 
 /// A cloud behind a [`Leadership`].
@@ -18,6 +21,15 @@ impl Gate for Leadership {
     ) -> Answer<'a, T> {
         Box::pin(async move { self.write(call()).await.unwrap_or_else(|error| Err(refused(error))) })
     }
+}
+
+/// Volumes that are changed only while this process leads, and never in a dry run.
+pub fn leading_volumes(cloud: Arc<dyn VolumeCloud>, leadership: Leadership, dry_run: bool) -> Arc<dyn VolumeCloud> {
+    if dry_run {
+        let said = DryRunLog::default();
+        return Arc::new(GatedVolumes::over(cloud, Telling::to(move |write| said.log(write))));
+    }
+    Arc::new(GatedVolumes::over(cloud, leadership))
 }
 
 fn refused(error: NotLeading) -> CloudError {

@@ -7,7 +7,7 @@ use cloudwit_model::volume::{
     SizeRange, Snapshot, Volume, VolumeDriver, VolumeNode,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{Answer, NodeRef, VolumeCloud};
+use cloudwit_model::{Answer, Cloud as _, NodeRef, VolumeAbilities, VolumeCloud};
 
 use crate::call::answer_limits::{VOLUME_BATCH, VOLUME_PAGE};
 use crate::call::instance::Subjects;
@@ -64,6 +64,10 @@ macro_rules! page {
 }
 
 impl VolumeCloud for Provider {
+    fn volume_abilities(&self) -> VolumeAbilities {
+        self.abilities().volumes
+    }
+
     fn volume_driver(&self) -> Answer<'_, VolumeDriver> {
         one!(self, VolumeDriver, volume_driver())
     }

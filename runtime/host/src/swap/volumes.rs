@@ -7,11 +7,15 @@ use cloudwit_model::volume::{
     SizeRange, Snapshot, Volume, VolumeDriver, VolumeNode,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{Answer, NodeRef, VolumeCloud};
+use cloudwit_model::{Answer, Cloud as _, NodeRef, VolumeAbilities, VolumeCloud};
 
 use crate::swap::SwappableProvider;
 
 impl VolumeCloud for SwappableProvider {
+    fn volume_abilities(&self) -> VolumeAbilities {
+        self.current().abilities().volumes
+    }
+
     fn volume_driver(&self) -> Answer<'_, VolumeDriver> {
         let provider = self.current();
         Box::pin(async move { provider.volume_driver().await })

@@ -64,6 +64,18 @@ pub enum Command {
     #[command(subcommand)]
     Provider(Box<crate::commands::provider::ProviderCommand>),
 
+    /// Serve a provider's volumes as a CSI driver, without Kubernetes and without controllers.
+    ///
+    /// For csi-sanity, for a try, and for orchestrators that speak the Container Storage Interface without Kubernetes. There is no leader election: let one
+    /// process alone serve a cloud's volumes. In a cluster the controllers' own process serves them: see --csi-socket-dir.
+    #[command(
+        after_help = "Exit codes:\n  1    it cannot be loaded, has no volumes, or cannot listen\n  \
+                            2    the command line makes no sense\n  130  ended by Ctrl-C, 143 by SIGTERM\n\n\
+                            Examples:\n  cloudwit csi sim.wasm --cloud-config=sim.json --settings=settings.yaml --endpoint=/tmp/csi.sock\n  \
+                            cloudwit csi sim --config=cloudwit.yaml --endpoint=unix:///csi/csi.sock"
+    )]
+    Csi(Box<crate::commands::csi::CsiArgs>),
+
     /// The same as `provider inspect`.
     #[command(after_help = crate::commands::provider::INSPECT_HELP)]
     Inspect(crate::commands::provider::inspect::InspectArgs),

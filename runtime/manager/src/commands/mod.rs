@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod config;
+pub mod csi;
 pub mod explain;
 pub mod explain_answer;
 pub mod explain_fallback;

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::document::Document;
+use crate::providers::csi;
 use crate::providers::swap::Source;
 
 // What stands above a key here and in the host's types is what the reference page and editors say about it.
@@ -64,6 +65,9 @@ pub(crate) struct ProviderEntry {
     /// What the provider may use.
     #[serde(default)]
     limits: Limits,
+    /// Name of the CSI driver that serves its volumes, in place of the one that the provider gives; see --csi-socket-dir. PersistentVolumes keep the name
+    /// they were made with.
+    csi_driver_name: Option<String>,
 }
 
 /// Which Nodes and Services belong to which provider.
@@ -245,6 +249,9 @@ impl Reader<'_> {
         for grant in &mut entry.grants.secrets {
             grant.file = self.beside(&grant.file);
         }
+        if let Some(wrong) = entry.csi_driver_name.as_deref().and_then(csi::wrong_name) {
+            self.wrong(&format!("{path}.csiDriverName"), wrong);
+        }
         let settings = ProviderSettings {
             name: entry.name,
             config_text,
@@ -258,6 +265,7 @@ impl Reader<'_> {
             component: component?,
             config_origin: format!("{}: {path}", self.file.display()),
             settings,
+            csi_driver_name: entry.csi_driver_name,
             files,
         })
     }

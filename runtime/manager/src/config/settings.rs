@@ -17,8 +17,8 @@ use crate::election::candidate::Election;
 use crate::flags::args::Args;
 use crate::flags::checks;
 use crate::flags::values::selection;
-use crate::providers::dir;
 use crate::providers::swap::Source;
+use crate::providers::{csi, dir};
 
 /// What follows the number of mistakes at start.
 const NOT_STARTED: &str = " in the configuration, nothing was started";
@@ -50,6 +50,8 @@ pub struct SettingsFile {
     pub limits: Limits,
     /// Single values for the provider.
     pub values: BTreeMap<String, String>,
+    /// Name of the CSI driver that serves its volumes, in place of the one that the provider gives; see --csi-socket-dir.
+    pub csi_driver_name: Option<String>,
 }
 
 /// Checks all flags and reads the files they name.
@@ -173,6 +175,7 @@ impl ProviderFiles<'_> {
                 grants: file.grants,
                 limits: file.limits,
             },
+            csi_driver_name: file.csi_driver_name,
             config_origin: format!("--cloud-config={origin}"),
             files: files.map(Path::to_path_buf).collect(),
         }
@@ -207,6 +210,8 @@ fn settings_file(file: Option<&Path>, flag: &str, problems: &mut Vec<String>) ->
     match Document::read::<SettingsFile>(flag, &text) {
         Ok((settings, document)) => {
             problems.extend(document.grants("grants", &settings.grants));
+            let wrong_name = settings.csi_driver_name.as_deref().and_then(csi::wrong_name);
+            problems.extend(wrong_name.map(|wrong| document.mistake("csiDriverName", wrong)));
             settings
         }
         Err(wrong) => {

@@ -14,6 +14,7 @@ use crate::flags::groups::node_deletion::NodeDeletionArgs;
 use crate::flags::groups::provider::ProviderArgs;
 use crate::flags::groups::serving::{AdminArgs, SecureServingArgs};
 use crate::flags::groups::tracing::TracingArgs;
+use crate::flags::groups::volumes::VolumeArgs;
 use crate::flags::groups::webhooks::WebhookArgs;
 use crate::flags::values::feature_gates::FeatureArgs;
 use crate::flags::values::version::VersionArgs;
@@ -54,6 +55,9 @@ pub struct Args {
     /// Flags about the controllers.
     #[command(flatten)]
     pub controllers: ControllerArgs,
+    /// Flags about volumes.
+    #[command(flatten)]
+    pub volumes: VolumeArgs,
     /// Flags about deleting Nodes.
     #[command(flatten)]
     pub deletion: NodeDeletionArgs,

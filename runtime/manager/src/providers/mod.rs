@@ -1,5 +1,6 @@
 //! Providers from their files: loading, and following changes of the files.
 
+pub mod csi;
 pub mod dir;
 pub mod host;
 pub mod load;

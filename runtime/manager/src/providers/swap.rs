@@ -28,6 +28,8 @@ pub struct Source {
     pub component: PathBuf,
     /// Its settings, all files read but those of secrets and authorities.
     pub settings: ProviderSettings,
+    /// Name of the CSI driver that serves its volumes; none for the one that the provider gives.
+    pub csi_driver_name: Option<String>,
     /// Where its configuration comes from, in the operator's words, such as `--cloud-config=/etc/cloud.json`.
     pub config_origin: String,
     /// The files that the settings were read from.

@@ -21,7 +21,7 @@ mod new;
 mod objects;
 mod replay;
 mod scrub;
-mod source;
+pub mod source;
 mod volume_function;
 
 use std::process::ExitCode;

@@ -120,6 +120,7 @@ pub fn of_recording(
     Ok(Source {
         component,
         settings: cassette.settings.for_replay(folder)?,
+        csi_driver_name: None,
         config_origin: file.display().to_string(),
         files: Vec::new(),
     })

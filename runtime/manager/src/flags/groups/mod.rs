@@ -10,4 +10,5 @@ pub mod node_deletion;
 pub mod provider;
 pub mod serving;
 pub mod tracing;
+pub mod volumes;
 pub mod webhooks;

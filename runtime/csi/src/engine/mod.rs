@@ -1,0 +1,8 @@
+//! Operations on volumes: from a checked request to the cloud's answer.
+
+pub mod batches;
+pub mod operations;
+pub(crate) mod steps;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod work;

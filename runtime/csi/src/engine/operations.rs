@@ -1,0 +1,221 @@
+//! Operations under way: one for each volume or snapshot.
+//!
+//! An equal request joins the operation that runs, another one is told what is under way. An operation goes on when the RPC that began it is gone,
+//! since its sidecar comes again. One that nobody waits for makes way for another request about the same volume, at the latest when the call it is in has
+//! ended: an attachment that never comes does not keep its volume from being detached.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudwit_model::{CloudError, Failure};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::steps::Steps;
+use crate::engine::work::{Done, Subject, Trouble, Work};
+
+/// An operation that nobody has waited for so long is given up. Sidecars come again within five minutes.
+const FORSAKEN: Duration = Duration::from_secs(10 * 60);
+
+/// Operations under way. What a cluster asks for at once is far less: sidecars have 10 to 100 workers.
+const MOST: usize = 5_000;
+
+/// All operations of a driver.
+#[derive(Debug, Clone)]
+pub struct Operations(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    steps: Steps,
+    running: Mutex<HashMap<Subject, Running>>,
+}
+
+#[derive(Debug, Clone)]
+struct Running {
+    work: Arc<Work>,
+    since: Instant,
+    /// RPCs that wait for it are its receivers.
+    progress: Arc<watch::Sender<Progress>>,
+    superseded: CancellationToken,
+}
+
+#[derive(Debug, Clone)]
+enum Progress {
+    /// The cloud is being asked.
+    Asked,
+    /// The cloud works on it.
+    Waiting(String),
+    Ended(Result<Done, Trouble>),
+    /// Another operation took its place, or nobody asked for it any more.
+    GivenUp,
+}
+
+impl Progress {
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::GivenUp)
+    }
+}
+
+/// An operation as a person sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// What is done: `attach volume vol-1 to node-1`.
+    pub work: String,
+    /// About what.
+    pub subject: Subject,
+    /// For how long.
+    pub age: Duration,
+    /// What the cloud is waited for.
+    pub waits_for: Option<String>,
+    /// RPCs that wait for it.
+    pub waiting: usize,
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The cloud's answer.
+    Trouble(Trouble),
+    /// Another operation on the same volume is under way: this one.
+    Busy(String),
+    /// Time is up. What the cloud is waited for.
+    Deadline(String),
+}
+
+impl Operations {
+    pub(crate) fn over(steps: Steps) -> Self {
+        let running = Mutex::default();
+        Self(Arc::new(Shared { steps, running }))
+    }
+
+    pub(crate) fn steps(&self) -> &Steps {
+        &self.0.steps
+    }
+
+    /// Does this, or waits for the operation that does it already, at most until the deadline.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refused`].
+    pub async fn run(&self, work: Work, deadline: Instant) -> Result<Done, Refused> {
+        let mut progress = self.join(work)?;
+        // Whether it is over or time is up shows in the progress itself.
+        let _ = timeout_at(deadline, progress.wait_for(Progress::is_over)).await;
+        match &*progress.borrow() {
+            Progress::Ended(result) => result.clone().map_err(Refused::Trouble),
+            Progress::GivenUp => Err(Refused::Busy("another one that took its place".to_owned())),
+            Progress::Waiting(message) => Err(Refused::Deadline(message.clone())),
+            Progress::Asked => Err(Refused::Deadline("the cloud has not answered yet".to_owned())),
+        }
+    }
+
+    /// All that are under way, the oldest first.
+    pub fn all(&self) -> Vec<Operation> {
+        let mut all: Vec<Operation> = self.0.running.lock().iter().map(described).collect();
+        all.sort_by(|one, other| other.age.cmp(&one.age).then_with(|| one.subject.cmp(&other.subject)));
+        all
+    }
+
+    /// How many are under way.
+    pub fn count(&self) -> usize {
+        self.0.running.lock().len()
+    }
+
+    fn join(&self, work: Work) -> Result<watch::Receiver<Progress>, Refused> {
+        let subject = work.subject();
+        let mut running = self.0.running.lock();
+        let previous = match running.get(&subject) {
+            Some(same) if *same.work == work => return Ok(same.progress.subscribe()),
+            Some(other) if other.waiting() > 0 => return Err(Refused::Busy(other.work.to_string())),
+            Some(forsaken) => Some(forsaken.clone()),
+            None if running.len() >= MOST => {
+                let error = Failure::Unavailable(format!("{MOST} operations are under way").into()).into();
+                let in_flight = false;
+                return Err(Refused::Trouble(Trouble { error, in_flight }));
+            }
+            None => None,
+        };
+        let (send, progress) = watch::channel(Progress::Asked);
+        let this = Running {
+            work: Arc::new(work),
+            since: Instant::now(),
+            progress: Arc::new(send),
+            superseded: CancellationToken::new(),
+        };
+        running.insert(subject.clone(), this.clone());
+        drop(tokio::spawn(self.clone().go(subject, this, previous)));
+        Ok(progress)
+    }
+
+    async fn go(self, subject: Subject, this: Running, previous: Option<Running>) {
+        if let Some(previous) = previous {
+            previous.superseded.cancel();
+            // Nobody waits for it, but the call it is in may run on. An error would mean that it is gone.
+            let _ = previous.progress.subscribe().wait_for(Progress::is_over).await;
+        }
+        let end = self.until_done(&this).await;
+        let mut running = self.0.running.lock();
+        if running
+            .get(&subject)
+            .is_some_and(|entry| Arc::ptr_eq(&entry.work, &this.work))
+        {
+            running.remove(&subject);
+        }
+        drop(running);
+        this.progress.send_replace(end);
+    }
+
+    /// Asks until the cloud is not pending any more, or it is given up.
+    async fn until_done(&self, this: &Running) -> Progress {
+        let mut token: Option<String> = None;
+        let mut waited_for = Instant::now();
+        loop {
+            let asked = self.0.steps.perform(&this.work, token.as_deref()).await;
+            let (after, next, message) = match asked {
+                Err(CloudError::Failure(Failure::Pending { after, token, message })) => (after, token, message),
+                Err(error) => {
+                    let in_flight = token.is_some();
+                    return Progress::Ended(Err(Trouble { error, in_flight }));
+                }
+                Ok(done) => return Progress::Ended(Ok(done)),
+            };
+            token = Some(next);
+            if this.waiting() > 0 {
+                waited_for = Instant::now();
+            } else if waited_for.elapsed() > FORSAKEN {
+                return Progress::GivenUp;
+            }
+            this.progress.send_replace(Progress::Waiting(message));
+            tokio::select! {
+                () = this.superseded.cancelled() => return Progress::GivenUp,
+                () = sleep(after) => {}
+            }
+        }
+    }
+}
+
+impl Running {
+    /// RPCs that wait.
+    fn waiting(&self) -> usize {
+        self.progress.receiver_count()
+    }
+}
+
+fn described((subject, running): (&Subject, &Running)) -> Operation {
+    Operation {
+        work: running.work.to_string(),
+        subject: subject.clone(),
+        age: running.since.elapsed(),
+        waits_for: match &*running.progress.borrow() {
+            Progress::Waiting(message) => Some(message.clone()),
+            Progress::Asked | Progress::Ended(_) | Progress::GivenUp => None,
+        },
+        waiting: running.waiting(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! What an operation asks the cloud for.
+
+use std::sync::Arc;
+
+use cloudwit_model::volume::{
+    AccessMode, AttachedVolume, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, SizeRange, Snapshot,
+    Volume, VolumeAttachment, VolumeSource,
+};
+use cloudwit_model::{Answer, CloudError, Failure, VolumeCloud};
+
+use crate::engine::batches::{Batches, Calls, Entry};
+use crate::engine::work::{Done, Work};
+
+/// The cloud, asked about many at once where it can be.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    cloud: Cloud,
+    looks: Batches<Look>,
+    moves: Batches<Move>,
+}
+
+/// A cloud that answers for batches.
+#[derive(Clone)]
+struct Cloud(Arc<dyn VolumeCloud>);
+
+impl std::fmt::Debug for Cloud {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cloud")
+    }
+}
+
+impl Steps {
+    /// Over this cloud. Needs a tokio runtime.
+    pub fn start(cloud: Arc<dyn VolumeCloud>) -> Self {
+        let cloud = Cloud(cloud);
+        Self {
+            looks: Batches::start(Arc::new(cloud.clone())),
+            moves: Batches::start(Arc::new(cloud.clone())),
+            cloud,
+        }
+    }
+
+    /// Asks the cloud to do this, or to go on with it.
+    pub async fn perform(&self, work: &Work, token: Option<&str>) -> Result<Done, CloudError> {
+        let cloud = &*self.cloud.0;
+        match work {
+            Work::Create(new) => self.create(new, token).await.map(Done::Created),
+            Work::Delete(id) => cloud.delete_volume(id, token).await.map(|()| Done::Gone),
+            Work::Attach(new) => self.attach(new, token).await.map(Done::Attached),
+            Work::Detach(gone) => {
+                let gone = Detachment {
+                    token: token.map(str::to_owned),
+                    ..gone.clone()
+                };
+                match self.moves.ask(Move::Detach(gone)).await {
+                    // Without the volume or the machine there is nothing to detach.
+                    Ok(_) | Err(CloudError::Failure(Failure::NotFound(_))) => Ok(Done::Gone),
+                    Err(error) => Err(error),
+                }
+            }
+            Work::Expand { volume, size, online } => {
+                self.expand(volume, *size, *online, token).await.map(Done::Expanded)
+            }
+            Work::Modify { volume, parameters } => {
+                if token.is_none() {
+                    self.existing(volume).await?;
+                }
+                cloud
+                    .modify_volume(volume, parameters, token)
+                    .await
+                    .map(|()| Done::Gone)
+            }
+            Work::CreateSnapshot(new) => self.create_snapshot(new, token).await.map(Done::Snapshot),
+            Work::DeleteSnapshot(id) => cloud.delete_snapshot(id, token).await.map(|()| Done::Gone),
+        }
+    }
+
+    /// The volume with this id, if there is one.
+    pub async fn volume(&self, id: &str) -> Result<Option<Volume>, CloudError> {
+        self.looks.ask(Look(id.to_owned())).await
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    ///
+    /// `not-found` when there is none.
+    pub async fn existing(&self, id: &str) -> Result<Volume, CloudError> {
+        let missing = || Failure::NotFound(format!("volume {id} does not exist").into()).into();
+        self.volume(id).await?.ok_or_else(missing)
+    }
+
+    /// The snapshot with this id, if there is one.
+    pub async fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, CloudError> {
+        let ids = [id.to_owned()];
+        let mut found = self.cloud.0.get_snapshots(&ids).await?;
+        Ok(found.pop().unwrap_or(Ok(None))?)
+    }
+
+    async fn create(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, CloudError> {
+        let created = match (&new.source, token) {
+            (Some(source), None) => {
+                let new = NewVolume {
+                    size: self.size_for(source, new.size).await?,
+                    ..new.clone()
+                };
+                self.cloud.0.create_volume(&new, token).await?
+            }
+            _ => self.cloud.0.create_volume(new, token).await?,
+        };
+        match difference(&created, new) {
+            Some(difference) => Err(Failure::AlreadyExists(
+                format!(
+                    "volume {} has the name {} already, and {difference}",
+                    created.id, new.name
+                )
+                .into(),
+            )
+            .into()),
+            None => Ok(created),
+        }
+    }
+
+    /// The sizes of a volume that begins with this: at least as large.
+    async fn size_for(&self, source: &VolumeSource, size: SizeRange) -> Result<SizeRange, CloudError> {
+        let (what, least) = match source {
+            VolumeSource::Snapshot(id) => (
+                format!("snapshot {id}"),
+                self.snapshot(id).await?.map(|snapshot| snapshot.size),
+            ),
+            VolumeSource::Volume(id) => (format!("volume {id}"), self.volume(id).await?.map(|volume| volume.size)),
+        };
+        let Some(least) = least else {
+            let reason = format!("{what}, which the new volume is to begin with, does not exist");
+            return Err(Failure::NotFound(reason.into()).into());
+        };
+        if size.at_most.is_some_and(|most| most < least) {
+            let reason = format!("{what} has {least} bytes, more than the new volume may have");
+            return Err(Failure::OutOfRange(reason.into()).into());
+        }
+        let driver = self.cloud.0.volume_driver().await?;
+        Ok(driver.size(Some(size.at_least.max(least)), size.at_most)?)
+    }
+
+    async fn attach(&self, new: &NewAttachment, token: Option<&str>) -> Result<AttachedVolume, CloudError> {
+        if token.is_none() {
+            let volume = self.existing(&new.volume).await?;
+            may_attach(&volume.attachments, new)?;
+        }
+        let new = NewAttachment {
+            token: token.map(str::to_owned),
+            ..new.clone()
+        };
+        self.moves.ask(Move::Attach(new)).await
+    }
+
+    async fn expand(
+        &self,
+        id: &str,
+        size: SizeRange,
+        online: bool,
+        token: Option<&str>,
+    ) -> Result<ExpandedVolume, CloudError> {
+        if token.is_none() {
+            let volume = self.existing(id).await?;
+            if volume.size >= size.at_least {
+                let (size, on_node) = (volume.size, true);
+                return Ok(ExpandedVolume { size, on_node });
+            }
+            if let (false, Some(attachment)) = (online, volume.attachments.first()) {
+                let reason = format!(
+                    "volume {id} is attached to {}, and this cloud's volumes grow only while they are not",
+                    attachment.node_id
+                );
+                return Err(Failure::FailedPrecondition(reason.into()).into());
+            }
+        }
+        self.cloud.0.expand_volume(id, size, token).await
+    }
+
+    async fn create_snapshot(&self, new: &NewSnapshot, token: Option<&str>) -> Result<Snapshot, CloudError> {
+        let snapshot = self.cloud.0.create_snapshot(new, token).await?;
+        if snapshot.volume == new.volume {
+            return Ok(snapshot);
+        }
+        let reason = format!(
+            "snapshot {} has the name {} already, and is of volume {}",
+            snapshot.id, new.name, snapshot.volume
+        );
+        Err(Failure::AlreadyExists(reason.into()).into())
+    }
+}
+
+/// What is wrong with a volume that has the name of the wanted one.
+fn difference(volume: &Volume, new: &NewVolume) -> Option<String> {
+    if !new.size.contains(volume.size) {
+        return Some(format!("has {} bytes", volume.size));
+    }
+    // Not every cloud remembers what a volume began with.
+    (volume.source.is_some() && volume.source != new.source).then(|| "began with something else".to_owned())
+}
+
+/// Whether a volume with these attachments can have this one beside them.
+fn may_attach(attachments: &[VolumeAttachment], new: &NewAttachment) -> Result<(), Failure> {
+    let (here, elsewhere): (Vec<_>, Vec<_>) = attachments
+        .iter()
+        .partition(|attachment| attachment.node_id == new.node_id);
+    if here.iter().any(|attachment| attachment.read_only != new.read_only) {
+        let how = if new.read_only {
+            "to be written to"
+        } else {
+            "for reading only"
+        };
+        let reason = format!("volume {} is attached to {} already, {how}", new.volume, new.node_id);
+        return Err(Failure::AlreadyExists(reason.into()));
+    }
+    match (new.volume_use.access, elsewhere.first()) {
+        (AccessMode::OneNode | AccessMode::OneNodeReadOnly, Some(other)) => Err(Failure::FailedPrecondition(
+            format!("volume {} is attached to {}", new.volume, other.node_id).into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A look at a volume, by id.
+#[derive(Debug, Clone)]
+struct Look(String);
+
+impl Entry for Look {
+    type Answer = Option<Volume>;
+    type Kind = ();
+
+    fn kind(&self) {}
+
+    fn lane(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Calls<Look> for Cloud {
+    async fn most(&self) -> Result<usize, CloudError> {
+        Ok(self.0.volume_driver().await?.batch)
+    }
+
+    fn call<'a>(&'a self, entries: &'a [Look]) -> Answer<'a, Vec<Result<Option<Volume>, Failure>>> {
+        Box::pin(async move {
+            let ids: Vec<String> = entries.iter().map(|Look(id)| id.clone()).collect();
+            self.0.get_volumes(&ids).await
+        })
+    }
+}
+
+/// A volume that comes to a machine or leaves it.
+#[derive(Debug, Clone)]
+enum Move {
+    Attach(NewAttachment),
+    Detach(Detachment),
+}
+
+/// Whether it is attached or detached.
+#[derive(Debug, PartialEq, Eq)]
+enum Direction {
+    Attach,
+    Detach,
+}
+
+impl Entry for Move {
+    type Answer = AttachedVolume;
+    type Kind = Direction;
+
+    fn kind(&self) -> Direction {
+        match self {
+            Self::Attach(_) => Direction::Attach,
+            Self::Detach(_) => Direction::Detach,
+        }
+    }
+
+    fn lane(&self) -> Option<&str> {
+        match self {
+            Self::Attach(NewAttachment { node_id, .. }) | Self::Detach(Detachment { node_id, .. }) => Some(node_id),
+        }
+    }
+}
+
+impl Calls<Move> for Cloud {
+    async fn most(&self) -> Result<usize, CloudError> {
+        Calls::<Look>::most(self).await
+    }
+
+    fn call<'a>(&'a self, entries: &'a [Move]) -> Answer<'a, Vec<Result<AttachedVolume, Failure>>> {
+        Box::pin(async move {
+            let (mut attach, mut detach) = (Vec::new(), Vec::new());
+            for entry in entries {
+                match entry {
+                    Move::Attach(new) => attach.push(new.clone()),
+                    Move::Detach(gone) => detach.push(gone.clone()),
+                }
+            }
+            if detach.is_empty() {
+                return self.0.attach_volumes(&attach).await;
+            }
+            // All are of one kind.
+            let answers = self.0.detach_volumes(&detach).await?;
+            let nothing = |()| AttachedVolume::default();
+            Ok(answers.into_iter().map(|answer| answer.map(nothing)).collect())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use super::*;
+use crate::engine::testing::{FakeCloud, GIB, from, new_volume, to, volume};
+
+fn failure<T: std::fmt::Debug>(result: Result<T, CloudError>) -> Failure {
+    match result {
+        Err(CloudError::Failure(failure)) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn steps(cloud: &Arc<FakeCloud>) -> Steps {
+    Steps::start(cloud.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn attach_looks_first() {
+    let cloud = FakeCloud::new();
+    cloud.add("v", Some("a"));
+    let steps = steps(&cloud);
+    let missing = steps.perform(&Work::Attach(to("gone", "a")), None).await;
+    assert!(matches!(failure(missing), Failure::NotFound(_)));
+    let elsewhere = steps.perform(&Work::Attach(to("v", "b")), None).await;
+    let elsewhere = failure(elsewhere);
+    assert!(matches!(&elsewhere, Failure::FailedPrecondition(reason) if reason.message.ends_with("attached to a")));
+    let read_only = NewAttachment {
+        read_only: true,
+        ..to("v", "a")
+    };
+    let otherwise = steps.perform(&Work::Attach(read_only), None).await;
+    assert!(matches!(failure(otherwise), Failure::AlreadyExists(_)));
+    assert!(
+        cloud.calls().iter().all(|call| call.starts_with("get")),
+        "{:?}",
+        cloud.calls()
+    );
+    let again = steps.perform(&Work::Attach(to("v", "a")), None).await;
+    assert_eq!(
+        again,
+        Ok(Done::Attached(AttachedVolume::default())),
+        "it is what was asked for"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn look_is_not_repeated_when_an_attachment_goes_on() {
+    let cloud = FakeCloud::new();
+    cloud.add("v", None);
+    let attached = steps(&cloud).perform(&Work::Attach(to("v", "a")), Some("token")).await;
+    assert_eq!(attached, Ok(Done::Attached(AttachedVolume::default())));
+    assert_eq!(cloud.calls(), ["attach v"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_is_detached() {
+    let cloud = FakeCloud::new();
+    assert_eq!(
+        steps(&cloud).perform(&Work::Detach(from("gone", "a")), None).await,
+        Ok(Done::Gone)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn volume_of_the_same_name_has_to_fit() {
+    let cloud = FakeCloud::new();
+    let steps = steps(&cloud);
+    let created = steps.perform(&Work::Create(new_volume("n")), None).await.unwrap();
+    assert_eq!(created, Done::Created(volume("id-of-n", 2 * GIB)));
+    let larger = NewVolume {
+        size: SizeRange {
+            at_least: 3 * GIB,
+            at_most: None,
+        },
+        ..new_volume("n")
+    };
+    let refused = failure(steps.perform(&Work::Create(larger), None).await);
+    assert!(matches!(&refused, Failure::AlreadyExists(reason) if reason.message.contains("2147483648 bytes")));
+    let copy = NewVolume {
+        source: Some(VolumeSource::Volume("id-of-n".into())),
+        ..new_volume("copy")
+    };
+    assert!(steps.perform(&Work::Create(copy.clone()), None).await.is_ok());
+    let plain = NewVolume { source: None, ..copy };
+    let refused = failure(steps.perform(&Work::Create(plain), None).await);
+    assert!(matches!(refused, Failure::AlreadyExists(_)), "it began with something");
+}
+
+#[tokio::test(start_paused = true)]
+async fn volume_is_at_least_as_large_as_its_source() {
+    let cloud = FakeCloud::new();
+    cloud.add_snapshot("s", 5 * GIB);
+    let steps = steps(&cloud);
+    let of = |source: &str, most| NewVolume {
+        source: Some(VolumeSource::Snapshot(source.into())),
+        size: SizeRange {
+            at_least: 2 * GIB,
+            at_most: most,
+        },
+        ..new_volume("n")
+    };
+    let missing = steps.perform(&Work::Create(of("gone", None)), None).await;
+    assert!(matches!(failure(missing), Failure::NotFound(_)));
+    let small = steps.perform(&Work::Create(of("s", Some(4 * GIB))), None).await;
+    assert!(matches!(failure(small), Failure::OutOfRange(_)));
+    assert!(steps.perform(&Work::Create(of("s", None)), None).await.is_ok());
+    assert_eq!(cloud.calls(), ["create n 5"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn volume_that_is_large_enough_is_left_alone() {
+    let cloud = FakeCloud::new();
+    cloud.add("v", Some("a"));
+    let steps = steps(&cloud);
+    let expand = |gib: u64, online| Work::Expand {
+        volume: "v".into(),
+        size: SizeRange {
+            at_least: gib * GIB,
+            at_most: None,
+        },
+        online,
+    };
+    let expanded = |gib: u64| {
+        Ok(Done::Expanded(ExpandedVolume {
+            size: gib * GIB,
+            on_node: true,
+        }))
+    };
+    assert_eq!(steps.perform(&expand(1, false), None).await, expanded(2));
+    let attached = failure(steps.perform(&expand(3, false), None).await);
+    assert!(matches!(attached, Failure::FailedPrecondition(_)));
+    assert_eq!(cloud.calls(), ["get v", "get v"]);
+    assert_eq!(steps.perform(&expand(3, true), None).await, expanded(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshot_of_another_volume_has_the_name() {
+    let cloud = FakeCloud::new();
+    let steps = steps(&cloud);
+    let of = |volume: &str| {
+        Work::CreateSnapshot(NewSnapshot {
+            name: "s".into(),
+            volume: volume.into(),
+            ..NewSnapshot::default()
+        })
+    };
+    assert!(steps.perform(&of("v"), None).await.is_ok());
+    let other = steps.perform(&of("w"), None).await;
+    assert!(matches!(failure(other), Failure::AlreadyExists(_)));
+}

@@ -1,0 +1,15 @@
+//! The Container Storage Interface in front of the provider `sim` as it is shipped, on the simulated cloud: judged by Kubernetes' own csi-sanity, and asked
+//! as sidecars ask.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "common/sim_provider.rs"]
+mod sim_provider;
+
+#[path = "csi/node_stub.rs"]
+mod node_stub;
+#[path = "csi/requests.rs"]
+mod requests;
+#[path = "csi/sanity.rs"]
+mod sanity;
+#[path = "csi/scene.rs"]
+mod scene;

@@ -1,0 +1,1 @@
+//! What sidecars ask, and what they must read there.
