@@ -3,6 +3,8 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto/csi.proto");
     let files = protox::compile(["proto/csi.proto"], ["proto"])?;
-    tonic_prost_build::configure().build_transport(false).compile_fds(files)?;
+    tonic_prost_build::configure()
+        .build_transport(false)
+        .compile_fds(files)?;
     Ok(())
 }

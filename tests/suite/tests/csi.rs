@@ -7,6 +7,8 @@ mod sim_provider;
 
 #[path = "csi/node_stub.rs"]
 mod node_stub;
+#[path = "csi/replicas.rs"]
+mod replicas;
 #[path = "csi/requests.rs"]
 mod requests;
 #[path = "csi/sanity.rs"]

@@ -24,7 +24,9 @@ pub fn serve(stub: NodeStub, driver: Driver, path: &Path) {
     let server = Server::builder()
         .add_service(IdentityServer::new(driver))
         .add_service(NodeServer::new(stub));
-    drop(tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener))));
+    drop(tokio::spawn(
+        server.serve_with_incoming(UnixListenerStream::new(listener)),
+    ));
 }
 
 macro_rules! not_here {

@@ -15,7 +15,10 @@ const FEWEST: usize = 50;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn csi_sanity_finds_nothing_wrong_with_the_controller() {
-    let program = tokio::task::spawn_blocking(xtask::csi_sanity::program).await.unwrap().unwrap();
+    let program = tokio::task::spawn_blocking(xtask::csi_sanity::program)
+        .await
+        .unwrap()
+        .unwrap();
     let scene = Scene::start(3).await;
     let (controller, node) = (scene.socket(), scene.folder().join("node.sock"));
     let zone = ("topology.sim.csi.cloudwit.dev/zone".to_owned(), "sim-1a".to_owned());
@@ -45,7 +48,11 @@ async fn csi_sanity_finds_nothing_wrong_with_the_controller() {
     let of = |state: &str| specs.iter().filter(|(_, found)| found == state).count();
     assert!(of("passed") >= FEWEST, "{specs:?}");
     // Health is alpha and nobody's; the stub node has no staging.
-    let left_out: Vec<&String> = specs.iter().filter(|(_, state)| state == "skipped").map(|(name, _)| name).collect();
+    let left_out: Vec<&String> = specs
+        .iter()
+        .filter(|(_, state)| state == "skipped")
+        .map(|(name, _)| name)
+        .collect();
     println!("csi-sanity: {} passed; skipped: {left_out:#?}", of("passed"));
 }
 
@@ -64,5 +71,6 @@ fn specs(report: &str) -> Vec<(String, String)> {
         (names.join(": "), spec["State"].as_str().unwrap_or_default().to_owned())
     });
     let focus: Vec<&str> = FOCUS.split('|').collect();
-    read.filter(|(name, _)| focus.iter().any(|one| name.contains(one))).collect()
+    read.filter(|(name, _)| focus.iter().any(|one| name.contains(one)))
+        .collect()
 }

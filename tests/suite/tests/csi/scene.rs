@@ -16,6 +16,9 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::sim_provider::load_sim;
 
+/// A client of the controller service.
+pub type Controller = ControllerClient<Channel>;
+
 /// The driver; it goes when this is dropped.
 pub struct Scene {
     pub cloud: SimCloud,
@@ -35,7 +38,9 @@ impl Scene {
         let loaded = load_sim(&cloud, "sim-token", |_| {}).await;
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
-        let driver = Driver::new(loaded.provider.clone(), None, "0.0.0".into(), metrics).await.unwrap();
+        let driver = Driver::new(loaded.provider.clone(), None, "0.0.0".into(), metrics)
+            .await
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (end, ended) = oneshot::channel::<()>();
         let (serving, path) = (driver.clone(), folder.path().join("csi.sock"));
@@ -67,7 +72,7 @@ impl Scene {
     }
 
     /// A client of the controller service.
-    pub async fn controller(&self) -> ControllerClient<Channel> {
+    pub async fn controller(&self) -> Controller {
         ControllerClient::new(dial(self.socket()).await)
     }
 
@@ -85,5 +90,8 @@ pub async fn dial(path: PathBuf) -> Channel {
         async move { UnixStream::connect(path).await.map(TokioIo::new) }
     });
     // The address is not looked at.
-    Endpoint::from_static("http://csi").connect_with_connector(connector).await.unwrap()
+    Endpoint::from_static("http://csi")
+        .connect_with_connector(connector)
+        .await
+        .unwrap()
 }
