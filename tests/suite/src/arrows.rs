@@ -49,7 +49,7 @@ struct Rule {
 }
 
 /// The first rule whose folder fits counts.
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     Rule {
         folder: "runtime/model",
         ours: &[],
@@ -78,10 +78,21 @@ const RULES: [Rule; 7] = [
         why: "the host knows wasm and the model, no Kubernetes",
     },
     Rule {
+        folder: "runtime/csi",
+        ours: &["cloudwit-model"],
+        outside: Outside::AllBut(&["kube*", "k8s-openapi", "wasmtime*", "wit-*", "reqwest", "clap"]),
+        why: "the storage interface knows the model, no Kubernetes and no wasm",
+    },
+    Rule {
         folder: "runtime/manager",
-        ours: &["cloudwit-model", "cloudwit-controllers", "cloudwit-host"],
+        ours: &[
+            "cloudwit-model",
+            "cloudwit-controllers",
+            "cloudwit-csi",
+            "cloudwit-host",
+        ],
         outside: Outside::AllBut(&["wasmtime*", "wit-*", "wasip2"]),
-        why: "the manager wires model, controllers and host together",
+        why: "the manager wires model, controllers, csi and host together",
     },
     Rule {
         folder: "guest-sdk",
@@ -190,10 +201,16 @@ mod tests {
                 "cloudwit-host",
                 &["cloudwit-model", "wasmtime", "reqwest"],
             ),
+            made_up("runtime/csi", "cloudwit-csi", &["cloudwit-model", "tonic", "tokio"]),
             made_up(
                 "runtime/manager",
                 "cloudwit",
-                &["cloudwit-model", "cloudwit-controllers", "cloudwit-host"],
+                &[
+                    "cloudwit-model",
+                    "cloudwit-controllers",
+                    "cloudwit-csi",
+                    "cloudwit-host",
+                ],
             ),
             made_up(
                 "guest-sdk",
@@ -224,6 +241,8 @@ mod tests {
             ("cloudwit-controllers", "wasmtime"),
             ("cloudwit-controllers", "wasmtime-wasi"),
             ("cloudwit-host", "cloudwit-controllers"),
+            ("cloudwit-csi", "cloudwit-controllers"),
+            ("cloudwit-csi", "kube"),
             ("cloudwit-host", "kube"),
             ("cloudwit-host", "kube-client"),
             ("cloudwit-host", "k8s-openapi"),
