@@ -11,6 +11,7 @@ use crate::tools;
 pub const MODULE: GoModule = GoModule {
     name: "controlplane",
     folder: "tests/controlplane",
+    package: ".",
     what: "the API server, which is etcd and kube-apiserver",
     compiler_flags: &QUICK,
     linker_flags,

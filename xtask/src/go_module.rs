@@ -26,6 +26,8 @@ pub struct GoModule {
     pub name: &'static str,
     /// The folder of its sources, from the root of the repository.
     pub folder: &'static str,
+    /// The main package: `.` for the module's own, else the path of a tool that the module requires.
+    pub package: &'static str,
     /// What it is, for messages.
     pub what: &'static str,
     /// How it is compiled: [`QUICK`] or [`RELEASE`].
@@ -121,6 +123,7 @@ impl GoModule {
         hash.update(tools::output(go(&sources).arg("version"))?);
         hash.update(self.compiler_flags.concat());
         hash.update(self.linker()?);
+        hash.update(self.package);
         Ok(hash
             .finalize()
             .iter()
@@ -133,7 +136,7 @@ impl GoModule {
         let (sources, what) = (self.sources(), self.what);
         let mut fetched = 0;
         let packages = progress::run(
-            go(&sources).args(["list", "-deps", "."]),
+            go(&sources).args(["list", "-deps", self.package]),
             &format!("fetching the sources of {what}"),
             |line| {
                 let module = line.strip_prefix("go: downloading ")?;
@@ -152,7 +155,7 @@ impl GoModule {
             .arg(self.linker()?)
             .arg("-o")
             .arg(&unfinished)
-            .arg(".");
+            .arg(self.package);
         let title = format!("building {what} (about 5 minutes the first time)");
         progress::run(&mut command, &title, |package| {
             built += 1;

@@ -19,6 +19,7 @@
 //! | [`go_tool`] | builds programs of others that are written in Go |
 //! | [`aws_peer`] | AWS's own controller, for the comparison on AWS |
 //! | [`csi_sanity`] | builds Kubernetes' own tests of CSI drivers |
+//! | [`sidecars`] | builds Kubernetes' CSI sidecars |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`languages`] | builds providers in other languages than Rust |
@@ -61,6 +62,7 @@ pub mod real;
 pub mod runners;
 pub mod sandbox;
 pub mod servers;
+pub mod sidecars;
 pub mod soak;
 pub mod steps;
 pub mod test;

@@ -11,6 +11,7 @@ use crate::tools;
 pub const MEASURED: GoModule = GoModule {
     name: "peer",
     folder: "tests/peer",
+    package: ".",
     what: "upstream's controllers in Go",
     compiler_flags: &RELEASE,
     linker_flags,

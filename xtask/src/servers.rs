@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::{csi_sanity, progress, vcsim, workspace};
+use crate::{csi_sanity, progress, sidecars, vcsim, workspace};
 
 /// The Python environment of moto and boto3.
 ///
@@ -91,11 +91,12 @@ fn get() -> Result<Found> {
     openstack_cloud()?;
     vcsim::programs()?;
     csi_sanity::program()?;
+    sidecars::programs()?;
     for cloud in STAND_INS {
         stand_in(cloud)?;
     }
     Ok(format!(
-        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {}, and stand-ins for {} further clouds",
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {} with sidecars, and stand-ins for {} further clouds",
         vcsim::TOOL.version,
         csi_sanity::TOOL.version,
         STAND_INS.len()

@@ -1,5 +1,5 @@
 //! The Container Storage Interface in front of the provider `sim` as it is shipped, on the simulated cloud: judged by Kubernetes' own csi-sanity, and asked
-//! as sidecars ask.
+//! by Kubernetes' own sidecars and as they ask.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/sim_provider.rs"]
@@ -7,6 +7,8 @@ mod sim_provider;
 
 #[path = "csi/node_stub.rs"]
 mod node_stub;
+#[path = "csi/replica.rs"]
+mod replica;
 #[path = "csi/replicas.rs"]
 mod replicas;
 #[path = "csi/requests.rs"]
@@ -15,3 +17,5 @@ mod requests;
 mod sanity;
 #[path = "csi/scene.rs"]
 mod scene;
+#[path = "csi/sidecars.rs"]
+mod sidecars;

@@ -1,74 +1,30 @@
 //! Two replicas of the real process: only the one that leads listens, and a killed one loses no disk and leaves none.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloudwit_csi::proto::{DeleteVolumeRequest, ListVolumesRequest};
-use cloudwit_sim_cloud::{DiskSettings, SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use cloudwit_sim_cloud::DiskSettings;
+use cloudwit_test_support::eventually;
 
+use crate::replica::{Replica, SOON, cloud, turn};
 use crate::requests::{publish, wanted, within};
-use crate::scene::{Controller, dial};
 
-/// How long anything may take on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
-
-/// A process, and where it is to listen.
-struct Replica {
-    process: Child,
-    socket: PathBuf,
-}
-
-impl Replica {
-    async fn listens(&self) {
-        let socket = self.socket.clone();
-        eventually(SOON, "the replica listens", || {
-            let socket = socket.clone();
-            async move { tokio::net::UnixStream::connect(socket).await }
-        })
-        .await;
-    }
-
-    async fn client(&self) -> Controller {
-        Controller::new(dial(self.socket.clone()).await)
-    }
-}
-
-async fn start(name: &str, folder: &Path, cloud: &SimCloud) -> Replica {
-    let built = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim"))).await;
-    let (program, provider) = built.unwrap();
-    let folder = folder.join(name);
-    let deployment = Deployment::new(&folder, program.parent().unwrap(), &provider).unwrap();
-    let sockets = format!("--csi-socket-dir={}", folder.join("csi").display());
-    let flags = [
-        "--leader-elect=true",
-        "--leader-elect-lease-duration=6s",
-        "--leader-elect-renew-deadline=4s",
-        "--leader-elect-retry-period=500ms",
-        &sockets,
-    ];
-    let api = ApiServer::shared().await;
-    let (process, _) = deployment
-        .start_cloudwit(api.kubeconfig(), &cloud.url(), &flags)
-        .unwrap();
-    let socket = folder.join("csi/sim.csi.cloudwit.dev.sock");
-    Replica { process, socket }
-}
+/// An election in a tenth of the usual time.
+const QUICK: [&str; 4] = [
+    "--leader-elect=true",
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=500ms",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leader_alone_listens_and_its_death_loses_nothing() {
-    let options = SimCloudOptions {
-        token: TOKEN.into(),
-        ..SimCloudOptions::default()
-    };
-    let cloud = SimCloud::start(options).await.unwrap();
-    cloud.add_numbered_machines("node", 1);
+    let _turn = turn().await;
+    let cloud = cloud(1).await;
     let folder = tempfile::tempdir().unwrap();
-    let first = start("first", folder.path(), &cloud).await;
+    let first = Replica::start("first", folder.path(), &cloud, &QUICK).await;
     first.listens().await;
-    let second = start("second", folder.path(), &cloud).await;
+    let second = Replica::start("second", folder.path(), &cloud, &QUICK).await;
     // A disk that takes its time: the first dies while it is being made.
     cloud.set_disk_settings(DiskSettings {
         build_time: Duration::from_secs(5),
@@ -105,7 +61,7 @@ async fn leader_alone_listens_and_its_death_loses_nothing() {
         async move { !socket.exists() }
     })
     .await;
-    let third = start("third", folder.path(), &cloud).await;
+    let third = Replica::start("third", folder.path(), &cloud, &QUICK).await;
     third.listens().await;
     let mut client = third.client().await;
     let listed = client

@@ -1,0 +1,71 @@
+//! The real process, which serves volumes of a simulated cloud.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::scene::{Controller, dial};
+
+/// How long anything may take on a busy machine.
+pub const SOON: Duration = Duration::from_secs(60);
+
+/// A process, and where it is to listen.
+pub struct Replica {
+    pub process: Child,
+    pub socket: PathBuf,
+}
+
+/// One test at a time has the API server, whose Lease they would share.
+pub async fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
+}
+
+/// A cloud with so many machines.
+pub async fn cloud(machines: usize) -> SimCloud {
+    let options = SimCloudOptions {
+        token: TOKEN.into(),
+        ..SimCloudOptions::default()
+    };
+    let cloud = SimCloud::start(options).await.unwrap();
+    cloud.add_numbered_machines("node", machines);
+    cloud
+}
+
+impl Replica {
+    /// Starts it, with a folder of its name below this one, and these flags.
+    pub async fn start(name: &str, folder: &Path, cloud: &SimCloud, flags: &[&str]) -> Self {
+        let built = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim"))).await;
+        let (program, provider) = built.unwrap();
+        let folder = folder.join(name);
+        let deployment = Deployment::new(&folder, program.parent().unwrap(), &provider).unwrap();
+        let sockets = format!("--csi-socket-dir={}", folder.join("csi").display());
+        let flags: Vec<&str> = flags.iter().copied().chain([sockets.as_str()]).collect();
+        let api = ApiServer::shared().await;
+        let (process, _) = deployment
+            .start_cloudwit(api.kubeconfig(), &cloud.url(), &flags)
+            .unwrap();
+        let socket = folder.join("csi/sim.csi.cloudwit.dev.sock");
+        Self { process, socket }
+    }
+
+    /// Waits until it does.
+    pub async fn listens(&self) {
+        let socket = self.socket.clone();
+        eventually(SOON, "the replica listens", || {
+            let socket = socket.clone();
+            async move { tokio::net::UnixStream::connect(socket).await }
+        })
+        .await;
+    }
+
+    /// A client of its controller service.
+    pub async fn client(&self) -> Controller {
+        Controller::new(dial(self.socket.clone()).await)
+    }
+}

@@ -1,0 +1,304 @@
+//! Kubernetes' sidecars between a real API server and the real process: a claim becomes a disk, is attached, grows, is detached and deleted, and the process
+//! is killed meanwhile. What kube-controller-manager would do (bind, mark as released) the test does.
+
+use std::path::Path;
+
+use cloudwit_sim_cloud::SimCloud;
+use cloudwit_test_support::ApiServer;
+use cloudwit_test_support::child::Child;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use xtask::sidecars::Sidecars;
+
+use crate::replica::{Replica, SOON, cloud, turn};
+
+const DRIVER: &str = "sim.csi.cloudwit.dev";
+const NODE: &str = "csi-node-0";
+const ZONE: &str = "topology.sim.csi.cloudwit.dev/zone";
+const CLAIM: &str = "data";
+
+/// The three programs; one that has lost its connection ends itself and is started again, as kubelet does.
+struct Running<'a> {
+    programs: &'a Sidecars,
+    folder: &'a Path,
+    socket: &'a Path,
+    processes: Vec<(usize, Child)>,
+}
+
+impl<'a> Running<'a> {
+    fn start(programs: &'a Sidecars, folder: &'a Path, socket: &'a Path, kubeconfig: &Path) -> Self {
+        let mut running = Self {
+            programs,
+            folder,
+            socket,
+            processes: Vec::new(),
+        };
+        running.processes = (0..3).map(|which| (which, running.one(which, kubeconfig))).collect();
+        running
+    }
+
+    fn one(&self, which: usize, kubeconfig: &Path) -> Child {
+        let (program, name, more) = match which {
+            0 => (
+                &self.programs.provisioner,
+                "provisioner",
+                &["--extra-create-metadata"][..],
+            ),
+            1 => (&self.programs.attacher, "attacher", &[][..]),
+            _ => (&self.programs.resizer, "resizer", &[][..]),
+        };
+        let mut arguments = vec![
+            format!("--csi-address={}", self.socket.display()),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--leader-election=false".to_owned(),
+            "--v=4".to_owned(),
+        ];
+        arguments.extend(more.iter().map(|flag| (*flag).to_owned()));
+        Child::start(program, &arguments, &self.folder.join(format!("{name}.log"))).unwrap()
+    }
+
+    /// Starts those again that have ended.
+    fn tend(&mut self, kubeconfig: &Path) {
+        for at in 0..self.processes.len() {
+            let which = self.processes[at].0;
+            if !self.processes[at].1.runs() {
+                self.processes[at].1 = self.one(which, kubeconfig);
+            }
+        }
+    }
+
+    fn logs(&self) -> String {
+        self.processes
+            .iter()
+            .map(|(_, process)| process.log_end())
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+async fn make<K>(api: &Api<K>, object: Value)
+where
+    K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    let object: K = serde_json::from_value(object).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap();
+}
+
+async fn merge<K>(api: &Api<K>, name: &str, subresource: Option<&str>, patch: Value)
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+    let patched = match subresource {
+        Some(_) => api.patch_status(name, &params, &patch).await,
+        None => api.patch(name, &params, &patch).await,
+    };
+    patched.unwrap();
+}
+
+/// The driver, a class, and a Node whose plugin has registered.
+async fn set_the_stage(client: &Client) {
+    make::<CSIDriver>(
+        &Api::all(client.clone()),
+        json!({
+            "metadata": {"name": DRIVER}, "spec": {"attachRequired": true}
+        }),
+    )
+    .await;
+    make::<StorageClass>(
+        &Api::all(client.clone()),
+        json!({
+            "metadata": {"name": "sim"}, "provisioner": DRIVER, "allowVolumeExpansion": true,
+            "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"
+        }),
+    )
+    .await;
+    make::<Node>(
+        &Api::all(client.clone()),
+        json!({
+            "metadata": {"name": NODE, "labels": {ZONE: "sim-1a"}}, "spec": {"providerID": "sim://vm-1"}
+        }),
+    )
+    .await;
+    make::<CSINode>(
+        &Api::all(client.clone()),
+        json!({
+            "metadata": {"name": NODE},
+            "spec": {"drivers": [{"name": DRIVER, "nodeID": "vm-1", "topologyKeys": [ZONE]}]}
+        }),
+    )
+    .await;
+}
+
+async fn clear_the_stage(client: &Client) {
+    let now = DeleteParams::default();
+    Api::<CSIDriver>::all(client.clone())
+        .delete(DRIVER, &now)
+        .await
+        .unwrap();
+    Api::<StorageClass>::all(client.clone())
+        .delete("sim", &now)
+        .await
+        .unwrap();
+    Api::<CSINode>::all(client.clone()).delete(NODE, &now).await.unwrap();
+    Api::<Node>::all(client.clone()).delete(NODE, &now).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
+    let _turn = turn().await;
+    let programs = tokio::task::spawn_blocking(xtask::sidecars::programs)
+        .await
+        .unwrap()
+        .unwrap();
+    let api = ApiServer::shared().await;
+    let (client, kubeconfig) = (api.client(), api.kubeconfig());
+    let (cloud, folder) = (cloud(1).await, tempfile::tempdir().unwrap());
+    set_the_stage(&client).await;
+    let replica = Replica::start("cloudwit", folder.path(), &cloud, &[]).await;
+    replica.listens().await;
+    let socket = replica.socket.clone();
+    let mut sidecars = Running::start(&programs, folder.path(), &socket, kubeconfig);
+
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), "default");
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let attachments: Api<VolumeAttachment> = Api::all(client.clone());
+    make(
+        &claims,
+        json!({
+            "metadata": {"name": CLAIM, "annotations": {"volume.kubernetes.io/storage-provisioner": DRIVER}},
+            "spec": {
+                "storageClassName": "sim", "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "2Gi"}}
+            }
+        }),
+    )
+    .await;
+    let uid = claims.get(CLAIM).await.unwrap().uid().unwrap();
+    let name = format!("pvc-{uid}");
+    let volume = until(&mut sidecars, kubeconfig, "the volume", async || {
+        volumes.get(&name).await.ok()
+    })
+    .await;
+    let spec = volume.spec.unwrap();
+    let disk = spec.csi.unwrap().volume_handle;
+    assert_eq!(cloud.disks()[0].id, disk);
+    let affinity = serde_json::to_string(&spec.node_affinity).unwrap();
+    assert!(affinity.contains(ZONE) && affinity.contains("sim-1a"), "{affinity}");
+
+    // kube-controller-manager binds.
+    merge(&claims, CLAIM, None, json!({"spec": {"volumeName": name}})).await;
+    let bound = json!({"status": {
+        "phase": "Bound", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]
+    }});
+    merge(&claims, CLAIM, Some("status"), bound).await;
+    merge(&volumes, &name, Some("status"), json!({"status": {"phase": "Bound"}})).await;
+
+    // A Pod lands on the Node: the attach-detach controller says so.
+    make(
+        &attachments,
+        json!({
+            "metadata": {"name": "csi-attachment"},
+            "spec": {"attacher": DRIVER, "nodeName": NODE, "source": {"persistentVolumeName": name}}
+        }),
+    )
+    .await;
+    until(&mut sidecars, kubeconfig, "the attachment", async || {
+        let status = attachments.get("csi-attachment").await.ok()?.status?;
+        status.attached.then_some(())
+    })
+    .await;
+    assert_eq!(attached(&cloud), ["vm-1"]);
+
+    // Killed; the next one takes the socket over, and the sidecars find it.
+    replica.process.kill().unwrap();
+    let replica = Replica::start("cloudwit", folder.path(), &cloud, &[]).await;
+    replica.listens().await;
+    merge(
+        &claims,
+        CLAIM,
+        None,
+        json!({"spec": {"resources": {"requests": {"storage": "5Gi"}}}}),
+    )
+    .await;
+    until(&mut sidecars, kubeconfig, "the growth", async || {
+        let capacity = volumes.get(&name).await.ok()?.spec?.capacity?;
+        (capacity.get("storage")?.0 == "5Gi").then_some(())
+    })
+    .await;
+    assert_eq!(cloud.disks()[0].spec.size, 5 << 30);
+    assert_eq!(cloud.disks_made(), 1);
+
+    attachments
+        .delete("csi-attachment", &DeleteParams::default())
+        .await
+        .unwrap();
+    until(&mut sidecars, kubeconfig, "the attachment is gone", async || {
+        attachments
+            .get_opt("csi-attachment")
+            .await
+            .ok()?
+            .is_none()
+            .then_some(())
+    })
+    .await;
+    assert_eq!(attached(&cloud), [""; 0]);
+
+    // The claim goes, and kube-controller-manager releases the volume.
+    merge(&claims, CLAIM, None, json!({"metadata": {"finalizers": null}})).await;
+    claims.delete(CLAIM, &DeleteParams::default()).await.unwrap();
+    merge(
+        &volumes,
+        &name,
+        Some("status"),
+        json!({"status": {"phase": "Released"}}),
+    )
+    .await;
+    until(&mut sidecars, kubeconfig, "the disk is gone", async || {
+        cloud.disks().is_empty().then_some(())
+    })
+    .await;
+    merge_finalizers_away(&volumes, &name).await;
+    clear_the_stage(&client).await;
+}
+
+/// The protection controller of kube-controller-manager would do it.
+async fn merge_finalizers_away(volumes: &Api<PersistentVolume>, name: &str) {
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    match volumes.patch(name, &PatchParams::default(), &patch).await {
+        Err(kube::Error::Api(refused)) if refused.code == 404 => {}
+        patched => drop(patched.unwrap()),
+    }
+}
+
+/// Waits while the sidecars are tended.
+async fn until<T>(
+    sidecars: &mut Running<'_>,
+    kubeconfig: &Path,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let begun = tokio::time::Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(begun.elapsed() < SOON, "{what} did not come: {}", sidecars.logs());
+        sidecars.tend(kubeconfig);
+        // A condition is looked at again; nothing is hoped for.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+fn attached(cloud: &SimCloud) -> Vec<String> {
+    let disks = cloud.disks();
+    disks
+        .iter()
+        .flat_map(|disk| disk.attachments.iter().map(|attachment| attachment.machine.clone()))
+        .collect()
+}
