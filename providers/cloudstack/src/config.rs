@@ -56,7 +56,10 @@ impl Config {
 impl Global {
     /// The API, without a slash at the end.
     pub(crate) fn url(&self) -> String {
-        given(&self.api_url).unwrap_or_default().trim_end_matches('/').to_owned()
+        given(&self.api_url)
+            .unwrap_or_default()
+            .trim_end_matches('/')
+            .to_owned()
     }
 
     fn validate(&self, problems: &mut Problems) {
@@ -67,7 +70,10 @@ impl Global {
                 format!("this key is missing; write the URL of the API, such as {EXAMPLE}"),
             ),
             Some(url) if !is_url(url) => {
-                problems.add("global.api-url", format!("\"{url}\" is no URL; write it like {EXAMPLE}"));
+                problems.add(
+                    "global.api-url",
+                    format!("\"{url}\" is no URL; write it like {EXAMPLE}"),
+                );
             }
             Some(_) => {}
         }

@@ -48,6 +48,8 @@ impl Call {
     /// All of it for a person: `deleteFirewallRule id=7`.
     pub fn text(&self) -> String {
         let rest = self.parameters.iter().skip(1);
-        rest.fold(self.command.to_owned(), |text, (name, value)| format!("{text} {name}={value}"))
+        rest.fold(self.command.to_owned(), |text, (name, value)| {
+            format!("{text} {name}={value}")
+        })
     }
 }

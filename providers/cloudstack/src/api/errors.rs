@@ -30,7 +30,10 @@ pub fn failure(command: &str, response: &Response) -> Failure {
     let body: Value = response.json().unwrap_or_default();
     let said = body.as_object().and_then(|body| body.values().next());
     let Some((code, text)) = said.and_then(read) else {
-        let text = format!("{command}: something answers {} that is not CloudStack's API", response.status);
+        let text = format!(
+            "{command}: something answers {} that is not CloudStack's API",
+            response.status
+        );
         // A proxy's 404 is no denial of anything.
         return match response.status {
             401 | 403 => Failure::denied(text),
@@ -43,9 +46,11 @@ pub fn failure(command: &str, response: &Response) -> Failure {
         failure.retry_after = pause(&text);
     }
     if code == "401" {
-        failure.message.push_str("; check api-key, the secret secret-key, and the clock of this machine");
+        failure
+            .message
+            .push_str("; check api-key, the secret secret-key, and the clock of this machine");
     }
-    told_missing(failure, &text)
+    by_words(failure, &text)
 }
 
 /// The failure that a job ended with.
@@ -53,17 +58,17 @@ pub fn of_job(doing: &str, result: &Value) -> Failure {
     let (code, text) = read(result).unwrap_or_else(|| ("530".into(), "the job failed and says no more".into()));
     let case = CODES.case(&code).unwrap_or(Case::Unavailable);
     let failure = case.failure(None, format!("{doing}: {code}: {text}")).with_code(&code);
-    told_missing(failure, &text)
+    by_words(failure, &text)
 }
 
-fn told_missing(failure: Failure, text: &str) -> Failure {
-    if failure.code.as_deref() == Some("431") && MISSING.iter().any(|words| text.contains(words)) {
-        return Failure {
-            kind: FailureKind::NotFound,
-            ..failure
-        };
-    }
-    failure
+fn by_words(failure: Failure, text: &str) -> Failure {
+    let kind = match failure.code.as_deref() {
+        Some("431") if MISSING.iter().any(|words| text.contains(words)) => FailureKind::NotFound,
+        // Somebody did it meanwhile.
+        Some("431" | "530") if text.contains("already") => FailureKind::Conflict,
+        _ => return failure,
+    };
+    Failure { kind, ..failure }
 }
 
 /// Code and text.
@@ -75,6 +80,9 @@ fn read(error: &Value) -> Option<(String, String)> {
 /// Milliseconds of `... please retry after 1500 ms.`, where the number may be in brackets.
 fn pause(text: &str) -> Option<u32> {
     let (_, rest) = text.split_once("retry after ")?;
-    let number = rest.trim_start_matches('[').split(|c: char| !c.is_ascii_digit()).next()?;
+    let number = rest
+        .trim_start_matches('[')
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?;
     number.parse().ok()
 }

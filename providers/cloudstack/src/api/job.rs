@@ -46,7 +46,11 @@ impl Api {
             match job.jobstatus {
                 0 => running.push(id),
                 1 => {}
-                _ => return Err(errors::of_job(job.doing(), &job.jobresult)),
+                _ => match errors::of_job(job.doing(), &job.jobresult) {
+                    // What was to be deleted is gone.
+                    failure if failure.is_not_found() && job.deletes() => {}
+                    failure => return Err(failure),
+                },
             }
         }
         Ok(running)
@@ -54,8 +58,17 @@ impl Api {
 }
 
 impl Job {
+    fn deletes(&self) -> bool {
+        let doing = self.doing();
+        doing.starts_with("Delete") || doing.starts_with("Disassociate")
+    }
+
     /// `org.apache.cloudstack.api.command.user.address.AssociateIPAddrCmd` is known as its last part.
     fn doing(&self) -> &str {
-        self.cmd.rsplit('.').next().filter(|cmd| !cmd.is_empty()).unwrap_or("a job")
+        self.cmd
+            .rsplit('.')
+            .next()
+            .filter(|cmd| !cmd.is_empty())
+            .unwrap_or("a job")
     }
 }

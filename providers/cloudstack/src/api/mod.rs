@@ -75,8 +75,14 @@ impl Api {
             _ => None,
         });
         match answer {
-            Some((_, answer)) if answer.get("errortext").is_none() => serde_json::from_value(answer)
-                .map_err(|mistake| Failure::other(format!("{}: the answer is not what was expected: {mistake}", call.command()))),
+            Some((_, answer)) if answer.get("errortext").is_none() => {
+                serde_json::from_value(answer).map_err(|mistake| {
+                    Failure::other(format!(
+                        "{}: the answer is not what was expected: {mistake}",
+                        call.command()
+                    ))
+                })
+            }
             _ => Err(errors::failure(call.command(), &response)),
         }
     }
@@ -131,10 +137,13 @@ impl Api {
     /// What the cloud says.
     pub fn version(&self) -> Result<(u32, u32), Failure> {
         let keep = Keep::at_most(VERSION_KEPT);
-        let version = self.context.state().get_or_make("version", keep, Duration::from_secs(5), || {
-            let told: Capabilities = self.send(&Call::new("listCapabilities"))?;
-            Ok::<String, Failure>(told.capability.cloudstackversion)
-        })?;
+        let version = self
+            .context
+            .state()
+            .get_or_make("version", keep, Duration::from_secs(5), || {
+                let told: Capabilities = self.send(&Call::new("listCapabilities"))?;
+                Ok::<String, Failure>(told.capability.cloudstackversion)
+            })?;
         let mut numbers = version.split('.').map(|part| part.parse().unwrap_or_default());
         Ok((numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()))
     }

@@ -44,9 +44,7 @@ mod tests {
         let host = FakeHost::new();
         host.secret("secret-key", SECRET);
         let key = host.context().keys().open("secret-key").unwrap();
-        let owned = parameters
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()));
+        let owned = parameters.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         signature(&key, &owned.collect::<Vec<_>>()).unwrap()
     }
 

@@ -16,10 +16,16 @@ fn every_request_is_signed_ends_and_carries_no_secret() {
     let host = host(|command, _| said(command, json!({ "capability": { "cloudstackversion": "4.22.0.1" } })));
     assert_eq!(provider(&host).api.version(), Ok((4, 22)));
     let request = &host.requests()[0];
-    assert_eq!((request.method.as_str(), request.url.as_str()), ("POST", "https://cloud.test/client/api"));
+    assert_eq!(
+        (request.method.as_str(), request.url.as_str()),
+        ("POST", "https://cloud.test/client/api")
+    );
     let field = |name: &str| request.field(name).unwrap();
     assert_eq!(field("expires"), "2026-11-23T10:43:20+0000");
-    assert_eq!((field("apiKey"), field("signatureVersion"), field("response")), ("K".into(), "3".into(), "json".into()));
+    assert_eq!(
+        (field("apiKey"), field("signatureVersion"), field("response")),
+        ("K".into(), "3".into(), "json".into())
+    );
     // HMAC-SHA1 by another program (Python's hmac) of the same parameters under "S".
     assert_eq!(field("signature"), "1EGEm/SvJBjBmPWVnxyyBQstNN0=");
     assert_eq!(provider(&host).api.version(), Ok((4, 22)));
@@ -51,10 +57,16 @@ fn pages_end_with_the_count_or_a_short_page() {
 #[test]
 fn an_empty_list_has_no_array_and_an_odd_item_costs_only_itself() {
     let empty = host(|command, _| said(command, json!({})));
-    assert_eq!(provider(&empty).api.list::<Item>(Call::new("listItems"), "item"), Ok(vec![]));
+    assert_eq!(
+        provider(&empty).api.list::<Item>(Call::new("listItems"), "item"),
+        Ok(vec![])
+    );
     drop(empty);
     let odd = host(|command, _| said(command, json!({ "count": 2, "item": [{ "id": "x" }, { "id": 7 }] })));
-    assert_eq!(provider(&odd).api.list(Call::new("listItems"), "item"), Ok(vec![Item { id: 7 }]));
+    assert_eq!(
+        provider(&odd).api.list(Call::new("listItems"), "item"),
+        Ok(vec![Item { id: 7 }])
+    );
 }
 
 #[test]
@@ -62,16 +74,33 @@ fn codes_and_words_decide_what_a_refusal_is() {
     let no_such = no_such("id", "7");
     let limit = "The given user has reached his/her account api limit, please retry after 1500 ms.";
     for (code, text, kind) in [
-        (401, "unable to verify user credentials and/or request signature", FailureKind::Denied),
+        (
+            401,
+            "unable to verify user credentials and/or request signature",
+            FailureKind::Denied,
+        ),
         (429, limit, FailureKind::RateLimited),
         (431, no_such.as_str(), FailureKind::NotFound),
         (431, "Invalid port", FailureKind::Invalid),
-        (432, "The given command does not exist or it is not available for user", FailureKind::Denied),
+        (431, "VM one is already mapped to load balancer.", FailureKind::Conflict),
+        (
+            432,
+            "The given command does not exist or it is not available for user",
+            FailureKind::Denied,
+        ),
         (530, "Internal error", FailureKind::Unavailable),
         (531, "Account is not allowed", FailureKind::Denied),
         (533, "Insufficient address capacity", FailureKind::Exhausted),
-        (535, "Maximum number of resources of type 'public_ip' has been exceeded", FailureKind::Exhausted),
-        (537, "The range specified conflicts with rule 7", FailureKind::AlreadyExists),
+        (
+            535,
+            "Maximum number of resources of type 'public_ip' has been exceeded",
+            FailureKind::Exhausted,
+        ),
+        (
+            537,
+            "The range specified conflicts with rule 7",
+            FailureKind::AlreadyExists,
+        ),
     ] {
         let text = text.to_owned();
         let cloud = {
@@ -81,14 +110,23 @@ fn codes_and_words_decide_what_a_refusal_is() {
         let failure = provider(&cloud).api.send::<Value>(&Call::new("listItems")).unwrap_err();
         assert_eq!(failure.kind, kind, "{text}");
         assert_eq!(failure.code, Some(code.to_string()));
-        assert!(failure.message.starts_with(&format!("listItems: {code}: {text}")), "{failure:?}");
+        assert!(
+            failure.message.starts_with(&format!("listItems: {code}: {text}")),
+            "{failure:?}"
+        );
         assert_eq!(failure.retry_after, (code == 429).then_some(1500));
     }
 }
 
 #[test]
 fn what_is_no_answer_of_cloudstack_denies_nothing() {
-    for (status, body) in [(404, "<html>not found</html>"), (200, "hello"), (502, ""), (200, "[]"), (404, "{}")] {
+    for (status, body) in [
+        (404, "<html>not found</html>"),
+        (200, "hello"),
+        (502, ""),
+        (200, "[]"),
+        (404, "{}"),
+    ] {
         let cloud = host(move |_, _| FakeAnswer::new(status, &[], body));
         let failure = provider(&cloud).api.send::<Value>(&Call::new("listItems")).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Unavailable, "{status} {body}");
@@ -102,11 +140,18 @@ fn jobs_go_on_end_fail_or_are_forgotten() {
         Some("forgotten") => refused(command, 431, &no_such("jobid", "forgotten")),
         Some("failed") => {
             let result = json!({ "errorcode": 533, "errortext": "no address is free" });
-            said(command, json!({ "jobstatus": 2, "jobresult": result, "cmd": "org.apache.AssociateIPAddrCmd" }))
+            said(
+                command,
+                json!({ "jobstatus": 2, "jobresult": result, "cmd": "org.apache.AssociateIPAddrCmd" }),
+            )
         }
         _ => said(command, json!({ "jobstatus": 1, "jobresult": { "success": true } })),
     });
-    let running = |ids: &[&str]| provider(&cloud).api.running(ids.iter().map(|id| (*id).into()).collect());
+    let running = |ids: &[&str]| {
+        provider(&cloud)
+            .api
+            .running(ids.iter().map(|id| (*id).into()).collect())
+    };
     assert_eq!(running(&["ended", "goes-on", "forgotten"]), Ok(vec!["goes-on".into()]));
     let failed = running(&["failed", "goes-on"]).unwrap_err();
     assert_eq!(failed.kind, FailureKind::Exhausted);
@@ -115,7 +160,11 @@ fn jobs_go_on_end_fail_or_are_forgotten() {
 
 #[test]
 fn a_change_gives_its_job_as_text_or_number() {
-    for (job, id) in [(json!("j-1"), Some("j-1")), (json!(17), Some("17")), (json!(null), None)] {
+    for (job, id) in [
+        (json!("j-1"), Some("j-1")),
+        (json!(17), Some("17")),
+        (json!(null), None),
+    ] {
         let cloud = host(move |command, _| said(command, json!({ "jobid": job, "id": "x" })));
         let begun = provider(&cloud).api.begin(&Call::new("createTags"));
         assert_eq!(begun, Ok(id.map(str::to_owned)));

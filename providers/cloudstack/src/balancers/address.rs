@@ -40,16 +40,25 @@ pub fn choose<'a>(
             false => Choice::Associate(Some(ip)),
         });
     }
-    let of_rule = rules.iter().find_map(|rule| addresses.iter().find(|address| address.id == rule.publicipid));
-    let own = of_rule.or_else(|| addresses.iter().find(|address| address.is_for(uid) && address.is_allocated()));
+    let of_rule = rules
+        .iter()
+        .find_map(|rule| addresses.iter().find(|address| address.id == rule.publicipid));
+    let own = of_rule.or_else(|| {
+        addresses
+            .iter()
+            .find(|address| address.is_for(uid) && address.is_allocated())
+    });
     Ok(own.map_or(Choice::Associate(None), Choice::Use))
 }
 
 /// Whether the address goes with the Service: what the annotation says, else as upstream has it: one that the Service named is the user's, unless it was
-/// free, and others are its own.
-pub fn is_own(address: &Address, ip: Option<&str>, associated: Option<bool>) -> bool {
+/// free, and others are its own. That of another Service never is.
+pub fn is_own(address: &Address, uid: &str, ip: Option<&str>, associated: Option<bool>) -> bool {
+    if address.issourcenat || (address.is_marked() && !address.is_for(uid)) {
+        return false;
+    }
     let named = ip == Some(address.ipaddress.as_str());
-    !address.issourcenat && associated.unwrap_or(!named || address.was_named())
+    associated.unwrap_or(!named || address.was_named())
 }
 
 /// What the annotation is to say about the address, where it says nothing yet: only those that the Service named need it.

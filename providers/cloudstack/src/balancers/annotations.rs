@@ -3,6 +3,8 @@
 use cloudwit_guest_sdk::annotations::{Annotation, Table};
 use cloudwit_guest_sdk::prelude::*;
 
+use super::seen::Address;
+
 /// Whether the address goes with the Service; written by us too.
 pub const ASSOCIATED: &str = "ip-associated-by-controller";
 
@@ -55,12 +57,21 @@ pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
     read.finish().map(|()| asked)
 }
 
-/// Whether the address goes with the Service, where somebody said so.
-pub fn associated(service: &Service) -> Option<bool> {
-    match service.annotation(&TABLE.key(ASSOCIATED)).map(str::trim_ascii) {
-        Some("true") => Some(true),
-        Some("false") => Some(false),
-        _ => None,
+/// Whether the address goes with the Service, where the annotation says so and is about this address: the one that is published. Where none is, the user's
+/// word to keep it counts.
+pub fn associated(service: &Service, address: &Address) -> Option<bool> {
+    let said = match service.annotation(&TABLE.key(ASSOCIATED)).map(str::trim_ascii) {
+        Some("true") => true,
+        Some("false") => false,
+        _ => return None,
+    };
+    let mut published = service.ingress.iter().filter_map(|point| match &point.endpoint {
+        Endpoint::Ip((ip, _)) => Some(ip.as_str()),
+        Endpoint::Hostname(_) => None,
+    });
+    match published.next() {
+        Some(ip) => (ip == address.ipaddress).then_some(said),
+        None => (!said || address.is_for(&service.uid)).then_some(said),
     }
 }
 

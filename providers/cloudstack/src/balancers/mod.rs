@@ -36,7 +36,11 @@ impl LoadBalancers for CloudStack {
         let task = Task::new(self, service, &machines);
         let rules = task.rules()?;
         if let Some(rule) = rules.first() {
-            return Ok(Some(Balancer::at(vec![ingress(service, &rule.publicip, is_proxied(rule))])));
+            return Ok(Some(Balancer::at(vec![ingress(
+                service,
+                &rule.publicip,
+                is_proxied(rule),
+            )])));
         }
         let half = task.addresses(&[], None)?;
         Ok((!half.is_empty()).then(|| Balancer::at(Vec::new())))
@@ -51,7 +55,7 @@ impl LoadBalancers for CloudStack {
         let task = Task::new(self, service, &machines);
         let address = self.until_done(&task.name, token, || task.next(&wanted))?;
         let mut balancer = Balancer::at(vec![ingress(service, &address.ipaddress, wanted.asked.proxy)]);
-        if annotations::associated(service).is_none()
+        if annotations::associated(service, &address).is_none()
             && let Some(own) = address::association(&address, &service.uid, fixed_ip(service))
         {
             let change = AnnotationChange::set(TABLE.key(ASSOCIATED), own.to_string());
@@ -104,7 +108,10 @@ impl CloudStack {
         self.until_done(&task.name, token, || {
             let seen = task.rules()?;
             if seen.is_empty() {
-                return Err(Failure::not_found(format!("Service {} has no load balancer", service.name)));
+                return Err(Failure::not_found(format!(
+                    "Service {} has no load balancer",
+                    service.name
+                )));
             }
             let rules: Vec<&Rule> = seen.iter().filter(|rule| rule.state != "Revoke").collect();
             let calls = task.members(&rules, &wanted)?;

@@ -51,9 +51,17 @@ pub fn acl(wanted: &Wanted<'_>, there: &[Opening], acl: &str, network: &str) -> 
     let mut calls = Vec::new();
     for (protocol, port) in ports(wanted) {
         let right = |rule: &&Opening| wire::networks(&rule.cidrlist) == open_to;
-        let own = || there.iter().filter(|rule| rule.is_of(protocol, &port) && is_own(rule, &wanted.name));
+        let own = || {
+            there
+                .iter()
+                .filter(|rule| rule.is_of(protocol, &port) && is_own(rule, &wanted.name))
+        };
         let kept = own().find(right).map(|rule| &rule.id);
-        let upstreams = || there.iter().filter(|rule| rule.is_of(protocol, &port) && is_upstreams(rule));
+        let upstreams = || {
+            there
+                .iter()
+                .filter(|rule| rule.is_of(protocol, &port) && is_upstreams(rule))
+        };
         if kept.is_none() && !upstreams().any(|rule| right(&rule)) {
             let call = Call::new("createNetworkACL")
                 .field("aclid", acl)
@@ -74,7 +82,9 @@ pub fn acl(wanted: &Wanted<'_>, there: &[Opening], acl: &str, network: &str) -> 
 
 /// Rules of the firewall for the ports of these load balancer rules, but for those that are wanted.
 pub fn left_in_firewall(rules: &[&Rule], there: &[Opening], wanted: Option<&Wanted<'_>>) -> Vec<Call> {
-    let left = there.iter().filter(|rule| is_for(rule, rules) && !is_wanted(rule, wanted));
+    let left = there
+        .iter()
+        .filter(|rule| is_for(rule, rules) && !is_wanted(rule, wanted));
     left.map(close_firewall).collect()
 }
 

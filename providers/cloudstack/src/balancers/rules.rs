@@ -34,17 +34,14 @@ pub fn other_networks(rule: &Rule, wanted: &Wanted<'_>) -> bool {
 }
 
 /// Compares. `renews_networks`: whether the cloud can change the networks of a rule (4.22 and later).
-pub fn compare<'a>(
-    wanted: &'a Wanted<'_>,
-    rules: &'a [Rule],
-    address: &str,
-    renews_networks: bool,
-) -> Differences<'a> {
+pub fn compare<'a>(wanted: &'a Wanted<'_>, rules: &'a [Rule], address: &str, renews_networks: bool) -> Differences<'a> {
     let mut found = Differences::default();
     for rule in rules {
         let port = wanted.ports.iter().find(|port| port.rule == rule.name);
+        // One that is revoked is deleted again: its job may be lost.
         let stays = port.is_some_and(|port| {
-            rule.publicipid == address
+            rule.state != "Revoke"
+                && rule.publicipid == address
                 && rule.publicport == port.port.to_string()
                 && rule.privateport == port.node_port.to_string()
                 && (renews_networks || !other_networks(rule, wanted))
@@ -103,13 +100,11 @@ pub fn members(rule: &Rule, there: &[String], wanted: &[String]) -> Vec<Call> {
     let but = |some: &[String], others: &[String]| -> Vec<String> {
         some.iter().filter(|id| !others.contains(id)).cloned().collect()
     };
-    let call = |command, ids: &[String]| {
-        Call::new(command)
-            .field("id", &rule.id)
-            .list("virtualmachineids", ids)
-    };
+    let call = |command, ids: &[String]| Call::new(command).field("id", &rule.id).list("virtualmachineids", ids);
     let (add, remove) = (but(wanted, there), but(there, wanted));
     let added = add.chunks(MACHINES).map(|ids| call("assignToLoadBalancerRule", ids));
-    let removed = remove.chunks(MACHINES).map(|ids| call("removeFromLoadBalancerRule", ids));
+    let removed = remove
+        .chunks(MACHINES)
+        .map(|ids| call("removeFromLoadBalancerRule", ids));
     added.chain(removed).collect()
 }

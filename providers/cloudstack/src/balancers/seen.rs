@@ -119,6 +119,11 @@ impl Address {
         self.tags.iter().any(|tag| tag.key == SERVICE_TAG && tag.value == uid)
     }
 
+    /// Whether it is for any Service.
+    pub fn is_marked(&self) -> bool {
+        self.tags.iter().any(|tag| tag.key == SERVICE_TAG)
+    }
+
     /// Whether the Service named it, and we associated it.
     pub fn was_named(&self) -> bool {
         self.tags.iter().any(|tag| tag.key == NAMED_TAG)

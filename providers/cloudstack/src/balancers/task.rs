@@ -63,7 +63,9 @@ impl<'a> Inventory<'a> {
     fn network(&self, ids: &[String]) -> Result<String, Failure> {
         let machines = self.machines()?.iter();
         let own = machines.filter(|machine| ids.contains(&machine.id.to_ascii_lowercase()));
-        let mut networks: Vec<&str> = own.filter_map(|machine| Some(machine.nic.first()?.networkid.as_str())).collect();
+        let mut networks: Vec<&str> = own
+            .filter_map(|machine| Some(machine.nic.first()?.networkid.as_str()))
+            .collect();
         networks.sort_unstable();
         networks.dedup();
         match networks.as_slice() {
@@ -111,7 +113,10 @@ impl<'a> Task<'a> {
             }
         }
         if let Some(ip) = ip.filter(|ip| found.iter().all(|address| address.ipaddress != *ip)) {
-            let call = self.list_addresses().field("ipaddress", ip).field("allocatedonly", "false");
+            let call = self
+                .list_addresses()
+                .field("ipaddress", ip)
+                .field("allocatedonly", "false");
             found.extend(self.cloud.api.list(call, "publicipaddress")?);
         }
         Ok(found)
@@ -133,9 +138,6 @@ impl<'a> Task<'a> {
     /// What comes next so that the load balancer becomes what is wanted; its address when nothing does.
     pub fn next(&self, wanted: &Wanted<'_>) -> Result<Next<Address>, Failure> {
         let seen = self.rules()?;
-        if let Some(rule) = seen.iter().find(|rule| rule.state == "Revoke") {
-            return Ok(Next::Wait(format!("the rule {} is being deleted", rule.name)));
-        }
         let addresses = self.addresses(&seen, wanted.ip)?;
         let network = match seen.first().filter(|rule| !rule.networkid.is_empty()) {
             Some(rule) => rule.networkid.clone(),
@@ -173,9 +175,7 @@ impl<'a> Task<'a> {
     /// Marks addresses of ours without a mark: what upstream associated.
     fn unmarked(&self, addresses: &[Address], ip: Option<&str>) -> Vec<Call> {
         let own = |address: &&Address| {
-            address.is_allocated()
-                && !address.is_for(&self.service.uid)
-                && address::is_own(address, ip, associated(self.service))
+            address.is_allocated() && !address.is_for(&self.service.uid) && self.is_own(address, ip)
         };
         let mark = |address: &Address| {
             let named = ip == Some(address.ipaddress.as_str());
@@ -184,8 +184,18 @@ impl<'a> Task<'a> {
         addresses.iter().filter(own).map(mark).collect()
     }
 
+    fn is_own(&self, address: &Address, ip: Option<&str>) -> bool {
+        address::is_own(address, &self.service.uid, ip, associated(self.service, address))
+    }
+
     /// The first round of changes to rules, machines, and what lets traffic in.
-    fn changes(&self, wanted: &Wanted<'_>, seen: &[Rule], address: &str, network: &Network) -> Result<Vec<Call>, Failure> {
+    fn changes(
+        &self,
+        wanted: &Wanted<'_>,
+        seen: &[Rule],
+        address: &str,
+        network: &Network,
+    ) -> Result<Vec<Call>, Failure> {
         let any_other = seen.iter().any(|rule| rules::other_networks(rule, wanted));
         let renews = any_other && self.cloud.api.version()? >= RENEWS_NETWORKS;
         let found = rules::compare(wanted, seen, address, renews);
@@ -245,7 +255,11 @@ impl<'a> Task<'a> {
         places.dedup();
         for (network, address) in places {
             let network = self.network(network)?;
-            let here: Vec<&Rule> = rules.iter().copied().filter(|rule| rule.publicipid == address).collect();
+            let here: Vec<&Rule> = rules
+                .iter()
+                .copied()
+                .filter(|rule| rule.publicipid == address)
+                .collect();
             let stays = wanted.filter(|(_, stays)| *stays == address).map(|(wanted, _)| wanted);
             if network.has("Firewall") {
                 calls.extend(openings::left_in_firewall(&here, &self.firewall(address)?, stays));
@@ -284,7 +298,9 @@ impl<'a> Task<'a> {
         };
         let call = self.cloud.api.all("listNetworkACLLists").field("id", acl);
         let found: Vec<Named> = self.cloud.api.list(call, "networkacllist")?;
-        let fixed = found.iter().any(|list| openings::DEFAULT_ACLS.contains(&list.name.as_str()));
+        let fixed = found
+            .iter()
+            .any(|list| openings::DEFAULT_ACLS.contains(&list.name.as_str()));
         Ok((!fixed && !found.is_empty()).then_some(acl))
     }
 
@@ -300,7 +316,7 @@ impl<'a> Task<'a> {
             let goes = address.is_for(&self.service.uid)
                 && address.is_allocated()
                 && Some(address.id.as_str()) != but
-                && address::is_own(address, fixed_ip(self.service), associated(self.service));
+                && self.is_own(address, fixed_ip(self.service));
             if goes && !address.isstaticnat && !self.is_used(address)? {
                 calls.push(Call::new("disassociateIpAddress").field("id", &address.id));
             }
@@ -309,7 +325,11 @@ impl<'a> Task<'a> {
     }
 
     fn is_used(&self, address: &Address) -> Result<bool, Failure> {
-        let call = self.cloud.api.all("listLoadBalancerRules").field("publicipid", &address.id);
+        let call = self
+            .cloud
+            .api
+            .all("listLoadBalancerRules")
+            .field("publicipid", &address.id);
         let found: Vec<Identified> = self.cloud.api.list(call, "loadbalancerrule")?;
         Ok(address.hasrules || !found.is_empty())
     }
@@ -318,7 +338,7 @@ impl<'a> Task<'a> {
     pub fn next_deletion(&self) -> Result<Next<()>, Failure> {
         let seen = self.rules()?;
         let addresses = self.addresses(&seen, None)?;
-        let every: Vec<&Rule> = seen.iter().filter(|rule| rule.state != "Revoke").collect();
+        let every: Vec<&Rule> = seen.iter().collect();
         let marks = self.unmarked(&addresses, fixed_ip(self.service));
         if !marks.is_empty() {
             return Ok(Next::Calls(marks));
@@ -329,9 +349,6 @@ impl<'a> Task<'a> {
         }
         if !every.is_empty() {
             return Ok(Next::Calls(every.into_iter().map(rules::delete).collect()));
-        }
-        if let Some(rule) = seen.first() {
-            return Ok(Next::Wait(format!("the rule {} is being deleted", rule.name)));
         }
         let released = self.released(&addresses, None)?;
         Ok(match released.is_empty() {

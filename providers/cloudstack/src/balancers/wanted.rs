@@ -71,7 +71,10 @@ impl<'a> Wanted<'a> {
                 }
             };
             let Some(node_port) = port.node_port else {
-                wrong.push(format!("port {} has no node port; set allocateLoadBalancerNodePorts", port.port));
+                wrong.push(format!(
+                    "port {} has no node port; set allocateLoadBalancerNodePorts",
+                    port.port
+                ));
                 continue;
             };
             ports.push(Port {

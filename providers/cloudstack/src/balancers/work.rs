@@ -19,9 +19,11 @@ pub enum Next<T> {
     /// These changes, in whatever order.
     Calls(Vec<Call>),
     /// An address is associated by this call, and marked as the Service's.
-    Associate { call: Call, uid: String, named: bool },
-    /// What somebody else began has to end first.
-    Wait(String),
+    Associate {
+        call: Call,
+        uid: String,
+        named: bool,
+    },
     Done(T),
 }
 
@@ -57,17 +59,16 @@ impl CloudStack {
         let mut steps = steps.unwrap_or_else(|| Steps::new(name));
         let running = self.api.running(jobs)?;
         if !running.is_empty() {
-            return Err(wait(&steps, running, "the cloud is changing the load balancer"));
+            return Err(wait(&steps, running));
         }
         for _ in 0..ROUNDS {
             let jobs = match next()? {
                 Next::Done(done) => return Ok(done),
-                Next::Wait(what) => return Err(wait(&steps, Vec::new(), &what)),
                 Next::Calls(calls) => self.begin_all(&mut steps, &calls)?,
                 Next::Associate { call, uid, named } => self.associate(&mut steps, &call, &uid, named)?,
             };
             if !jobs.is_empty() {
-                return Err(wait(&steps, jobs, "the cloud is changing the load balancer"));
+                return Err(wait(&steps, jobs));
             }
         }
         Err(Failure::conflict(
@@ -110,8 +111,8 @@ impl CloudStack {
 }
 
 /// `pending` with these jobs.
-fn wait(steps: &Steps, jobs: Vec<String>, what: &str) -> Failure {
-    let failure = steps.pending(what);
+fn wait(steps: &Steps, jobs: Vec<String>) -> Failure {
+    let failure = steps.pending("the cloud is changing the load balancer");
     match failure.kind {
         FailureKind::Pending(steps) => Failure {
             kind: FailureKind::Pending(written(jobs, steps)),

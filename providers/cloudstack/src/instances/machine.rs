@@ -61,7 +61,11 @@ impl Machine {
         if stopped {
             return Ok(Existing::Stopped(instance));
         }
-        if instance.addresses.iter().all(|address| address.kind != AddressKind::InternalIp) {
+        if instance
+            .addresses
+            .iter()
+            .all(|address| address.kind != AddressKind::InternalIp)
+        {
             return Err(Failure::unavailable(format!(
                 "the virtual machine {} ({}) has no address yet",
                 self.name, self.id

@@ -113,13 +113,17 @@ impl CloudStack {
     fn sees_any(&self) -> Result<bool, Failure> {
         let call = self.machines().field("page", 1).field("pagesize", 1);
         let answer: serde_json::Value = self.api.send(&call)?;
-        Ok(answer["virtualmachine"].as_array().is_some_and(|found| !found.is_empty()))
+        Ok(answer["virtualmachine"]
+            .as_array()
+            .is_some_and(|found| !found.is_empty()))
     }
 }
 
 /// Notes a machine for those names that it has, in whatever case: Nodes have small letters only.
 fn note(names: &[Name<'_>], machine: Machine, answers: &mut Answers<'_, Machine>) {
-    let mut fitting = names.iter().filter(|name| name.name.eq_ignore_ascii_case(&machine.name));
+    let mut fitting = names
+        .iter()
+        .filter(|name| name.name.eq_ignore_ascii_case(&machine.name));
     if let Some(name) = fitting.next() {
         answers.found(Key::Name(name.name), machine);
     }

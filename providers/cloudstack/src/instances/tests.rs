@@ -1,5 +1,5 @@
-use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use cloudwit_guest_sdk::Evidence;
+use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use serde_json::{Value, json};
 
 use super::*;
@@ -24,12 +24,17 @@ fn listed(machines: &[Value], request: &SentRequest) -> FakeAnswer {
     let (id, name) = (request.field("id"), request.field("name"));
     let fits = |machine: &&Value| {
         id.as_ref().is_none_or(|id| text(machine, "id") == *id)
-            && name.as_ref().is_none_or(|name| text(machine, "name").to_lowercase().contains(name))
+            && name
+                .as_ref()
+                .is_none_or(|name| text(machine, "name").to_lowercase().contains(name))
     };
     let found: Vec<&Value> = machines.iter().filter(fits).collect();
     match found.len() {
         0 => said("listVirtualMachines", json!({})),
-        count => said("listVirtualMachines", json!({ "count": count, "virtualmachine": found })),
+        count => said(
+            "listVirtualMachines",
+            json!({ "count": count, "virtualmachine": found }),
+        ),
     }
 }
 
@@ -49,11 +54,20 @@ fn lookup(host: &FakeHost, nodes: &[NodeRef]) -> Vec<Result<Presence, Failure>> 
 fn a_machine_is_described_as_upstream_does() {
     let cloud = cloud(vec![machine("vm-1", "Node-1"), machine("vm-11", "node-11")]);
     let found = lookup(&cloud, &[NodeRef::named("node-1")]).remove(0).unwrap();
-    let Presence::Running(instance) = found else { panic!("{found:?}") };
+    let Presence::Running(instance) = found else {
+        panic!("{found:?}")
+    };
     assert_eq!(instance.provider_id, "external-cloudstack://vm-1");
     assert_eq!(instance.instance_type.as_deref(), Some("m1SmallInstance"));
-    assert_eq!((instance.zone.as_deref(), instance.region.as_deref()), (Some("Zone-1"), Some("Zone-1")));
-    let addresses: Vec<_> = instance.addresses.iter().map(|one| (one.kind, one.value.as_str())).collect();
+    assert_eq!(
+        (instance.zone.as_deref(), instance.region.as_deref()),
+        (Some("Zone-1"), Some("Zone-1"))
+    );
+    let addresses: Vec<_> = instance
+        .addresses
+        .iter()
+        .map(|one| (one.kind, one.value.as_str()))
+        .collect();
     assert_eq!(
         addresses,
         [
@@ -108,12 +122,19 @@ fn only_the_clouds_word_about_exactly_this_id_is_absence() {
     let found = |machines: Vec<Value>, nodes: &[NodeRef]| lookup(&cloud(machines), nodes).remove(0);
     let absent = Ok(Presence::Absent(Evidence::ById));
     let other = || vec![machine("vm-2", "node-2")];
-    assert_eq!(found(other(), &[by_id("never-there")]), absent, "CloudStack never had it");
+    assert_eq!(
+        found(other(), &[by_id("never-there")]),
+        absent,
+        "CloudStack never had it"
+    );
     assert_eq!(found(other(), &[by_id("vm-1")]), absent, "it was expunged");
     let by_name = Ok(Presence::Absent(Evidence::ByName));
     assert_eq!(found(other(), &[NodeRef::named("node-1")]), by_name);
     let nothing = found(Vec::new(), &[by_id("vm-1")]).unwrap_err();
-    assert!(nothing.kind == FailureKind::Unavailable && nothing.message.contains("project-id"), "{nothing:?}");
+    assert!(
+        nothing.kind == FailureKind::Unavailable && nothing.message.contains("project-id"),
+        "{nothing:?}"
+    );
     let project = host(|command, _| refused(command, 431, &no_such("projectid", "p-1")));
     let failure = lookup(&project, &[by_id("vm-1")]).remove(0).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unavailable);
@@ -127,9 +148,16 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
     nodes.push(NodeRef::named("node-9"));
     nodes.push(by_id("never-there"));
     let found = lookup(&cloud, &nodes);
-    assert!(found[..9].iter().all(|one| matches!(one, Ok(Presence::Running(_)))), "{found:?}");
+    assert!(
+        found[..9].iter().all(|one| matches!(one, Ok(Presence::Running(_)))),
+        "{found:?}"
+    );
     assert_eq!(found[9], Ok(Presence::Absent(Evidence::ById)));
-    assert_eq!(commands(&cloud), ["listVirtualMachines"; 3], "a page, the missing one, and whether any is seen");
+    assert_eq!(
+        commands(&cloud),
+        ["listVirtualMachines"; 3],
+        "a page, the missing one, and whether any is seen"
+    );
 }
 
 #[test]
