@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from cloudstack.errors import ApiError
 
-KEY = "api-key-of-the-stand-in_LIN6rqXuaJwMPfGYFh13qDwYz5VNNz1J2J6qIOWcd3oLQOq0WtD4CwRundBL6rzXToa3lQOC_vKjI3nkHtiD8Q"
-SECRET = "secret-key-of-the-stand-in_VDaACYb0LV9eNjTetIOElcVQkvJck_J_QljX_FcHRj87ZKiy0z0ty0ZsYBkoXkY9b7eq1EhwJaw7FF3akA3KBQ"
+KEY = "Kq3vX1n-8TzYb5WfRj0Lp7Gd2Ms9Hc4Ua6Ex_Bo1Nw5Qy8Ik3Vt7Zr2Fp6Jl0Sg4Dm9Ch-Xe1Uo5Ab8Ty3Wn7"
+SECRET = "hZ4mT8wQ2rK6xV0cB9nJ3pL7fD1sG5yA_uE2iO6tR0qW4eY8-kM3vN7bX1zC5lH9jF2gS6dP0aU4oI8hT3rE7w"
 
 
 def encode(value):

@@ -1,10 +1,25 @@
 //! Jobs: most changes are begun by a call and end later.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Api, Call, errors, wire};
+
+/// How long it is remembered that a job's failure was told: longer than the controller pauses before it hands the same token back.
+const TOLD: Keep = Keep::at_most(Duration::from_secs(3600));
+
+/// How jobs stand.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Jobs {
+    /// Those that go on.
+    pub running: Vec<String>,
+    /// Whether one failed, and that was told before: what it was to do is planned anew.
+    pub failed: bool,
+}
 
 #[derive(Deserialize)]
 struct Begun {
@@ -31,12 +46,13 @@ impl Api {
         Ok(Some(begun.jobid).filter(|job| !job.is_empty()))
     }
 
-    /// Those of the jobs that go on.
+    /// Looks at jobs. A failure is told once: the controller keeps the token over a failure, and would get it again and again.
     ///
     /// # Errors
     /// Why one failed; what the cloud says.
-    pub fn running(&self, jobs: Vec<String>) -> Result<Vec<String>, Failure> {
-        let mut running = Vec::new();
+    pub fn look(&self, jobs: Vec<String>) -> Result<Jobs, Failure> {
+        let state = self.context.state();
+        let mut seen = Jobs::default();
         for id in jobs {
             let job: Job = match self.send(&Call::new("queryAsyncJobResult").field("jobid", &id)) {
                 // It ended long ago.
@@ -44,17 +60,25 @@ impl Api {
                 job => job?,
             };
             match job.jobstatus {
-                0 => running.push(id),
+                0 => seen.running.push(id),
                 1 => {}
                 _ => match errors::of_job(job.doing(), &job.jobresult) {
                     // What was to be deleted is gone.
                     failure if failure.is_not_found() && job.deletes() => {}
-                    failure => return Err(failure),
+                    _ if state.get::<bool>(&key(&id)).is_some() => seen.failed = true,
+                    failure => {
+                        state.put(&key(&id), &true, TOLD);
+                        return Err(failure);
+                    }
                 },
             }
         }
-        Ok(running)
+        Ok(seen)
     }
+}
+
+fn key(job: &str) -> String {
+    format!("job-failed/{job}")
 }
 
 impl Job {

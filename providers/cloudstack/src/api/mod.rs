@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::config::{Global, SECRET_KEY, given};
 
 pub use call::Call;
+pub use job::Jobs;
 
 /// Items in a page: what CloudStack gives at most (`default.page.size`).
 pub const PAGE: usize = 500;

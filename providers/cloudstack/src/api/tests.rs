@@ -147,15 +147,16 @@ fn jobs_go_on_end_fail_or_are_forgotten() {
         }
         _ => said(command, json!({ "jobstatus": 1, "jobresult": { "success": true } })),
     });
-    let running = |ids: &[&str]| {
-        provider(&cloud)
-            .api
-            .running(ids.iter().map(|id| (*id).into()).collect())
+    let looked = |ids: &[&str]| provider(&cloud).api.look(ids.iter().map(|id| (*id).into()).collect());
+    let jobs = |running: &[&str], failed| {
+        let running = running.iter().map(|id| (*id).into()).collect();
+        Ok(Jobs { running, failed })
     };
-    assert_eq!(running(&["ended", "goes-on", "forgotten"]), Ok(vec!["goes-on".into()]));
-    let failed = running(&["failed", "goes-on"]).unwrap_err();
+    assert_eq!(looked(&["ended", "goes-on", "forgotten"]), jobs(&["goes-on"], false));
+    let failed = looked(&["failed", "goes-on"]).unwrap_err();
     assert_eq!(failed.kind, FailureKind::Exhausted);
     assert_eq!(failed.message, "AssociateIPAddrCmd: 533: no address is free");
+    assert_eq!(looked(&["failed", "goes-on"]), jobs(&["goes-on"], true), "it was told");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //!   annotations.rs -> wanted.rs       what the Service wants
 //!   task.rs                           reads (seen.rs), and tells what comes next:
+//!     inventory.rs                      machines and their networks
 //!     address.rs                        public address
 //!     rules.rs                          load balancer rules and their machines
 //!     openings.rs                       firewall or network ACL
@@ -13,6 +14,7 @@
 
 mod address;
 pub mod annotations;
+mod inventory;
 mod openings;
 mod rules;
 mod seen;
@@ -25,8 +27,9 @@ use cloudwit_guest_sdk::prelude::*;
 
 use crate::CloudStack;
 use annotations::{ASSOCIATED, TABLE};
+use inventory::Inventory;
 use seen::Rule;
-use task::{Inventory, Task};
+use task::Task;
 use wanted::{Wanted, fixed_ip};
 use work::Next;
 

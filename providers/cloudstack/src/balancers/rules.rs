@@ -95,10 +95,13 @@ pub fn delete(rule: &Rule) -> Call {
     Call::new("deleteLoadBalancerRule").field("id", &rule.id)
 }
 
-/// Brings the machines of a rule from those that are there to those that are wanted.
+/// Brings the machines of a rule from those that are there to those that are wanted; both are sorted.
 pub fn members(rule: &Rule, there: &[String], wanted: &[String]) -> Vec<Call> {
     let but = |some: &[String], others: &[String]| -> Vec<String> {
-        some.iter().filter(|id| !others.contains(id)).cloned().collect()
+        some.iter()
+            .filter(|id| others.binary_search(id).is_err())
+            .cloned()
+            .collect()
     };
     let call = |command, ids: &[String]| Call::new(command).field("id", &rule.id).list("virtualmachineids", ids);
     let (add, remove) = (but(wanted, there), but(there, wanted));

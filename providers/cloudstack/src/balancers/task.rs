@@ -1,19 +1,17 @@
 //! One Service's load balancer: looks at the cloud and tells what comes next.
 
-use std::cell::OnceCell;
-
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
 
 use super::address::{self, Choice};
 use super::annotations::associated;
+use super::inventory::Inventory;
 use super::seen::{Address, Identified, Named, Network, Opening, Rule, SERVICE_TAG};
 use super::wanted::{Wanted, fixed_ip};
 use super::work::Next;
 use super::{openings, rules};
 use crate::CloudStack;
 use crate::api::Call;
-use crate::instances::machine::Machine;
 
 /// Since when the networks of a rule can be changed.
 const RENEWS_NETWORKS: (u32, u32) = (4, 22);
@@ -25,60 +23,6 @@ pub struct Task<'a> {
     /// How the names of its rules begin.
     pub name: String,
     machines: &'a Inventory<'a>,
-}
-
-/// The machines of the project, listed when they are needed, and once.
-pub struct Inventory<'a> {
-    cloud: &'a CloudStack,
-    machines: OnceCell<Vec<Machine>>,
-}
-
-impl<'a> Inventory<'a> {
-    pub fn new(cloud: &'a CloudStack) -> Self {
-        Self {
-            cloud,
-            machines: OnceCell::new(),
-        }
-    }
-
-    fn machines(&self) -> Result<&[Machine], Failure> {
-        if let Some(machines) = self.machines.get() {
-            return Ok(machines);
-        }
-        let machines = self.cloud.api.list(self.cloud.machines(), "virtualmachine")?;
-        Ok(self.machines.get_or_init(|| machines))
-    }
-
-    /// Those of these ids that exist and are in the network.
-    fn in_network(&self, ids: &[String], network: &str) -> Result<Vec<String>, Failure> {
-        let machines = self.machines()?.iter();
-        let there = machines.filter(|machine| machine.nic.iter().any(|nic| nic.networkid == network));
-        let mut found: Vec<String> = there.map(|machine| machine.id.to_ascii_lowercase()).collect();
-        found.retain(|id| ids.contains(id));
-        found.sort_unstable();
-        Ok(found)
-    }
-
-    /// The network of these machines, that of their first interfaces.
-    fn network(&self, ids: &[String]) -> Result<String, Failure> {
-        let machines = self.machines()?.iter();
-        let own = machines.filter(|machine| ids.contains(&machine.id.to_ascii_lowercase()));
-        let mut networks: Vec<&str> = own
-            .filter_map(|machine| Some(machine.nic.first()?.networkid.as_str()))
-            .collect();
-        networks.sort_unstable();
-        networks.dedup();
-        match networks.as_slice() {
-            [network] => Ok((*network).to_owned()),
-            [] => Err(Failure::failed_precondition(
-                "a load balancer is in the network of its Nodes, and there is no Node with a virtual machine yet",
-            )),
-            several => Err(Failure::failed_precondition(format!(
-                "the Nodes are in several networks ({}); a load balancer needs them in one, as their first interface",
-                several.join(", ")
-            ))),
-        }
-    }
 }
 
 impl<'a> Task<'a> {

@@ -402,6 +402,35 @@ fn a_job_is_waited_for_and_a_machine_that_is_gone_is_left_out() {
 }
 
 #[test]
+fn a_failed_job_is_told_once_and_then_made_again() {
+    let cloud = host(|command, _| match (right(command, &[]), command) {
+        (Some(value), _) => said(command, value),
+        (None, "queryAsyncJobResult") => {
+            let result = json!({ "errorcode": 534, "errortext": "the router is away" });
+            said(command, json!({ "jobstatus": 2, "jobresult": result }))
+        }
+        _ => said(command, json!({ "jobid": "j-1" })),
+    });
+    let update = |token| {
+        provider(&cloud)
+            .update_targets(&service(), &[target("vm-1")], token)
+            .unwrap_err()
+    };
+    let waits = update(None);
+    let FailureKind::Pending(token) = &waits.kind else {
+        panic!("{waits:?}")
+    };
+    assert_eq!(update(Some(token)).kind, FailureKind::Unavailable);
+    // The controller keeps the token over a failure.
+    assert!(matches!(update(Some(token)).kind, FailureKind::Pending(_)));
+    let assigned = commands(&cloud)
+        .iter()
+        .filter(|name| *name == "assignToLoadBalancerRule")
+        .count();
+    assert_eq!(assigned, 2);
+}
+
+#[test]
 fn a_new_address_is_marked_at_once() {
     let cloud = host(|command, request| match command {
         "listLoadBalancerRules" | "listPublicIpAddresses" => said(command, json!({})),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address;
 use crate::CloudStack;
-use crate::api::Call;
+use crate::api::{Call, Jobs};
 
 /// Most jobs at once: the cloud has few threads for them, and a token 4 KiB.
 const JOBS: usize = 16;
@@ -56,8 +56,10 @@ impl CloudStack {
     ) -> Result<T, Failure> {
         let token = token.and_then(|token| serde_json::from_str::<Token>(token).ok());
         let (jobs, steps) = token.map_or_else(Default::default, |token| (token.jobs, Steps::read(&token.steps)));
+        let Jobs { running, failed } = self.api.look(jobs)?;
+        // What failed may be made again.
+        let steps = steps.filter(|_| !failed);
         let mut steps = steps.unwrap_or_else(|| Steps::new(name));
-        let running = self.api.running(jobs)?;
         if !running.is_empty() {
             return Err(wait(&steps, running));
         }
