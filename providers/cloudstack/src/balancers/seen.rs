@@ -1,6 +1,6 @@
 //! What is read of a load balancer's parts.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::wire;
 
@@ -58,7 +58,7 @@ pub struct Tag {
 }
 
 /// A network.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Network {
     #[serde(deserialize_with = "wire::text")]
@@ -69,7 +69,7 @@ pub struct Network {
 }
 
 /// Something of which only the name matters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Named {
     pub name: String,

@@ -1,7 +1,10 @@
 //! One Service's load balancer: looks at the cloud and tells what comes next.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
+use cloudwit_guest_sdk::state::Keep;
 
 use super::address::{self, Choice};
 use super::annotations::associated;
@@ -15,6 +18,9 @@ use crate::api::Call;
 
 /// Since when the networks of a rule can be changed.
 const RENEWS_NETWORKS: (u32, u32) = (4, 22);
+
+/// How long it is believed which services and ACL a network has. They hardly ever change.
+const NETWORK_KEPT: Keep = Keep::at_most(Duration::from_secs(60));
 
 /// One call for a Service.
 pub struct Task<'a> {
@@ -71,12 +77,13 @@ impl<'a> Task<'a> {
     }
 
     fn network(&self, id: &str) -> Result<Network, Failure> {
-        let call = self.cloud.api.all("listNetworks").field("id", id);
-        let found: Vec<Network> = self.cloud.api.list(call, "network")?;
-        found
-            .into_iter()
-            .next()
-            .ok_or_else(|| Failure::not_found(format!("the network {id} is not seen in this project")))
+        let state = self.cloud.context.state();
+        state.get_or_make(&format!("network/{id}"), NETWORK_KEPT, Duration::from_secs(5), || {
+            let call = self.cloud.api.all("listNetworks").field("id", id);
+            let found: Vec<Network> = self.cloud.api.list(call, "network")?;
+            let missing = || Failure::not_found(format!("the network {id} is not seen in this project"));
+            found.into_iter().next().ok_or_else(missing)
+        })
     }
 
     /// What comes next so that the load balancer becomes what is wanted; its address when nothing does.

@@ -402,6 +402,33 @@ fn a_job_is_waited_for_and_a_machine_that_is_gone_is_left_out() {
 }
 
 #[test]
+fn machines_are_listed_once_for_many_services() {
+    let cloud = host(|command, _| match right(command, &[]) {
+        Some(value) => said(command, value),
+        None => said(command, json!({ "jobid": "j-1" })),
+    });
+    let update = TargetUpdate {
+        service: service(),
+        token: None,
+    };
+    let results = provider(&cloud)
+        .update_targets_of(&[update.clone(), update], &[target("vm-1")])
+        .unwrap();
+    assert!(results.iter().all(|one| matches!(
+        one,
+        Err(Failure {
+            kind: FailureKind::Pending(_),
+            ..
+        })
+    )));
+    let lists = commands(&cloud)
+        .iter()
+        .filter(|name| *name == "listVirtualMachines")
+        .count();
+    assert_eq!(lists, 1);
+}
+
+#[test]
 fn a_failed_job_is_told_once_and_then_made_again() {
     let cloud = host(|command, _| match (right(command, &[]), command) {
         (Some(value), _) => said(command, value),
