@@ -157,8 +157,10 @@ class CloudStack(Cloud):
         self.store.kinds["machines"][id]["state"] = state
 
     def do_delete(self, kind, id):
-        """As if somebody else had; a machine is expunged."""
+        """As if somebody else had; a machine is expunged, and is behind no load balancer any more."""
         self.store.remove(kind, id)
+        for rule in self.store.kinds["rules"].values():
+            rule["machines"] = [one for one in rule["machines"] if one != id]
 
     def do_resources(self, kind):
         """All of a kind, by id; of addresses those that were associated."""
