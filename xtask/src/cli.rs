@@ -130,6 +130,8 @@ pub enum SandboxCloud {
     Aws,
     /// Azure, by a stand-in that Microsoft's own clients judge.
     Azure,
+    /// Apache CloudStack, by a stand-in that two clients of others judge.
+    Cloudstack,
     /// Google Compute Engine, by a stand-in that Google's own client judges.
     Gce,
     /// OpenStack, by its own services.
@@ -147,6 +149,7 @@ impl SandboxCloud {
             Self::Sim => "sim",
             Self::Aws => "aws",
             Self::Azure => "azure",
+            Self::Cloudstack => "cloudstack",
             Self::Gce => "gce",
             Self::Openstack => "openstack",
             Self::Rackspace => "rackspace",

@@ -12,7 +12,16 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 7] = ["sim", "aws", "azure", "gce", "openstack", "rackspace", "vsphere"];
+pub const PROVIDERS: [&str; 8] = [
+    "sim",
+    "aws",
+    "azure",
+    "cloudstack",
+    "gce",
+    "openstack",
+    "rackspace",
+    "vsphere",
+];
 
 /// Largest size of a provider's component in bytes, packed as `.wasm.zst`: two of them fit into one ConfigMap.
 pub const PACKED_LIMIT: u64 = 400 * 1024;

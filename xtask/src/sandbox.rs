@@ -28,6 +28,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Sim => {}
         SandboxCloud::Aws => drop(servers::moto()?),
         SandboxCloud::Azure => drop(servers::stand_in("azure")?),
+        SandboxCloud::Cloudstack => drop(servers::stand_in("cloudstack")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),

@@ -5,12 +5,13 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `azure`, `gce`, `openstack`, `vsphere` | one for each cloud |
+//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `openstack`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
 mod aws;
 mod azure;
 mod cloud;
+mod cloudstack;
 mod gce;
 mod narrator;
 mod openstack;
@@ -30,6 +31,7 @@ use xtask::cli::SandboxCloud;
 use crate::aws::Aws;
 use crate::azure::Azure;
 use crate::cloud::Cloud;
+use crate::cloudstack::CloudStack;
 use crate::gce::Gce;
 use crate::narrator::Narrator;
 use crate::openstack::OpenStack;
@@ -98,6 +100,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
         SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
         SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
         SandboxCloud::Azure => run_on::<Azure>(args, narrator).await,
+        SandboxCloud::Cloudstack => run_on::<CloudStack>(args, narrator).await,
         SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,

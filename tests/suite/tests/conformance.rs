@@ -9,6 +9,7 @@ use std::time::Duration;
 use cloudwit_sim_cloud::{DiskSettings, NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_test_support::aws_files::aws_files;
 use cloudwit_test_support::azure_files::azure_files;
+use cloudwit_test_support::cloudstack_files::cloudstack_files;
 use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
 use cloudwit_test_support::gce_files::gce_files;
 use cloudwit_test_support::mimic::Mimic;
@@ -313,6 +314,17 @@ async fn azure_keeps_the_promises_of_the_contract() {
         cloud.call("add_machine", json!({ "name": name })).await.unwrap();
     }
     let files = azure_files(&cloud, &json!({}), &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cloudstack_keeps_the_promises_of_the_contract() {
+    let cloud = StandIn::start("cloudstack", &[]).await.unwrap();
+    let author = Author::of("cloudstack").await;
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = cloudstack_files(&cloud, "", &author.deployment).await.unwrap();
     author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 6] = ["aws", "azure", "gce", "openstack", "rackspace", "vsphere"];
+const CLOUDS: [&str; 7] = ["aws", "azure", "cloudstack", "gce", "openstack", "rackspace", "vsphere"];
 
 /// A copy of an example with the component beside it, and files where the example names some.
 struct Example {
@@ -173,6 +173,7 @@ fn every_example_is_one_that_is_tried() {
         [
             "aws",
             "azure",
+            "cloudstack",
             "gce",
             "openstack",
             "rackspace",

@@ -24,6 +24,7 @@
 //! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
 //! | [`azure_files`] | what Cloudwit is told about the stand-in for Azure |
+//! | [`cloudstack_files`] | what Cloudwit is told about the stand-in for CloudStack |
 //! | [`gce_files`] | what Cloudwit is told about the stand-in for Compute Engine |
 //! | [`stand_in`] | clouds for which there is no third-party server |
 //! | [`vcsim`] | vSphere by a third party |
@@ -38,6 +39,7 @@ pub mod api_server;
 pub mod aws_files;
 pub mod azure_files;
 pub mod child;
+pub mod cloudstack_files;
 pub mod deployment;
 pub mod fault;
 pub mod foreign_events;

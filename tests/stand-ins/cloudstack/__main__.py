@@ -1,0 +1,4 @@
+from cloudstack.cloud import CloudStack
+from frame import serve
+
+serve(CloudStack())

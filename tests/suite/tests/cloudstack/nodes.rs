@@ -1,0 +1,118 @@
+//! Nodes: initialised, stopped, deleted; 5,000 of them in pages.
+
+use cloudwit_host::{HostOptions, ProviderSettings};
+use cloudwit_model::{Cloud, NodeRef, Presence};
+use cloudwit_suite::hosting::{Hosting, node, settings};
+use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
+use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::{NodeBuilder, guests};
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::scene::{LIFECYCLE, NODES, Scene};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_learns_type_zone_region_and_addresses() {
+    let mut scene = Scene::new().await;
+    scene.config = "region = north".into();
+    let machine =
+        json!({ "name": "Node-A", "zone": "Zone 7", "offering": "m1.Large (fast)", "publicip": "198.51.100.7" });
+    let id = scene.does("add_machine", machine).await["id"].clone();
+    // The filter by name finds parts of names.
+    scene.joins("node-a2").await;
+    NodeBuilder::new("node-a").create(&scene.client).await.unwrap();
+    scene.start(&[NODES]).await;
+    let node = scene.initialised("node-a").await;
+    let expected = format!("external-cloudstack://{}", id.as_str().unwrap());
+    assert_eq!(provider_id(&node), Some(expected.as_str()));
+    for (key, value) in [
+        ("node.kubernetes.io/instance-type", "m1Largefast"),
+        ("topology.kubernetes.io/zone", "Zone-7"),
+        ("topology.kubernetes.io/region", "north"),
+    ] {
+        assert_eq!(node.labels().get(key).map(String::as_str), Some(value), "{key}");
+    }
+    assert_eq!(
+        addresses(&node),
+        ["InternalIP 10.1.0.1", "Hostname Node-A", "ExternalIP 198.51.100.7"]
+    );
+    scene.initialised("node-a2").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_machine_is_tainted_and_the_nodes_of_expunged_ones_go() {
+    let mut scene = Scene::new().await;
+    let names = ["stopped", "expunged", "destroyed", "silent"];
+    let mut ids = Vec::new();
+    for name in names {
+        ids.push(scene.joins(name).await);
+    }
+    scene.start(&[LIFECYCLE]).await;
+    for name in names {
+        scene.initialised(name).await;
+    }
+    scene.does("power", json!({ "id": ids[0], "state": "Stopped" })).await;
+    scene.does("delete", json!({ "kind": "machines", "id": ids[1] })).await;
+    scene.does("power", json!({ "id": ids[2], "state": "Destroyed" })).await;
+    for name in names {
+        scene.falls_silent(name).await;
+    }
+    scene
+        .settled("two Nodes are gone and one is tainted", || async {
+            let tainted = scene.node("stopped").await.is_some_and(|node| is_shut_down(&node));
+            let gone = scene.node("expunged").await.is_none() && scene.node("destroyed").await.is_none();
+            match tainted && gone {
+                true => Ok(()),
+                false => Err(format!("tainted {tainted}, gone {gone}")),
+            }
+        })
+        .await;
+    let silent = scene.node("silent").await.unwrap();
+    assert!(!is_shut_down(&silent), "it runs, only its kubelet is silent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_thousand_machines_are_listed_in_pages() {
+    let cloud = StandIn::start("cloudstack", &[]).await.unwrap();
+    let arguments = json!({ "prefix": "node", "count": 5_000 });
+    let ids = cloud.call("add_machines", arguments).await.unwrap();
+    let ids: Vec<String> = serde_json::from_value(ids).unwrap();
+    let account = cloud.call("account", json!({})).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret-key");
+    std::fs::write(&secret, account["secret"].as_str().unwrap()).unwrap();
+    let port: u16 = cloud.url().rsplit_once(':').unwrap().1.parse().unwrap();
+    let grants = json!({
+        "http": [{ "scheme": "http", "host": "127.0.0.1", "port": port, "methods": ["POST"], "allowLoopback": true }],
+        "secrets": [{ "name": "secret-key", "file": secret, "uses": ["hmac"] }],
+    });
+    let config = json!({ "global": {
+        "api-url": format!("{}/client/api", cloud.url()), "api-key": account["key"], "project-id": account["project"],
+    }});
+    let settings = ProviderSettings {
+        config_text: config.to_string(),
+        grants: serde_json::from_value(grants).unwrap(),
+        ..settings()
+    };
+    let component = tokio::task::spawn_blocking(|| guests::provider("cloudstack"));
+    let hosting = Hosting::new(HostOptions::default());
+    let provider = hosting.load_file(&component.await.unwrap(), settings).await.unwrap();
+    for some in ids.chunks(1_000) {
+        let of = |id: &String| NodeRef {
+            provider_id: Some(format!("external-cloudstack://{id}")),
+            ..node("some-node")
+        };
+        let nodes: Vec<NodeRef> = some.iter().map(of).collect();
+        let answers = provider.lookup(&nodes).await.unwrap();
+        for (answer, node) in answers.iter().zip(&nodes) {
+            let Ok(Presence::Running(instance)) = answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(Some(&instance.provider_id), node.provider_id.as_ref());
+        }
+    }
+    let calls = cloud.calls().await.unwrap();
+    // Ten pages for each thousand Nodes, and no machine by itself.
+    let lists = calls.iter().filter(|call| call.name == "listVirtualMachines").count();
+    assert_eq!(lists, 50);
+}
