@@ -77,3 +77,15 @@ app.kubernetes.io/component: cloud-controller-manager
 {{- fail "secrets and existingSecret both bring secrets; give one of them" }}
 {{- end }}
 {{- end }}
+
+{{/* Where the API server is, if not at its Service. */}}
+{{- define "cloudwit.apiServer" -}}
+{{- with .Values.apiServer.host }}
+- name: KUBERNETES_SERVICE_HOST
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.apiServer.port }}
+- name: KUBERNETES_SERVICE_PORT
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}

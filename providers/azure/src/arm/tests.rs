@@ -52,3 +52,18 @@ fn only_the_resource_managers_own_404_is_an_absence() {
         assert!(!errors::denies_resource(&answer(404, code)), "{code}");
     }
 }
+
+#[test]
+fn operation_that_failed_is_not_looked_at_for_ever() {
+    for (code, kind) in [
+        ("", FailureKind::Other),
+        ("Canceled", FailureKind::Other),
+        ("RetryableErrorDueToAnotherOperation", FailureKind::Other),
+        ("SubscriptionRequestsThrottled", FailureKind::Other),
+        ("QuotaExceeded", FailureKind::Exhausted),
+        ("InvalidResourceReference", FailureKind::FailedPrecondition),
+    ] {
+        let error = serde_json::from_value(serde_json::json!({ "code": code })).unwrap();
+        assert_eq!(errors::of_operation(&error, "Failed").kind, kind, "{code}");
+    }
+}
