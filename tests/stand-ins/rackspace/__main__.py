@@ -37,6 +37,10 @@ class Front(Resource):
         request.content.seek(0)
         headers = {name.decode().lower(): values[0].decode() for name, values in request.requestHeaders.getAllRawHeaders()}
         read = Request(request.method.decode(), target, headers, body)
+        # The catalog names the host and port that were asked, also through a proxy.
+        host, _, port = headers.get("host", "").partition(":")
+        if port.isdigit():
+            request.setHost(host.encode(), int(port))
         if read.path.startswith("/test/"):
             return self.control(request, read)
         if OF_TESTS in headers:
