@@ -65,7 +65,7 @@ impl BalancerConfig {
             ("monitor-timeout", &self.monitor_timeout, 300),
         ] {
             let Some(value) = given(value) else { continue };
-            if !parse_duration(value).is_some_and(|seconds| seconds <= most) {
+            if parse_duration(value).is_none_or(|seconds| seconds > most) {
                 let text = format!("\"{value}\" is no duration from 1s to {most}s; write it like 10s");
                 problems.add(format!("loadbalancer.{key}"), text);
             }
