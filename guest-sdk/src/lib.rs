@@ -63,7 +63,7 @@ pub use config::gcfg;
 #[cfg(feature = "yaml")]
 pub use config::yaml;
 pub use http::{classify, form, url, xml};
-pub use service::{annotations, cidr, names};
+pub use service::{annotations, cidr, names, targets};
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;

@@ -38,6 +38,38 @@ pub fn parse_rfc3339(text: &str) -> Option<u64> {
     u64::try_from(time.as_second()).ok()
 }
 
+/// Whole seconds of a duration as Go and cloud configs write it: `5s`, `1m30s`, and a plain number of seconds. None when it is no duration, or less
+/// than a second.
+///
+/// ```
+/// # use cloudwit_guest_sdk::time::parse_duration;
+/// assert_eq!(parse_duration("1m30s"), Some(90));
+/// ```
+pub fn parse_duration(text: &str) -> Option<i64> {
+    let mut total = 0_i64;
+    let mut rest = text.trim_ascii();
+    if rest.bytes().all(|byte| byte.is_ascii_digit()) {
+        return rest.parse().ok().filter(|seconds| *seconds > 0);
+    }
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = rest.split_at(digits);
+        let number: i64 = number.parse().ok()?;
+        let letters = unit.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, behind) = unit.split_at(letters);
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return None,
+        };
+        rest = behind;
+        total = total.checked_add(number.checked_mul(milliseconds)?)?;
+    }
+    Some(total / 1_000).filter(|seconds| *seconds > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +103,25 @@ mod tests {
             "1970-01-01T00:00:00+01:00",
         ] {
             assert_eq!(parse_rfc3339(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        for (text, expected) in [("5s", 5), ("1m30s", 90), ("1h", 3600), ("2500ms", 2), ("7", 7)] {
+            assert_eq!(parse_duration(text), Some(expected), "{text}");
+        }
+        for wrong in [
+            "",
+            "s",
+            "5x",
+            "0s",
+            "-1s",
+            "10ms",
+            "99999999999999999999s",
+            "9223372036854775807h",
+        ] {
+            assert_eq!(parse_duration(wrong), None, "{wrong}");
         }
     }
 }

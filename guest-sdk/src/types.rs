@@ -152,6 +152,24 @@ impl Balancer {
             ..self
         }
     }
+
+    /// The same for what ended in this failure: a `pending` one goes on in the cloud while the load balancer works.
+    ///
+    /// # Errors
+    /// The failure itself, if it is another one.
+    pub fn despite(self, failure: Failure) -> Result<Self, Failure> {
+        let FailureKind::Pending(token) = failure.kind else {
+            return Err(failure);
+        };
+        Ok(Self {
+            remaining: Some(RemainingWork {
+                token,
+                message: failure.message,
+                retry_after: failure.retry_after,
+            }),
+            ..self
+        })
+    }
 }
 
 impl RouteTokens {

@@ -1,5 +1,6 @@
-//! What a Service says: annotations, networks, and the name of its load balancer.
+//! What a Service says: annotations, networks, the name of its load balancer, and the targets behind it.
 
 pub mod annotations;
 pub mod cidr;
 pub mod names;
+pub mod targets;

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::time::parse_duration;
 
 use crate::balancer_config::{BalancerClass, BalancerConfig};
 use crate::config::given;
-use crate::go_duration;
 
 /// The load balancer's id, written back; or by hand, the load balancer to share.
 pub const BALANCER_ID: &str = "load-balancer-id";
@@ -414,7 +414,7 @@ fn method<'a>(reader: &mut Reader<'a>, config: &'a BalancerConfig) -> &'a str {
 }
 
 fn checks(reader: &mut Reader<'_>, config: &BalancerConfig) -> Option<Checks> {
-    let seconds = |value: &Option<String>, default| given(value).and_then(go_duration::seconds).unwrap_or(default);
+    let seconds = |value: &Option<String>, default| given(value).and_then(parse_duration).unwrap_or(default);
     let times = |value: Option<u32>, default| value.map_or(default, i64::from);
     let on = reader.boolean("enable-health-monitor").unwrap_or(config.create_monitor);
     let checks = Checks {

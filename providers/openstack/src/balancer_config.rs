@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::time::parse_duration;
 
 use serde::Deserialize;
 
 use crate::config::given;
-use crate::go_duration;
 use crate::subnet_filter::NameFilter;
 
 /// `[LoadBalancer]`. Defaults are upstream's.
@@ -117,7 +117,7 @@ impl BalancerConfig {
             ("monitor-delay", &self.monitor_delay),
             ("monitor-timeout", &self.monitor_timeout),
         ] {
-            if let Some(value) = given(value).filter(|value| go_duration::seconds(value).is_none()) {
+            if let Some(value) = given(value).filter(|value| parse_duration(value).is_none()) {
                 wrong(key, value, "duration of a second or more; write it like 5s");
             }
         }

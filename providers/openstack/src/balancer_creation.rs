@@ -1,6 +1,7 @@
 //! Making a load balancer: everything that could go wrong is looked at first, then one POST makes the whole of it.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::targets::address;
 
 use crate::annotations::{TABLE, barbican_path};
 use crate::api::Endpoint;
@@ -11,7 +12,7 @@ use crate::change::Change;
 use crate::config::given;
 use crate::floating_ips::recorded_address;
 use crate::load_balancers::{in_error, waiting_on};
-use crate::members::{address, server_id};
+use crate::members::server_id;
 use crate::octavia::{LoadBalancer, Tree};
 use crate::octavia_bodies::{Frame, balancer as body};
 use crate::sharing::Claim;

@@ -31,7 +31,6 @@ pub mod catalog;
 pub mod change;
 pub mod config;
 mod floating_ips;
-pub mod go_duration;
 pub mod identity;
 mod instances;
 pub mod instances_plan;

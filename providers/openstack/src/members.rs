@@ -1,8 +1,7 @@
-//! Members: which address of a Node gets traffic, and which Nodes a selector takes. Pure.
-
-use std::net::IpAddr;
+//! Members: Nodes that have an address, and which of them a selector takes. Pure.
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::targets::address;
 
 use crate::octavia::Member;
 
@@ -21,25 +20,6 @@ pub fn wanted(targets: &[&Target], family: Option<IpFamily>, node_port: u16, mon
         }
     }
     members
-}
-
-/// The address that gets traffic: the first internal one of the family, else the first external one.
-pub fn address(node: &NodeRef, family: Option<IpFamily>) -> Option<&str> {
-    let fits = |text: &str| {
-        text.parse::<IpAddr>().is_ok_and(|ip| match family {
-            Some(IpFamily::Ipv4) => ip.is_ipv4(),
-            Some(IpFamily::Ipv6) => ip.is_ipv6(),
-            None => true,
-        })
-    };
-    let of = |kind| {
-        node.addresses
-            .iter()
-            .find(move |address| address.kind == kind && fits(&address.value))
-    };
-    of(AddressKind::InternalIp)
-        .or_else(|| of(AddressKind::ExternalIp))
-        .map(|address| address.value.as_str())
 }
 
 /// The server's id in the provider id of a Node, with or without region.
@@ -76,26 +56,6 @@ mod tests {
             .map(|(kind, value)| Address::new(*kind, *value))
             .collect();
         Target { node, ready: true }
-    }
-
-    #[test]
-    fn the_first_internal_address_of_the_family_is_taken_else_an_external_one() {
-        use AddressKind::{ExternalIp, InternalIp};
-        let node = target(
-            "n",
-            &[
-                (ExternalIp, "192.0.2.1"),
-                (InternalIp, "fd00::1"),
-                (InternalIp, "10.0.0.1"),
-            ],
-        )
-        .node;
-        assert_eq!(address(&node, Some(IpFamily::Ipv4)), Some("10.0.0.1"));
-        assert_eq!(address(&node, Some(IpFamily::Ipv6)), Some("fd00::1"));
-        assert_eq!(address(&node, None), Some("fd00::1"));
-        let outside = target("n", &[(ExternalIp, "192.0.2.1")]).node;
-        assert_eq!(address(&outside, Some(IpFamily::Ipv4)), Some("192.0.2.1"));
-        assert_eq!(address(&outside, Some(IpFamily::Ipv6)), None);
     }
 
     #[test]

@@ -7,6 +7,10 @@ use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+mod balancers;
+
+pub use balancers::BalancerConfig;
+
 /// Identity of the United States; that of the United Kingdom begins with `https://lon.`.
 const IDENTITY: &str = "https://identity.api.rackspacecloud.com/v2.0";
 
@@ -19,8 +23,8 @@ const DOMAIN: &str = ".api.rackspacecloud.com";
 pub struct Config {
     /// `[Global]`.
     pub global: Global,
-    /// `[LoadBalancer]`, which had no effect in the in-tree provider either.
-    loadbalancer: Option<IgnoredAny>,
+    /// `[LoadBalancer]`.
+    pub loadbalancer: BalancerConfig,
 }
 
 /// `[Global]`: where identity is, who we are, and in which region.
@@ -61,12 +65,15 @@ pub(crate) fn given(value: &Option<String>) -> Option<&str> {
 }
 
 impl Config {
+    /// The wish to reach Cloud Load Balancers, unless there shall be none.
+    pub(crate) fn balancers_wish(&self) -> Option<HttpWish> {
+        self.loadbalancer.is_enabled().then(|| self.global.balancers_wish())?
+    }
+
     /// What types cannot express.
     pub fn validate(&self, problems: &mut Problems) {
-        if self.loadbalancer.is_some() {
-            problems.warn("loadbalancer", "has no effect: there are no load balancers");
-        }
         self.global.validate(problems);
+        self.loadbalancer.validate(problems);
     }
 }
 
@@ -85,15 +92,21 @@ impl Global {
 
     /// The wish to reach Cloud Servers, where its name follows from the region.
     pub(crate) fn servers_wish(&self) -> Option<HttpWish> {
+        self.wish("servers", &["GET"], "Cloud Servers: the machines behind Nodes")
+    }
+
+    /// The wish to reach Cloud Load Balancers, likewise.
+    pub(crate) fn balancers_wish(&self) -> Option<HttpWish> {
+        let reason = "Cloud Load Balancers: load balancers of Services";
+        self.wish("loadbalancers", &["GET", "POST", "PUT", "DELETE"], reason)
+    }
+
+    fn wish(&self, service: &str, methods: &[&str], reason: &str) -> Option<HttpWish> {
         let own = self.identity().contains(DOMAIN);
         let region = given(&self.region)
             .filter(|region| own && is_region(region))?
             .to_ascii_lowercase();
-        HttpWish::for_url(
-            &format!("https://{region}.servers{DOMAIN}"),
-            &["GET"],
-            "Cloud Servers: the machines behind Nodes",
-        )
+        HttpWish::for_url(&format!("https://{region}.{service}{DOMAIN}"), methods, reason)
     }
 
     /// The secret of the grants that is used; none where it stands in the text.

@@ -14,15 +14,40 @@ use crate::config::{Global, given};
 /// The name of what is kept.
 const NAME: &str = "identity";
 
-/// Cloud Servers in the catalog; its type is `compute`, which the first generation had too.
-const SERVERS: &str = "cloudServersOpenStack";
-
-/// A token and where the region's Cloud Servers are.
+/// A token and where the region's services are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     token: String,
     /// Without a slash at the end, or why there is none.
     servers: Result<String, String>,
+    /// Likewise.
+    balancers: Result<String, String>,
+}
+
+/// What the token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// Cloud Servers.
+    Servers,
+    /// Cloud Load Balancers.
+    LoadBalancers,
+}
+
+impl Product {
+    /// Its name in the catalog, by which it is known: the type of Cloud Servers is `compute`, which the first generation had too.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Servers => "cloudServersOpenStack",
+            Self::LoadBalancers => "cloudLoadBalancers",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Servers => "Cloud Servers",
+            Self::LoadBalancers => "Cloud Load Balancers",
+        }
+    }
 }
 
 /// The way to a token.
@@ -83,16 +108,37 @@ impl Identity {
         })
     }
 
-    /// A GET of Cloud Servers with the token, and once again with a new one when it is refused.
+    /// A GET of Cloud Servers.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn get(&self, path: &str) -> Result<Response, Failure> {
+        self.send(Product::Servers, "GET", path, None)
+    }
+
+    /// A request with the token, and once again with a new one when it is refused. The answer may have any other status.
     ///
     /// # Errors
     /// What identity says; a region that the catalog does not have.
-    pub fn get(&self, path: &str) -> Result<Response, Failure> {
+    pub fn send(
+        &self,
+        product: Product,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response, Failure> {
         let state = self.context.state();
         let obtain = || self.authenticate();
         Token::with(&state, NAME, obtain, |session: &Session| {
-            let servers = session.servers.as_ref().map_err(|why| Failure::invalid(why.clone()))?;
-            let request = self.context.http().get(&format!("{servers}{path}"));
+            let endpoint = match product {
+                Product::Servers => &session.servers,
+                Product::LoadBalancers => &session.balancers,
+            };
+            let endpoint = endpoint.as_ref().map_err(|why| Failure::invalid(why.clone()))?;
+            let mut request = self.context.http().request(method, &format!("{endpoint}{path}"));
+            if let Some(body) = body {
+                request = request.json(body);
+            }
             Tried::by_status(request.header("x-auth-token", session.token.as_str()).send_any())
         })
     }
@@ -105,7 +151,8 @@ impl Identity {
         let expires = parse_rfc3339(&access.token.expires).ok_or_else(unreadable)?;
         let session = Session {
             token: access.token.id,
-            servers: endpoint(&access.service_catalog, &self.region),
+            servers: endpoint(&access.service_catalog, &self.region, Product::Servers),
+            balancers: endpoint(&access.service_catalog, &self.region, Product::LoadBalancers),
         };
         Ok((session, expires))
     }
@@ -135,11 +182,11 @@ fn body(global: &Global, context: &Context) -> Result<Value, Failure> {
 }
 
 /// The region's endpoint, or what there is instead.
-fn endpoint(catalog: &[CatalogEntry], region: &str) -> Result<String, String> {
+fn endpoint(catalog: &[CatalogEntry], region: &str, product: Product) -> Result<String, String> {
     let places = || {
         catalog
             .iter()
-            .filter(|entry| entry.name == SERVERS)
+            .filter(|entry| entry.name == product.name())
             .flat_map(|entry| &entry.endpoints)
     };
     let place = places().find(|place| place.region.eq_ignore_ascii_case(region));
@@ -152,33 +199,80 @@ fn endpoint(catalog: &[CatalogEntry], region: &str) -> Result<String, String> {
             } else {
                 regions.join(", ")
             };
-            format!("the account has no Cloud Servers in the region {region}; regions: {regions}")
+            format!(
+                "the account has no {} in the region {region}; regions: {regions}",
+                product.title()
+            )
         })
 }
 
-/// The answer itself, or the failure that its status and its body, `{"itemNotFound": {"code": 404, "message": ...}}`, are.
+/// The answer itself, or the failure that its status and its body are.
 ///
 /// # Errors
 /// For every status but 2xx.
 pub fn success(mut response: Response) -> Result<Response, Failure> {
-    let complaint = response
-        .json::<Map<String, Value>>()
-        .ok()
-        .and_then(|all| all.into_iter().next());
     if response.status < 300 {
         return Ok(response);
     }
-    // Limits of rate were 413 before they were 429.
+    let complaint = response.json::<Map<String, Value>>().ok().and_then(complaint);
+    // Limits of rate were 413 before they were 429; of Cloud Load Balancers 413 is a limit of numbers as well.
     if response.status == 413 {
+        let number = complaint.as_ref().is_some_and(|complaint| complaint.flat);
+        if number && response.header("retry-after").is_none() {
+            let text = complaint.map(|complaint| complaint.message).unwrap_or_default();
+            return Err(Failure::exhausted(text).with_code("413"));
+        }
         response.status = 429;
     }
-    let Some((code, inner)) = complaint else {
+    let Some(complaint) = complaint else {
         return response.success();
     };
-    if let Some(message) = inner["message"].as_str() {
-        response.body = message.into();
+    let code = match complaint.flat {
+        true => response.status.to_string(),
+        false => complaint.code,
+    };
+    if !complaint.message.is_empty() {
+        response.body = complaint.message.into();
     }
     response.success().map_err(|failure| failure.with_code(&code))
+}
+
+/// What a body says that is no success.
+struct Complaint {
+    /// Whether it is written as Cloud Load Balancers does, `{"message": ..., "code": 404}`, not `{"itemNotFound": {"message": ..., "code": 404}}`.
+    flat: bool,
+    code: String,
+    message: String,
+}
+
+fn complaint(body: Map<String, Value>) -> Option<Complaint> {
+    let texts = |value: &Value| match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(texts) => texts
+            .iter()
+            .filter_map(|text| text.as_str().map(String::from))
+            .collect(),
+        _ => Vec::new(),
+    };
+    if let Some(message) = body.get("message") {
+        let mut all = texts(message);
+        all.extend(
+            body.get("validationErrors")
+                .into_iter()
+                .flat_map(|all| texts(&all["messages"])),
+        );
+        return Some(Complaint {
+            flat: true,
+            code: String::new(),
+            message: all.join(": "),
+        });
+    }
+    let (code, inner) = body.into_iter().next()?;
+    Some(Complaint {
+        flat: false,
+        message: texts(&inner["message"]).concat(),
+        code,
+    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
-//! The provider for Rackspace's public cloud: identity v2 for the token and the catalog, Cloud Servers for machines.
+//! The provider for Rackspace's public cloud: identity v2 for the token and the catalog, Cloud Servers for machines, Cloud Load Balancers for Services.
 //!
 //! ```text
 //!   config.rs     cloud config as the old in-tree provider read it
-//!   identity.rs   API key or password -> token and the region's endpoint, kept in the host's state
+//!   identity.rs   API key or password -> token and the region's endpoints, kept in the host's state
 //!   servers.rs    Cloud Servers: one server, or pages of all of them
 //!   instances.rs  what a server means for its Node
+//!   balancers     load balancers of Services: what is wanted, what is there, the changes between
 //! ```
 
 use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
 
+pub mod balancers;
 pub mod config;
 pub mod identity;
 mod instances;
@@ -23,6 +25,7 @@ pub const PROVIDER_ID_PREFIX: &str = "rackspace://";
 
 /// The provider, alive for one call.
 pub struct Rackspace {
+    pub(crate) context: Context,
     pub(crate) identity: Identity,
     pub(crate) config: Config,
 }
@@ -45,6 +48,7 @@ impl Provider for Rackspace {
         description
             .http(identity)
             .http(config.global.servers_wish())
+            .http(config.balancers_wish())
             .secret(secret)
     }
 
@@ -54,6 +58,7 @@ impl Provider for Rackspace {
 
     fn new(config: Config, context: Context) -> Result<Self, Failure> {
         Ok(Self {
+            context,
             identity: Identity::new(&config.global, context)?,
             config,
         })
@@ -64,7 +69,7 @@ impl Provider for Rackspace {
     }
 }
 
-register_provider!(Rackspace: Instances);
+register_provider!(Rackspace: Instances, LoadBalancers);
 
 #[cfg(test)]
 mod testing;

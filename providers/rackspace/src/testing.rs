@@ -29,7 +29,7 @@ pub fn host(cloud: impl Fn(&SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(GLOBAL).now(NOW).secret("api-key", "s");
     // Where the servers are the catalog tells.
-    host.grants("http://rackspace.test", &["GET"]);
+    host.grants("http://rackspace.test", &["GET", "POST", "PUT", "DELETE"]);
     host.serve(move |request| match request.url.contains("identity.test") {
         true => answer(file!("token")),
         false => cloud(request),

@@ -1,4 +1,4 @@
-//! Rackspace's cloud, by Rackspace's own mimic. It has neither load balancers nor routes here.
+//! Rackspace's cloud, by Rackspace's own mimic. It has no routes.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use cloudwit_test_support::deployment::{CloudFiles, Deployment};
 use cloudwit_test_support::mimic::{API_KEY, Mimic, REGION, RackspaceAccount};
+use serde_json::Value;
 
 use crate::cloud::{Cloud, Machine, Route};
 
@@ -96,6 +97,8 @@ impl Cloud for Rackspace {
     }
 
     async fn balancers(&self) -> Result<Option<Vec<usize>>> {
-        Ok(None)
+        let balancers = self.account().await?.balancers().await?;
+        let nodes = |balancer: &Value| balancer["nodes"].as_array().map_or(0, Vec::len);
+        Ok(Some(balancers.iter().map(nodes).collect()))
     }
 }

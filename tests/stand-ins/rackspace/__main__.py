@@ -1,7 +1,8 @@
 """Runs mimic, Rackspace's own simulator of its cloud, with what all stand-ins have for tests.
 
-The cloud is mimic's and nothing of it is changed; its control API makes servers stop and vanish. In front of it, under `/test/`: `calls` (GET, DELETE)
-and `faults` (POST, DELETE) as in `frame/server.py`. Mimic takes any credentials and any token, so refusals are faults.
+The cloud is mimic's; its control API makes servers stop and vanish and load balancers busy or broken, and `lacking.py` adds what its load balancers
+lack. In front of it, under `/test/`: `calls` (GET, DELETE) and `faults` (POST, DELETE) as in `frame/server.py`. Mimic takes any credentials and any token, so
+refusals are faults.
 
 Says PORT= and READY.
 """
@@ -14,6 +15,7 @@ from frame.http import Request
 from frame.server import OF_TESTS
 from mimic.core import MimicCore
 from mimic.resource import MimicRoot
+from rackspace import lacking
 from twisted.internet import reactor
 from twisted.python import log
 from twisted.web.resource import Resource
@@ -35,6 +37,10 @@ class Front(Resource):
         request.content.seek(0)
         headers = {name.decode().lower(): values[0].decode() for name, values in request.requestHeaders.getAllRawHeaders()}
         read = Request(request.method.decode(), target, headers, body)
+        # The catalog names the host and port that were asked, also through a proxy.
+        host, _, port = headers.get("host", "").partition(":")
+        if port.isdigit():
+            request.setHost(host.encode(), int(port))
         if read.path.startswith("/test/"):
             return self.control(request, read)
         if OF_TESTS in headers:
@@ -62,6 +68,9 @@ class Front(Resource):
     def name(path):
         """`servers/detail` of `/mimicking/NovaApi-x/DFW/v2/1/servers/detail`."""
         parts = path.split("/")
+        if "loadbalancers" in parts:
+            rest = parts[parts.index("loadbalancers") :]
+            return "/".join("ID" if part.isdigit() else part for part in rest)
         if "servers" not in parts:
             return path
         rest = parts[parts.index("servers") :]
@@ -95,6 +104,7 @@ class Front(Resource):
 
 def main():
     log.startLogging(sys.stderr, setStdout=False)
+    lacking.install()
     core = MimicCore.fromPlugins(reactor)
     site = Site(Front(MimicRoot(core, reactor).app.resource()))
     port = reactor.listenTCP(0, site, interface="127.0.0.1")

@@ -188,7 +188,11 @@ async fn rackspace_keeps_the_promises_of_the_contract() {
     }
     let files = account.files(&author.deployment).unwrap();
     let (text, _) = author.conforms(&files, &["--node=one", "--node=two"]).await;
-    assert!(text.contains("instances\n"), "{text}");
+    assert!(
+        text.contains("instances\n") && text.contains("load-balancers\n"),
+        "{text}"
+    );
+    assert!(account.balancers().await.unwrap().is_empty(), "load balancers are left");
 }
 
 #[tokio::test(flavor = "multi_thread")]

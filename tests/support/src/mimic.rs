@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::deployment::{CloudFiles, Deployment};
 use crate::stand_in::{StandIn, ask, ask_by, client};
 
-/// The region of all accounts.
-pub const REGION: &str = "DFW";
+/// The region of all accounts, the only one in which mimic has load balancers.
+pub const REGION: &str = "ORD";
 
 /// The API key of all users.
 pub const API_KEY: &str = "0123456789abcdef-key";
@@ -32,6 +32,10 @@ pub struct RackspaceAccount<'a> {
     servers: String,
     /// Path of the control API, which makes servers stop.
     control: String,
+    /// Path of Cloud Load Balancers.
+    balancers: String,
+    /// Path of their control API.
+    balancer_control: String,
 }
 
 impl Mimic {
@@ -69,6 +73,8 @@ impl Mimic {
             user: user.to_owned(),
             servers: path("cloudServersOpenStack")?,
             control: path("cloudServersBehavior")?,
+            balancers: path("cloudLoadBalancers")?,
+            balancer_control: path("cloudLoadBalancerControl")?,
         })
     }
 
@@ -140,18 +146,67 @@ impl RackspaceAccount<'_> {
         self.mimic.ask(Method::DELETE, &path, Value::Null).await.map(drop)
     }
 
+    /// All load balancers with everything below them, by their ports.
+    ///
+    /// # Errors
+    ///
+    /// When mimic refuses.
+    pub async fn balancers(&self) -> Result<Vec<Value>> {
+        let path = format!("{}/loadbalancers", self.balancers);
+        let listed = self.mimic.ask(Method::GET, &path, Value::Null).await?;
+        let mut all = Vec::new();
+        for one in listed["loadBalancers"].as_array().into_iter().flatten() {
+            let path = format!("{path}/{}", one["id"]);
+            // It may have gone since it was listed.
+            if let Ok(mut answer) = self.mimic.ask(Method::GET, &path, Value::Null).await {
+                all.push(answer["loadBalancer"].take());
+            }
+        }
+        all.sort_by_key(|one| (one["port"].as_u64(), one["protocol"].to_string()));
+        Ok(all)
+    }
+
+    /// Makes a request of Cloud Load Balancers as somebody else who has the account; `path` is what follows `/loadbalancers`.
+    ///
+    /// # Errors
+    ///
+    /// When mimic refuses.
+    pub async fn by_hand(&self, method: Method, path: &str, body: Value) -> Result<Value> {
+        let path = format!("{}/loadbalancers{path}", self.balancers);
+        self.mimic.ask(method, &path, body).await
+    }
+
+    /// Gives a load balancer another status: `ACTIVE`, `ERROR`, `PENDING_UPDATE` or `PENDING_DELETE`.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub async fn set_balancer_status(&self, id: u64, status: &str) -> Result<()> {
+        let path = format!("{}/loadbalancer/{id}/attributes", self.balancer_control);
+        let change = json!({ "status": status });
+        self.mimic.ask(Method::PATCH, &path, change).await.map(drop)
+    }
+
     /// What Cloudwit is told about it; the key is written beside the deployment's other files.
     ///
     /// # Errors
     ///
     /// When the key cannot be written.
     pub fn files(&self, deployment: &Deployment) -> Result<CloudFiles> {
-        let url = self.mimic.cloud.url();
+        self.files_by(self.mimic.cloud.url(), "", deployment)
+    }
+
+    /// The same by way of this URL, with these lines more in the cloud config.
+    ///
+    /// # Errors
+    ///
+    /// When the key cannot be written.
+    pub fn files_by(&self, url: &str, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
         let port = url.rsplit_once(':').context("a URL without port")?.1;
         let key = deployment.write("api-key", API_KEY)?;
         Ok(CloudFiles {
             config: format!(
-                "[Global]\nauth-url = {url}/identity/v2.0/\nusername = {}\nregion = {REGION}\n",
+                "[Global]\nauth-url = {url}/identity/v2.0/\nusername = {}\nregion = {REGION}\n{more}",
                 self.user
             ),
             settings: format!(
