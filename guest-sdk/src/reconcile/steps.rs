@@ -127,10 +127,10 @@ impl Steps {
 
     /// Makes a change with `send`; none where it was made already.
     ///
-    /// The same change is never made twice: a cloud that keeps another value than it was given would get it for ever.
+    /// The same change is never made twice with one token: a cloud that keeps another value than it was given would get it for ever.
     ///
     /// # Errors
-    /// `pending` where the cloud is busy or the call has no time left for a further change; `unavailable` where the cloud took this change before,
+    /// `pending` where the cloud is busy or the call has no time left for a further change; a failure where the cloud took this change before,
     /// without effect; in a dry run what would be done; what `send` says.
     pub fn make<T>(
         &mut self,
@@ -145,7 +145,8 @@ impl Steps {
         let mark = mark(text);
         if self.marks.contains(&mark) {
             let text = format!("the cloud took a change of {id} without effect: {text}");
-            return Err(Failure::unavailable(text));
+            // Not `unavailable`, over which the token is kept: the changes that were made are forgotten, and it is tried once more after a pause.
+            return Err(Failure::other(text));
         }
         if context.time_left() < RESERVE {
             return Err(self.answer(NEXT, format!("{id} is being changed")));
@@ -240,7 +241,7 @@ mod tests {
             panic!("it was made")
         });
         let text = "the cloud took a change of lb-1 without effect: PUT a";
-        assert_eq!(again, Err(Failure::unavailable(text)));
+        assert_eq!(again, Err(Failure::other(text)));
         assert_eq!(steps.make(&context, &Change::new("PUT b"), || Ok(())), Ok(Some(())));
         let mut other = Steps::continued(Some(&former), "lb-2");
         assert_eq!(other.make(&context, &Change::new("PUT a"), || Ok(())), Ok(Some(())));

@@ -39,11 +39,12 @@ fn code(trouble: &Trouble) -> Code {
         CloudError::DryRun => return Code::FailedPrecondition,
     };
     match failure {
-        Failure::NotFound(_) => Code::NotFound,
-        Failure::AlreadyExists(_) => Code::AlreadyExists,
         Failure::Pending { .. } => Code::DeadlineExceeded,
         Failure::RateLimited { .. } | Failure::Unavailable(_) => Code::Unavailable,
-        Failure::Denied(_) if trouble.in_flight => Code::Aborted,
+        // A fresh attempt, without the token, decides.
+        _ if trouble.in_flight => Code::Aborted,
+        Failure::NotFound(_) => Code::NotFound,
+        Failure::AlreadyExists(_) => Code::AlreadyExists,
         Failure::Denied(_) => Code::PermissionDenied,
         Failure::Invalid(_) => Code::InvalidArgument,
         Failure::Exhausted(_) => Code::ResourceExhausted,
@@ -110,7 +111,16 @@ mod tests {
                 assert!(NOT_FINAL.contains(&code), "{error:?}: {code:?}");
             }
         }
-        assert_eq!(coded(Failure::Denied(reason()), true), Code::Aborted);
+        for once_begun in [
+            Failure::Denied,
+            Failure::Invalid,
+            Failure::NotFound,
+            Failure::OutOfRange,
+            Failure::Exhausted,
+            Failure::FailedPrecondition,
+        ] {
+            assert_eq!(coded(once_begun(reason()), true), Code::Aborted);
+        }
     }
 
     #[test]

@@ -43,7 +43,8 @@ pub enum ServeError {
     Ended(#[from] tonic::transport::Error),
 }
 
-/// Serves the driver on a socket at this path until `end`; then the socket goes, and whoever is connected is cut off.
+/// Serves the driver on a socket at this path until `end`; then the socket goes, and nobody who is connected can ask any more. What is under way ends by itself: the
+/// gate of leadership stands before the cloud.
 ///
 /// # Errors
 ///

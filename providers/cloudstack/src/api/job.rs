@@ -46,13 +46,13 @@ impl Api {
         Ok(Some(begun.jobid).filter(|job| !job.is_empty()))
     }
 
-    /// Looks at jobs. A failure is told once: the controller keeps the token over a failure, and would get it again and again.
+    /// Looks at jobs. Of those that failed the first is told, once: the controller keeps the token over a failure, and would get it again and again.
     ///
     /// # Errors
     /// Why one failed; what the cloud says.
     pub fn look(&self, jobs: Vec<String>) -> Result<Jobs, Failure> {
         let state = self.context.state();
-        let mut seen = Jobs::default();
+        let (mut seen, mut first) = (Jobs::default(), None);
         for id in jobs {
             let job: Job = match self.send(&Call::new("queryAsyncJobResult").field("jobid", &id)) {
                 // It ended long ago.
@@ -68,12 +68,12 @@ impl Api {
                     _ if state.get::<bool>(&key(&id)).is_some() => seen.failed = true,
                     failure => {
                         state.put(&key(&id), &true, TOLD);
-                        return Err(failure);
+                        first.get_or_insert(failure);
                     }
                 },
             }
         }
-        Ok(seen)
+        first.map_or(Ok(seen), Err)
     }
 }
 

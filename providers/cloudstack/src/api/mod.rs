@@ -95,21 +95,40 @@ impl Api {
             .opt("projectid", self.project.as_deref())
     }
 
-    /// All items of a list, page by page; one that cannot be read is left out.
+    /// All items of a list, page by page.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: Call, items: &str) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
-        self.each(call, items, |item: T| all.push(item))?;
+        self.each_read(call, items, |item| {
+            let odd = |mistake| Failure::other(format!("an item of the list {items} cannot be read: {mistake}"));
+            all.push(item.map_err(odd)?);
+            Ok(())
+        })?;
         Ok(all)
     }
 
-    /// The same, one after the other.
+    /// The same, one after the other; one that cannot be read is left out.
     ///
     /// # Errors
     /// What the cloud says.
     pub fn each<T: DeserializeOwned>(&self, call: Call, items: &str, mut each: impl FnMut(T)) -> Result<(), Failure> {
+        self.each_read(call, items, |item| {
+            match item {
+                Ok(item) => each(item),
+                Err(mistake) => warn!(list = items, "left out of the list, it cannot be read: {mistake}"),
+            }
+            Ok(())
+        })
+    }
+
+    fn each_read<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        items: &str,
+        mut each: impl FnMut(Result<T, serde_json::Error>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut seen = 0;
         each_page::<Failure>(|page| {
             let page = page.unwrap_or("1");
@@ -122,10 +141,7 @@ impl Api {
             seen += found.len();
             let is_last = found.len() < PAGE || count.is_some_and(|count| count <= seen);
             for item in found {
-                match serde_json::from_value(item) {
-                    Ok(item) => each(item),
-                    Err(mistake) => warn!(list = items, "left out of the list, it cannot be read: {mistake}"),
-                }
+                each(serde_json::from_value(item))?;
             }
             let next = page.parse::<usize>().unwrap_or_default() + 1;
             Ok((!is_last).then(|| next.to_string()))

@@ -479,6 +479,25 @@ fn a_new_address_is_marked_at_once() {
 }
 
 #[test]
+fn address_that_cannot_be_marked_is_given_back() {
+    let cloud = host(|command, request| match command {
+        "listLoadBalancerRules" | "listPublicIpAddresses" => said(command, json!({})),
+        "associateIpAddress" => said(command, json!({ "id": "ip-7", "jobid": "j-1" })),
+        "createTags" => refused(command, 432, "the role has no createTags"),
+        "disassociateIpAddress" => {
+            assert_eq!(request.field("id").as_deref(), Some("ip-7"));
+            said(command, json!({ "jobid": "j-2" }))
+        }
+        _ => said(command, right(command, &[]).unwrap()),
+    });
+    let failure = provider(&cloud)
+        .ensure(&service(), &[target("vm-1")], None)
+        .unwrap_err();
+    assert!(failure.message().contains("the role has no createTags"), "{failure:?}");
+    assert_eq!(commands(&cloud).last().unwrap(), "disassociateIpAddress");
+}
+
+#[test]
 fn without_nodes_and_in_several_networks_there_is_no_place_for_one() {
     let cloud = host(|command, _| match command {
         "listVirtualMachines" => {

@@ -106,9 +106,23 @@ impl CloudStack {
             return Ok(Vec::new());
         };
         let mut jobs = vec![made.jobid];
-        jobs.extend(self.api.begin(&address::mark(&made.id, uid, named))?);
+        let mark = self.api.begin(&address::mark(&made.id, uid, named));
+        jobs.extend(mark.inspect_err(|_| self.give_back(&made.id))?);
         jobs.retain(|job| !job.is_empty());
         Ok(jobs)
+    }
+}
+
+impl CloudStack {
+    /// Gives an address back that could not be marked: nothing would find it again.
+    fn give_back(&self, address: &str) {
+        let call = Call::new("disassociateIpAddress").field("id", address);
+        if let Err(failure) = self.api.begin(&call) {
+            warn!(
+                "address {address} is left behind, since it could be neither marked nor given back: {}",
+                failure.message()
+            );
+        }
     }
 }
 

@@ -215,6 +215,39 @@ fn targets_of_many_services_are_updated_from_one_listing() {
 }
 
 #[test]
+fn one_that_fails_while_it_is_built_is_deleted_and_made_again_after_a_pause() {
+    let (host, cloud) = cloud();
+    cloud.borrow_mut().made = "BUILD";
+    let service = service(&[80]);
+    let waits = provider(&host).ensure(&service, &targets(1), None).unwrap_err();
+    cloud.borrow_mut().balancers[0]["status"] = "ERROR".into();
+    let mut token = Some(token(&waits));
+    // The controller keeps a token over these failures, and no others.
+    for _ in 0..6 {
+        let Err(failure) = provider(&host).ensure(&service, &targets(1), token.as_deref()) else {
+            break;
+        };
+        cloud.borrow_mut().made = "ACTIVE";
+        cloud
+            .borrow_mut()
+            .balancers
+            .retain(|one| one["status"] != "PENDING_DELETE");
+        token = match failure.kind {
+            FailureKind::Pending(token) => Some(token),
+            FailureKind::Unavailable | FailureKind::Conflict | FailureKind::Aborted | FailureKind::RateLimited => token,
+            _ => None,
+        };
+    }
+    let statuses: Vec<String> = cloud
+        .borrow()
+        .balancers
+        .iter()
+        .map(|one| one["status"].to_string())
+        .collect();
+    assert_eq!(statuses, ["\"ACTIVE\""], "{:?}", writes(&host));
+}
+
+#[test]
 fn one_that_was_deleted_meanwhile_is_made_anew() {
     let (host, cloud) = cloud();
     let service = service(&[80]);
@@ -226,7 +259,7 @@ fn one_that_was_deleted_meanwhile_is_made_anew() {
     let failure = provider(&host).update_targets(&service, &targets(2), None).unwrap_err();
     assert_eq!(
         failure.kind,
-        FailureKind::Unavailable,
+        FailureKind::Other,
         "it is there all the same: {}",
         failure.message()
     );

@@ -7,7 +7,7 @@ use cloudwit_guest_sdk::targets::address;
 
 use super::access::{self, Rule};
 use super::annotations::Asked;
-use super::clb::{Clb, Listed, Monitor, VirtualIp};
+use super::clb::{Clb, Listed, Monitor, Phase, VirtualIp};
 use crate::config::BalancerConfig;
 
 /// A port of the Service, which becomes a load balancer.
@@ -60,7 +60,9 @@ impl Source {
         };
         let invalid = |why: &str| Failure::invalid(format!("loadBalancerIP {text} {why}"));
         let address: IpAddr = text.parse().map_err(|_| invalid("is no address"))?;
-        let mut vips = listed.iter().flat_map(|one| &one.virtual_ips);
+        let is_gone = |one: &Listed| matches!(Phase::of(&one.status), Phase::Deleting | Phase::Deleted);
+        let living = listed.iter().filter(|one| !is_gone(one));
+        let mut vips = living.flat_map(|one| &one.virtual_ips);
         let vip = vips.find(|vip| vip.address == address).ok_or_else(|| {
             invalid("is no virtual IP of this account; Rackspace gives out addresses by itself, and one that a load balancer has can be shared")
         })?;

@@ -51,7 +51,9 @@ pub(crate) fn creatable(driver: &VolumeDriver, volume_use: &VolumeUse) -> Result
     let missing = |what: &str| Err(format!("volumes of {} cannot be used {what}", driver.name));
     let many_readers = driver.has(VolumeFeature::ManyReaders) || driver.has(VolumeFeature::ManyWriters);
     match volume_use.access {
-        AccessMode::OneNode | AccessMode::OneNodeReadOnly => Ok(()),
+        AccessMode::OneNode => Ok(()),
+        AccessMode::OneNodeReadOnly if driver.has(VolumeFeature::ReadOnly) => Ok(()),
+        AccessMode::OneNodeReadOnly => missing("for reading only by one machine"),
         AccessMode::ManyNodesReadOnly if many_readers => Ok(()),
         AccessMode::ManyNodesReadOnly => missing("by several machines at once"),
         AccessMode::ManyNodes if !driver.has(VolumeFeature::ManyWriters) => {

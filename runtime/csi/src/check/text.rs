@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use tonic::Status;
 
-/// The interface wants names of 128 bytes accepted; Kubernetes and clouds have none of this length.
-const NAME: usize = 253;
+/// The interface wants names of 128 bytes accepted; the contract of providers has none that are longer.
+const NAME: usize = 128;
 
 /// The interface says 128 bytes; Azure's ids have up to 400.
 const ID: usize = 1024;

@@ -18,6 +18,9 @@ use tokio::time::{Instant, sleep_until};
 /// How long the first request waits for others.
 pub const GATHER: Duration = Duration::from_millis(100);
 
+/// A batch that the provider fails on is taken apart for no longer: its machines wait meanwhile.
+pub const LONGEST_SEARCH: Duration = Duration::from_secs(60);
+
 /// Requests that may wait to be read; a sender waits beyond it.
 const QUEUED: usize = 1024;
 
@@ -186,6 +189,7 @@ fn pick<E: Entry, T>(waiting: &VecDeque<(E, T)>, busy: &HashMap<String, Id>, mos
 
 /// Makes the call, and tells each what came of it. When the provider fails on the whole, it is asked about halves, so that one odd entry costs itself.
 async fn answer<E: Entry>(calls: &impl Calls<E>, batch: Vec<Waiting<E>>) {
+    let begun = Instant::now();
     let mut batches = vec![batch];
     while let Some(mut batch) = batches.pop() {
         let entries: Vec<E> = batch.iter().map(|(entry, _)| entry.clone()).collect();
@@ -196,11 +200,16 @@ async fn answer<E: Entry>(calls: &impl Calls<E>, batch: Vec<Waiting<E>>) {
                     let _ = asked.send(answer.map_err(CloudError::from));
                 }
             }
-            Err(error) if error.is_about_items() && batch.len() > 1 => {
+            Err(error) if error.is_about_items() && batch.len() > 1 && begun.elapsed() < LONGEST_SEARCH => {
                 let second = batch.split_off(batch.len() / 2);
                 batches.extend([second, batch]);
             }
             Err(error) => {
+                // That something the whole call needs does not exist says nothing about any of them.
+                let error = match error {
+                    CloudError::Failure(Failure::NotFound(reason)) => Failure::Unavailable(reason).into(),
+                    error => error,
+                };
                 for (_, asked) in batch {
                     // The same.
                     let _ = asked.send(Err(error.clone()));

@@ -156,7 +156,12 @@ impl Operations {
             // Nobody waits for it, but the call it is in may run on. An error would mean that it is gone.
             let _ = previous.progress.subscribe().wait_for(Progress::is_over).await;
         }
-        let end = self.until_done(&this).await;
+        // While it waited a third one may have taken its place.
+        let end = if this.superseded.is_cancelled() {
+            Progress::GivenUp
+        } else {
+            self.until_done(&this).await
+        };
         let mut running = self.0.running.lock();
         if running
             .get(&subject)

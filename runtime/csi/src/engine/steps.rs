@@ -98,15 +98,15 @@ impl Steps {
     }
 
     async fn create(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, CloudError> {
-        let created = match (&new.source, token) {
-            (Some(source), None) => {
+        let created = match &new.source {
+            Some(source) => {
                 let new = NewVolume {
                     size: self.size_for(source, new.size).await?,
                     ..new.clone()
                 };
                 self.cloud.0.create_volume(&new, token).await?
             }
-            _ => self.cloud.0.create_volume(new, token).await?,
+            None => self.cloud.0.create_volume(new, token).await?,
         };
         match difference(&created, new) {
             Some(difference) => Err(Failure::AlreadyExists(
@@ -121,7 +121,8 @@ impl Steps {
         }
     }
 
-    /// The sizes of a volume that begins with this: at least as large.
+    /// The sizes of a volume that begins with this: at least as large. Where the source is gone, the wanted ones: the volume may have been made of it before, and the
+    /// provider finds it by its name or says what is missing.
     async fn size_for(&self, source: &VolumeSource, size: SizeRange) -> Result<SizeRange, CloudError> {
         let (what, least) = match source {
             VolumeSource::Snapshot(id) => (
@@ -130,10 +131,7 @@ impl Steps {
             ),
             VolumeSource::Volume(id) => (format!("volume {id}"), self.volume(id).await?.map(|volume| volume.size)),
         };
-        let Some(least) = least else {
-            let reason = format!("{what}, which the new volume is to begin with, does not exist");
-            return Err(Failure::NotFound(reason.into()).into());
-        };
+        let Some(least) = least else { return Ok(size) };
         if size.at_most.is_some_and(|most| most < least) {
             let reason = format!("{what} has {least} bytes, more than the new volume may have");
             return Err(Failure::OutOfRange(reason.into()).into());

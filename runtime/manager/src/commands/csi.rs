@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 use crate::commands::cluster::Cluster;
 use crate::commands::provider::source::{self, SourceArgs};
-use crate::providers::host;
+use crate::providers::{csi, host};
 
 /// Arguments of `csi`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub struct CsiArgs {
     endpoint: PathBuf,
 
     /// Name of the driver, in place of the one that the provider gives.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = driver_name)]
     driver_name: Option<String>,
 
     /// Where compiled components are kept between starts; must belong to this process alone. Without it each start compiles.
@@ -40,6 +40,10 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
         return Err("write the path of a unix socket, such as /csi/csi.sock or unix:///csi/csi.sock".to_owned());
     }
     Ok(PathBuf::from(path))
+}
+
+fn driver_name(text: &str) -> Result<String, String> {
+    csi::wrong_name(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 /// Serves until it is told to stop.

@@ -117,19 +117,18 @@ pub async fn serve(served: Served, leadership: Leadership, shutdown: Cancellatio
     }
 }
 
-/// What is wrong with the name of a driver, after `the name`: the interface wants at most 63 letters, digits, '-' and '.', the ends letters or digits.
+/// What is wrong with the name of a driver: the interface wants at most 63 characters, Kubernetes a DNS subdomain (the CSIDriver has the name).
 pub fn wrong_name(name: &str) -> Option<String> {
-    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = name.as_bytes();
-    let fits = bytes.len() <= 63
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
-        && is_end(bytes.first())
-        && is_end(bytes.last());
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        label.bytes().all(|byte| inner(byte) || byte == b'-')
+            && label.bytes().next().is_some_and(inner)
+            && label.bytes().last().is_some_and(inner)
+    };
+    let fits = name.len() <= 63 && name.split('.').all(is_label);
     let wrong = || {
         format!(
-            "{name:?} is no driver name; use at most 63 letters, digits, '-' and '.', such as disks.csi.example.com"
+            "{name:?} is no driver name; use at most 63 lower-case letters, digits, '-' and '.', such as disks.csi.example.com"
         )
     };
     (!fits).then(wrong)
@@ -141,10 +140,10 @@ mod tests {
 
     #[test]
     fn driver_names_are_those_of_the_interface() {
-        for good in ["ebs.csi.aws.com", "x", "disk.csi.azure.com", "A-1"] {
+        for good in ["ebs.csi.aws.com", "x", "disk.csi.azure.com", "a-1"] {
             assert_eq!(wrong_name(good), None);
         }
-        for bad in ["", ".a", "a-", "a/b", "ä", &"a".repeat(64)] {
+        for bad in ["", ".a", "a-", "a/b", "ä", "A", "a..b", "a.-b", &"a".repeat(64)] {
             assert!(wrong_name(bad).is_some(), "{bad:?}");
         }
     }

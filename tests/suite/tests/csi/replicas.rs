@@ -76,5 +76,9 @@ async fn leader_alone_listens_and_its_death_loses_nothing() {
             ..Default::default()
         })
         .await;
-    assert!(attached.is_err(), "it is in use");
+    assert_eq!(
+        attached.unwrap_err().code(),
+        tonic::Code::FailedPrecondition,
+        "it is in use"
+    );
 }

@@ -50,6 +50,7 @@ fn first_that_is_free_decides_the_kind_and_order_holds_within_a_lane() {
 struct Recorder {
     calls: Mutex<Vec<Vec<&'static str>>>,
     fails_on: Option<&'static str>,
+    fails: Option<CloudError>,
 }
 
 impl Calls<Named> for Recorder {
@@ -62,6 +63,10 @@ impl Calls<Named> for Recorder {
             let names: Vec<&str> = entries.iter().map(|entry| entry.0).collect();
             self.calls.lock().push(names.clone());
             sleep(GATHER * 3).await;
+            if let Some(error) = self.fails.clone() {
+                sleep(LONGEST_SEARCH / 2).await;
+                return Err(error);
+            }
             if names.iter().any(|name| self.fails_on == Some(name)) {
                 return Err(fault());
             }
@@ -104,4 +109,30 @@ async fn one_that_the_provider_fails_on_costs_itself() {
             vec!["a4"]
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn search_for_the_odd_one_ends() {
+    let recorder = Arc::new(Recorder {
+        fails: Some(fault()),
+        ..Recorder::default()
+    });
+    let answers = asked(&recorder, &["a1", "a2", "a3", "a4"]).await;
+    assert!(answers.iter().all(|answer| *answer == Err(fault())));
+    assert_eq!(
+        recorder.calls.lock().len(),
+        3,
+        "all, and two halves that are not taken apart any more"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_whole_call_does_not_find_is_no_answer_about_one() {
+    let recorder = Arc::new(Recorder {
+        fails: Some(Failure::NotFound("no such project".into()).into()),
+        ..Recorder::default()
+    });
+    let answers = asked(&recorder, &["a1", "a2"]).await;
+    let unavailable: CloudError = Failure::Unavailable("no such project".into()).into();
+    assert_eq!(answers, [Err(unavailable.clone()), Err(unavailable)]);
 }

@@ -97,12 +97,23 @@ async fn volume_is_at_least_as_large_as_its_source() {
         },
         ..new_volume("n")
     };
-    let missing = steps.perform(&Work::Create(of("gone", None)), None).await;
-    assert!(matches!(failure(missing), Failure::NotFound(_)));
     let small = steps.perform(&Work::Create(of("s", Some(4 * GIB))), None).await;
     assert!(matches!(failure(small), Failure::OutOfRange(_)));
     assert!(steps.perform(&Work::Create(of("s", None)), None).await.is_ok());
-    assert_eq!(cloud.calls(), ["create n 5"]);
+    assert!(steps.perform(&Work::Create(of("s", None)), Some("token")).await.is_ok());
+    assert_eq!(cloud.calls(), ["create n 5", "create n 5"], "also when it goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn volume_that_was_made_is_found_when_its_source_is_gone() {
+    let cloud = FakeCloud::new();
+    let steps = steps(&cloud);
+    let of_gone = NewVolume {
+        source: Some(VolumeSource::Snapshot("gone".into())),
+        ..new_volume("n")
+    };
+    assert!(steps.perform(&Work::Create(of_gone), None).await.is_ok());
+    assert_eq!(cloud.calls(), ["create n 2"], "the provider decides");
 }
 
 #[tokio::test(start_paused = true)]
