@@ -89,7 +89,7 @@ async fn two_ports_share_an_address_and_follow_nodes_and_ports() {
     assert_eq!(nodes(&shown[0]), left);
     assert_eq!(
         addresses(&stage.service("web").await),
-        [address.clone()],
+        std::slice::from_ref(&address),
         "the address stays"
     );
     assert_eq!(shown[0]["virtualIps"][0]["address"], json!(address));
