@@ -2,10 +2,14 @@
 //!
 //! Changes that do not need each other are sent together; then the call ends with `pending`, and its token has the operations. The next call asks for
 //! them, and plans anew from what the cloud shows.
+//!
+//! A Service that changes meanwhile has no token any more. Its operations are known from the state then: a static address whose release has begun still looks
+//! as if it held the address of a rule.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::reconcile::{Change, Steps};
 use cloudwit_guest_sdk::serde_json::{self, Value};
+use cloudwit_guest_sdk::state::Keep;
 use serde::{Deserialize, Serialize};
 
 use crate::api::Api;
@@ -30,6 +34,9 @@ pub struct Work<'a> {
 /// Most operations that are remembered: each is some hundred bytes of a token.
 const OPERATIONS: usize = 24;
 
+/// Operations are not waited for longer by a call without their token.
+const REMEMBERED: Keep = Keep::at_most(std::time::Duration::from_secs(600));
+
 impl<'a> Work<'a> {
     /// Goes on where the call with this token ended, once its operations are done.
     ///
@@ -44,6 +51,7 @@ impl<'a> Work<'a> {
             running: Vec::new(),
         };
         let Some(former) = former.filter(|former| former.steps.id() == id) else {
+            work.wait_for_earlier()?;
             return Ok(work);
         };
         for operation in &former.operations {
@@ -57,7 +65,35 @@ impl<'a> Work<'a> {
         work.steps = former.steps;
         work.settle()?;
         work.steps = Steps::continued(Some(&work.steps), id);
+        work.forget();
         Ok(work)
+    }
+
+    /// Waits for the operations of an earlier call; what came of them is seen in the cloud.
+    fn wait_for_earlier(&mut self) -> Result<(), Failure> {
+        let earlier = self.context.state().get::<Vec<String>>(&self.key());
+        for operation in earlier.map(|stored| stored.value).unwrap_or_default() {
+            if let Ok(running) = Operation::look(self.api, &operation) {
+                self.running.extend(running);
+            }
+        }
+        self.settle()?;
+        self.forget();
+        Ok(())
+    }
+
+    fn key(&self) -> String {
+        format!("balancers/{}/operations", self.steps.id())
+    }
+
+    fn remember(&self) {
+        if !self.running.is_empty() {
+            self.context.state().put(&self.key(), &self.running, REMEMBERED);
+        }
+    }
+
+    fn forget(&self) {
+        self.context.state().remove(&self.key());
     }
 
     /// Makes a change, unless it was made already: POST to what exists, DELETE of what does not.
@@ -142,6 +178,7 @@ impl<'a> Work<'a> {
 
     /// What is handed back in the next call.
     pub fn token(&self) -> String {
+        self.remember();
         let token = Token {
             steps: self.steps.clone(),
             operations: self.running.clone(),
@@ -151,6 +188,7 @@ impl<'a> Work<'a> {
 
     /// The steps' `pending` has their token: the operations belong to it.
     fn with_token(&self, failure: Failure) -> Failure {
+        self.remember();
         let FailureKind::Pending(steps) = &failure.kind else {
             return failure;
         };

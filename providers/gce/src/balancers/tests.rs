@@ -10,6 +10,8 @@ use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use super::*;
 
 const API: &str = "https://gce.test/compute/v1";
+/// Where the operation is while addresses are released slowly.
+const SLOW: &str = "projects/p/regions/us-central1/operations/op-1";
 const NAME: &str = "a1bf6e8a36f0a4d3e9a3c00000000000";
 
 /// What there is, by path.
@@ -52,6 +54,8 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest) -> FakeAns
                 &json!({ "error": { "message": "no", "errors": [{ "reason": "notFound" }] } }),
             ),
         },
+        // It goes on until the operation is done.
+        "DELETE" if path.contains("/addresses/") && world.contains_key(SLOW) => FakeAnswer::json(200, &world[SLOW]),
         "DELETE" => {
             world.remove(&path);
             FakeAnswer::json(200, &json!({ "status": "DONE" }))
@@ -161,6 +165,34 @@ fn a_change_makes_the_rule_anew_with_its_address() {
     assert_eq!(changes(&host)[before..], expected);
     let pool = format!("projects/p/regions/us-central1/targetPools/{NAME}");
     assert_eq!(world.borrow()[&pool]["sessionAffinity"], "CLIENT_IP");
+}
+
+#[test]
+fn a_change_waits_while_its_address_is_being_released() {
+    let (host, world) = host(&json!({}));
+    let running = json!({ "name": "op-1", "status": "RUNNING", "selfLink": format!("{API}/{SLOW}") });
+    world.borrow_mut().insert(SLOW.into(), running);
+    let made = host.provider::<Gce>().ensure(&service(), &targets(), None).unwrap();
+    assert!(made.remaining.is_some(), "the address that was held is being released");
+    // The Service changes, and with it the token is gone.
+    let mut service = service();
+    service.session_affinity_seconds = Some(10);
+    let before = changes(&host).len();
+    let waits = host.provider::<Gce>().ensure(&service, &targets(), None).unwrap_err();
+    assert!(matches!(waits.kind, FailureKind::Pending(_)), "{waits:?}");
+    assert_eq!(
+        changes(&host)[before..],
+        [""; 0],
+        "the rule is not deleted: it alone has the address"
+    );
+    // Released: the address is held anew before the rule goes.
+    world.borrow_mut().remove(SLOW);
+    world
+        .borrow_mut()
+        .remove(&format!("projects/p/regions/us-central1/addresses/{NAME}"));
+    let changed = host.provider::<Gce>().ensure(&service, &targets(), None).unwrap();
+    assert_eq!(changed.ingress, made.ingress);
+    assert_eq!(changes(&host)[before], "POST us-central1/addresses");
 }
 
 #[test]
