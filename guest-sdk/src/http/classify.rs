@@ -91,6 +91,15 @@ impl Codes {
         self.0.iter().find(|(known, _)| fits(known)).map(|(_, case)| *case)
     }
 
+    /// What the code means with which an operation in the cloud has ended. Never one of those cases over which the token of a `pending` answer is kept: the
+    /// operation would be looked at again and again, and nothing new begun.
+    pub fn case_of_ended(&self, code: &str) -> Case {
+        match self.case(code) {
+            Some(Case::Conflict | Case::RateLimited | Case::Aborted | Case::Unavailable) | None => Case::Other,
+            Some(case) => case,
+        }
+    }
+
     /// The failure for an answer with this code and text. `Retry-After` is kept where the case is to slow down, and makes `unavailable` such a case.
     pub fn failure(&self, response: &Response, code: &str, message: &str) -> Failure {
         let after = retry_after(response, host::unix_seconds());

@@ -80,15 +80,13 @@ fn is_quota(code: &str) -> bool {
     code.ends_with("QuotaExceeded") || code.ends_with("LimitReached") || code.ends_with("LimitExceeded")
 }
 
-/// The failure of an operation that ended so. Never one of those over which the token of a pending answer is kept: the operation would be looked at again and
-/// again, and nothing new begun.
+/// The failure of an operation that ended so.
 pub fn of_operation(error: &Error, status: &str) -> Failure {
     let code = if error.code.is_empty() { status } else { &error.code };
     let text = format!("the operation ended: {code}: {}", error.message);
-    let case = match CODES.case(code) {
-        _ if is_quota(code) => Case::Exhausted,
-        Some(Case::Conflict | Case::RateLimited | Case::Aborted | Case::Unavailable) | None => Case::Other,
-        Some(case) => case,
+    let case = match is_quota(code) {
+        true => Case::Exhausted,
+        false => CODES.case_of_ended(code),
     };
     case.failure(None, text).with_code(code)
 }

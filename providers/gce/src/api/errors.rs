@@ -76,15 +76,10 @@ pub fn failure(answer: &Response) -> Failure {
     CODES.failure(answer, reason, &error.message)
 }
 
-/// The failure of an operation that ended so. Never one of those over which the token of a pending answer is kept: the operation would be looked at again and
-/// again, and nothing new begun.
+/// The failure of an operation that ended so.
 pub fn of_operation(what: &str, code: &str, message: &str) -> Failure {
     let text = format!("{what}: {code}: {message}");
-    let case = match CODES.case(code) {
-        Some(Case::Conflict | Case::RateLimited | Case::Aborted | Case::Unavailable) | None => Case::Other,
-        Some(case) => case,
-    };
-    case.failure(None, text).with_code(code)
+    CODES.case_of_ended(code).failure(None, text).with_code(code)
 }
 
 /// The answer of a token endpoint if it is a success. Its 400s mean that the credentials are wrong, and not the request.
