@@ -6,4 +6,4 @@ mod text;
 
 pub(crate) use capabilities::{attachable, creatable, uses};
 pub(crate) use created::{bounds, new_snapshot, new_volume, size, topology};
-pub(crate) use text::{Mistakes, id, map};
+pub(crate) use text::{Mistakes, id, map, only_id};

@@ -43,6 +43,13 @@ pub(crate) fn id<'a>(what: &str, text: &'a str, mistakes: &mut Mistakes) -> &'a 
     bounded(what, text, ID, mistakes)
 }
 
+/// The same for a request that has nothing else to be wrong.
+pub(crate) fn only_id(what: &str, text: &str) -> Result<(), Status> {
+    let mut mistakes = Mistakes::default();
+    id(what, text, &mut mistakes);
+    mistakes.none_or(())
+}
+
 fn bounded<'a>(what: &str, text: &'a str, most: usize, mistakes: &mut Mistakes) -> &'a str {
     if text.is_empty() {
         mistakes.add(format!("{what} is missing"));

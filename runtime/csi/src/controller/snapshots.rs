@@ -6,7 +6,7 @@ use super::Call;
 use super::answers::{snapshot, unexpected};
 use super::lists::{limit, page_error};
 use super::volumes::needs;
-use crate::check::{self, Mistakes};
+use crate::check;
 use crate::codes;
 use crate::engine::work::{Done, Work};
 use crate::proto::list_snapshots_response::Entry;
@@ -28,14 +28,14 @@ pub(super) async fn create(call: Call<'_>, request: CreateSnapshotRequest) -> Re
 
 pub(super) async fn delete(call: Call<'_>, request: DeleteSnapshotRequest) -> Result<DeleteSnapshotResponse, Status> {
     offered(call)?;
-    snapshot_id(&request.snapshot_id)?;
+    check::only_id("the snapshot id", &request.snapshot_id)?;
     call.run(Work::DeleteSnapshot(request.snapshot_id)).await?;
     Ok(DeleteSnapshotResponse {})
 }
 
 pub(super) async fn get(call: Call<'_>, request: GetSnapshotRequest) -> Result<GetSnapshotResponse, Status> {
     offered(call)?;
-    snapshot_id(&request.snapshot_id)?;
+    check::only_id("the snapshot id", &request.snapshot_id)?;
     let found = call.driver.operations.steps().snapshot(&request.snapshot_id).await;
     match found.map_err(codes::of_error)? {
         Some(found) => Ok(GetSnapshotResponse {
@@ -53,7 +53,7 @@ pub(super) async fn list(call: Call<'_>, request: ListSnapshotsRequest) -> Resul
     offered(call)?;
     let limit = limit(request.max_entries)?;
     if !request.snapshot_id.is_empty() {
-        snapshot_id(&request.snapshot_id)?;
+        check::only_id("the snapshot id", &request.snapshot_id)?;
         let found = call.driver.operations.steps().snapshot(&request.snapshot_id).await;
         let found = found.map_err(codes::of_error)?;
         let of_volume = |found: &cloudwit_model::volume::Snapshot| {
@@ -81,10 +81,4 @@ fn entry(found: cloudwit_model::volume::Snapshot) -> Entry {
 
 fn offered(call: Call<'_>) -> Result<(), Status> {
     needs(call.driver.abilities().snapshots, "make snapshots")
-}
-
-fn snapshot_id(id: &str) -> Result<(), Status> {
-    let mut mistakes = Mistakes::default();
-    check::id("the snapshot id", id, &mut mistakes);
-    mistakes.none_or(())
 }

@@ -34,7 +34,7 @@ pub(super) async fn create(call: Call<'_>, request: CreateVolumeRequest) -> Resu
 }
 
 pub(super) async fn delete(call: Call<'_>, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
-    volume_id(&request.volume_id)?;
+    check::only_id("the volume id", &request.volume_id)?;
     call.run(Work::Delete(request.volume_id)).await?;
     Ok(DeleteVolumeResponse {})
 }
@@ -43,7 +43,7 @@ pub(super) async fn get(
     call: Call<'_>,
     request: ControllerGetVolumeRequest,
 ) -> Result<ControllerGetVolumeResponse, Status> {
-    volume_id(&request.volume_id)?;
+    check::only_id("the volume id", &request.volume_id)?;
     let existing = call.driver.operations.steps().existing(&request.volume_id).await;
     let existing = existing.map_err(codes::of_error)?;
     let published_node_ids = existing.attachments.iter().map(|attachment| attachment.node_id.clone());
@@ -125,13 +125,6 @@ pub(super) async fn modify(
     let volume = request.volume_id;
     call.run(Work::Modify { volume, parameters }).await?;
     Ok(ControllerModifyVolumeResponse {})
-}
-
-/// A volume id that is there.
-fn volume_id(id: &str) -> Result<(), Status> {
-    let mut mistakes = Mistakes::default();
-    check::id("the volume id", id, &mut mistakes);
-    mistakes.none_or(())
 }
 
 /// What the provider does not export is not implemented.

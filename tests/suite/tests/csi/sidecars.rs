@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use cloudwit_sim_cloud::SimCloud;
-use cloudwit_test_support::ApiServer;
 use cloudwit_test_support::child::Child;
+use cloudwit_test_support::{ApiServer, eventually};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -181,7 +181,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     .await;
     let uid = claims.get(CLAIM).await.unwrap().uid().unwrap();
     let name = format!("pvc-{uid}");
-    let volume = until(&mut sidecars, kubeconfig, "the volume", async || {
+    let volume = until(&mut sidecars, kubeconfig, "the volume", || async {
         volumes.get(&name).await.ok()
     })
     .await;
@@ -208,7 +208,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         }),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the attachment", async || {
+    until(&mut sidecars, kubeconfig, "the attachment", || async {
         let status = attachments.get("csi-attachment").await.ok()?.status?;
         status.attached.then_some(())
     })
@@ -226,7 +226,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         json!({"spec": {"resources": {"requests": {"storage": "5Gi"}}}}),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the growth", async || {
+    until(&mut sidecars, kubeconfig, "the growth", || async {
         let capacity = volumes.get(&name).await.ok()?.spec?.capacity?;
         (capacity.get("storage")?.0 == "5Gi").then_some(())
     })
@@ -238,7 +238,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         .delete("csi-attachment", &DeleteParams::default())
         .await
         .unwrap();
-    until(&mut sidecars, kubeconfig, "the attachment is gone", async || {
+    until(&mut sidecars, kubeconfig, "the attachment is gone", || async {
         attachments
             .get_opt("csi-attachment")
             .await
@@ -259,7 +259,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         json!({"status": {"phase": "Released"}}),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the disk is gone", async || {
+    until(&mut sidecars, kubeconfig, "the disk is gone", || async {
         cloud.disks().is_empty().then_some(())
     })
     .await;
@@ -277,22 +277,18 @@ async fn merge_finalizers_away(volumes: &Api<PersistentVolume>, name: &str) {
 }
 
 /// Waits while the sidecars are tended.
-async fn until<T>(
+async fn until<T, Fut: Future<Output = Option<T>>>(
     sidecars: &mut Running<'_>,
     kubeconfig: &Path,
     what: &str,
-    mut look: impl AsyncFnMut() -> Option<T>,
+    mut look: impl FnMut() -> Fut,
 ) -> T {
-    let begun = tokio::time::Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(begun.elapsed() < SOON, "{what} did not come: {}", sidecars.logs());
+    eventually(SOON, what, || {
         sidecars.tend(kubeconfig);
-        // A condition is looked at again; nothing is hoped for.
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+        let (found, logs) = (look(), sidecars.logs());
+        async move { found.await.ok_or(logs) }
+    })
+    .await
 }
 
 fn attached(cloud: &SimCloud) -> Vec<String> {
