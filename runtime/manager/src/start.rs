@@ -78,6 +78,8 @@ async fn run_command(command: explain::Command) -> anyhow::Result<ExitCode> {
         explain::Command::Provider(command) => commands::provider::run(*command).await,
         explain::Command::Csi(args) => commands::csi::run(*args).await,
         explain::Command::Inspect(args) => commands::provider::inspect::run(args).await,
+        explain::Command::Completion(args) => commands::shell::completion(&args),
+        explain::Command::Man(args) => commands::shell::man(&args),
     }
 }
 

@@ -79,6 +79,17 @@ pub enum Command {
     /// The same as `provider inspect`.
     #[command(after_help = crate::commands::provider::INSPECT_HELP)]
     Inspect(crate::commands::provider::inspect::InspectArgs),
+
+    /// Print the script that completes commands and flags in a shell.
+    #[command(
+        after_help = "Examples:\n  source <(cloudwit completion bash)\n  cloudwit completion zsh > \"${fpath[1]}/_cloudwit\"\n  \
+                            cloudwit completion fish > ~/.config/fish/completions/cloudwit.fish"
+    )]
+    Completion(crate::commands::shell::CompletionArgs),
+
+    /// Print the manual page, or write those of all commands.
+    #[command(after_help = "Examples:\n  cloudwit man | man -l -\n  cloudwit man /usr/local/share/man/man1")]
+    Man(crate::commands::shell::ManArgs),
 }
 
 /// Flags and arguments of `explain`.

@@ -8,3 +8,4 @@ pub mod explain_answer;
 pub mod explain_fallback;
 pub mod install;
 pub mod provider;
+pub mod shell;
