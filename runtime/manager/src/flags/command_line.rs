@@ -83,7 +83,12 @@ fn one_by_one(command: &Command, words: &[String]) -> (Vec<String>, Vec<String>)
     let mistakes = match others.as_slice() {
         [] => Vec::new(),
         others => vec![format!(
-            "cloudwit does not take any arguments, got {others:?}; write flags as --name=value (the commands are explain, install, config and provider)"
+            "cloudwit does not take any arguments, got {others:?}; write flags as --name=value (the commands are {})",
+            command
+                .get_subcommands()
+                .map(Command::get_name)
+                .collect::<Vec<_>>()
+                .join(", ")
         )],
     };
     (flags, mistakes)
