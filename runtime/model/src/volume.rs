@@ -1,8 +1,12 @@
 //! Volumes, snapshots, and the places they can be used at. All sizes are in bytes.
 
+mod node_annotation;
+
 use std::collections::BTreeMap;
 
 use crate::{Failure, Reason};
+
+pub use node_annotation::{NODE_ANNOTATION, NodeAnnotation, NodeAnnotationError};
 
 /// The largest number of entries in one call about many volumes; part of the contract.
 pub const MAX_VOLUME_BATCH: usize = 100;
