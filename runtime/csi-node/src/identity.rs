@@ -36,9 +36,7 @@ impl Identity for Plugin {
             services.push(Service::VolumeAccessibilityConstraints);
         }
         let capability = |service: Service| PluginCapability {
-            r#type: Some(Type::Service(plugin_capability::Service {
-                r#type: service.into(),
-            })),
+            r#type: Some(Type::Service(plugin_capability::Service { r#type: service.into() })),
         };
         Ok(Response::new(GetPluginCapabilitiesResponse {
             capabilities: services.into_iter().map(capability).collect(),

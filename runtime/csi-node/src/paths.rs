@@ -79,7 +79,15 @@ mod tests {
 
     #[test]
     fn odd_paths_are_refused() {
-        for odd in ["", "a/b", "/", "/a/../b", "/a/..", "/a\nb", &format!("/{}", "a".repeat(4096))] {
+        for odd in [
+            "",
+            "a/b",
+            "/",
+            "/a/../b",
+            "/a/..",
+            "/a\nb",
+            &format!("/{}", "a".repeat(4096)),
+        ] {
             assert!(wrong(odd).is_some(), "{odd:?}");
         }
         for good in ["/var/lib/kubelet/pods/x/mount", "/a//b", "/a/b/", "/a/.b"] {

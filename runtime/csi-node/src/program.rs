@@ -161,7 +161,9 @@ mod tests {
 
     #[tokio::test]
     async fn missing_program_is_named() {
-        let missing = tokio::task::spawn_blocking(|| run("mkfs.none", ["x"], LONG)).await.unwrap();
+        let missing = tokio::task::spawn_blocking(|| run("mkfs.none", ["x"], LONG))
+            .await
+            .unwrap();
         assert!(missing.unwrap_err().to_string().starts_with("mkfs.none cannot be run"));
     }
 }

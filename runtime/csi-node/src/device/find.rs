@@ -55,7 +55,8 @@ pub enum NotFound {
 /// When there is none, or several.
 pub fn find(hints: &Hints, resolved: &Resolved, devices: &[BlockDevice]) -> Result<Match, NotFound> {
     let proves = |device: &BlockDevice| {
-        hints.serials.iter().any(|serial| has_serial(device, serial)) || hints.wwns.iter().any(|wwn| has_wwn(device, wwn))
+        hints.serials.iter().any(|serial| has_serial(device, serial))
+            || hints.wwns.iter().any(|wwn| has_wwn(device, wwn))
     };
     let candidate = |device: &BlockDevice| {
         resolved.paths.contains(&device.name)
@@ -78,7 +79,11 @@ pub fn find(hints: &Hints, resolved: &Resolved, devices: &[BlockDevice]) -> Resu
         [] => Err(NotFound::None(hints.to_string())),
         several => Err(NotFound::Several {
             hints: hints.to_string(),
-            devices: several.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", "),
+            devices: several
+                .iter()
+                .map(|device| device.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
         }),
     }
 }
@@ -140,7 +145,9 @@ fn is_named_by_link(device: &BlockDevice, resolved: &Resolved) -> bool {
         own.iter().any(|own| {
             link.strip_suffix(own.as_str())
                 // `scsi-0` and `scsi-3` have a digit for the kind of name, `wwn-0x` a base.
-                .is_some_and(|before| before.ends_with(['-', '_', 'x']) || before.ends_with("-0") || before.ends_with("-3"))
+                .is_some_and(|before| {
+                    before.ends_with(['-', '_', 'x']) || before.ends_with("-0") || before.ends_with("-3")
+                })
         })
     })
 }

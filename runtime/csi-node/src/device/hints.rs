@@ -60,7 +60,9 @@ impl Hints {
                 "wwn" => read.wwns.push(text),
                 "by-id" => read.by_id.push(text),
                 "path" => read.paths.push(text),
-                "lun" => read.luns.push(value.parse().map_err(|_| format!("{value:?} is no LUN"))?),
+                "lun" => read
+                    .luns
+                    .push(value.parse().map_err(|_| format!("{value:?} is no LUN"))?),
                 _ => return Err(format!("the publish context has an unknown hint {key:?}")),
             }
         }
@@ -77,7 +79,10 @@ impl Hints {
 impl std::fmt::Display for Hints {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let texts = |kind: &'static str, values: &[String]| {
-            values.iter().map(move |value| format!("{kind} {value}")).collect::<Vec<_>>()
+            values
+                .iter()
+                .map(move |value| format!("{kind} {value}"))
+                .collect::<Vec<_>>()
         };
         let mut all = texts("serial", &self.serials);
         all.extend(texts("WWN", &self.wwns));
@@ -93,7 +98,9 @@ mod tests {
     use super::*;
 
     fn parse(pairs: &[(&str, &str)]) -> Result<Hints, String> {
-        let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         Hints::parse(&pairs.collect())
     }
 

@@ -90,7 +90,10 @@ impl Devices {
     pub fn with_number(&self, number: Number) -> Result<(BlockDevice, PathBuf, File), Status> {
         let devices = self.scan()?;
         let missing = || Status::unavailable(format!("there is no block device {}:{}", number.0, number.1));
-        let device = devices.into_iter().find(|device| device.number == number).ok_or_else(missing)?;
+        let device = devices
+            .into_iter()
+            .find(|device| device.number == number)
+            .ok_or_else(missing)?;
         let (path, file) = self.open_node(&device)?;
         Ok((device, path, file))
     }
@@ -103,7 +106,10 @@ impl Devices {
 
     fn scan(&self) -> Result<Vec<BlockDevice>, Status> {
         scan(&self.sysfs).map_err(|error| {
-            Status::unavailable(format!("block devices cannot be read in {}: {error}", self.sysfs.display()))
+            Status::unavailable(format!(
+                "block devices cannot be read in {}: {error}",
+                self.sysfs.display()
+            ))
         })
     }
 

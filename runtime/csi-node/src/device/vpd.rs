@@ -27,7 +27,9 @@ pub fn designators(page: &[u8]) -> Designators {
         if kind & 0x30 == 0 && !value.is_empty() {
             match (code_set & 0x0f, kind & 0x0f) {
                 // EUI-64 and NAA in binary.
-                (1, 2 | 3) => found.names.push(value.iter().map(|byte| format!("{byte:02x}")).collect()),
+                (1, 2 | 3) => found
+                    .names
+                    .push(value.iter().map(|byte| format!("{byte:02x}")).collect()),
                 // Vendor specific, and T10 vendor identification, in ASCII or UTF-8.
                 (2 | 3, 0 | 1) => found.texts.extend(readable(value)),
                 _ => {}

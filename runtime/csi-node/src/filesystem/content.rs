@@ -122,11 +122,7 @@ mod tests {
             (0, "TYPE=crypto_LUKS\n", other("crypto_LUKS")),
             (0, "TYPE=LVM2_member\n", other("LVM2_member")),
             (0, "PTTYPE=gpt\n", other("a partition table (gpt)")),
-            (
-                0,
-                "TYPE=ext4\nPTTYPE=dos\n",
-                other("ext4 and a partition table (dos)"),
-            ),
+            (0, "TYPE=ext4\nPTTYPE=dos\n", other("ext4 and a partition table (dos)")),
             (0, "", other("something without a name")),
             (0, "TYPE=\n", other("something without a name")),
             (8, "", other("signatures of several kinds")),

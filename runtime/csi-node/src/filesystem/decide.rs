@@ -65,17 +65,35 @@ mod tests {
         let luks = Content::Other("crypto_LUKS".to_owned());
         let rows: [(&Content, Option<FileSystem>, bool, bool, Expected); 12] = [
             (&Content::Empty, None, false, true, Ok(Plan::Format(FileSystem::Ext4))),
-            (&Content::Empty, Some(FileSystem::Xfs), false, true, Ok(Plan::Format(FileSystem::Xfs))),
+            (
+                &Content::Empty,
+                Some(FileSystem::Xfs),
+                false,
+                true,
+                Ok(Plan::Format(FileSystem::Xfs)),
+            ),
             (&Content::Empty, None, false, false, Err("proves")),
             (&Content::Empty, None, true, true, Err("read only")),
             (&Content::Empty, None, true, false, Err("proves")),
             (&ext4, None, false, true, Ok(Plan::Mount(FileSystem::Ext4))),
             (&ext4, None, true, false, Ok(Plan::Mount(FileSystem::Ext4))),
-            (&ext4, Some(FileSystem::Ext4), false, false, Ok(Plan::Mount(FileSystem::Ext4))),
+            (
+                &ext4,
+                Some(FileSystem::Ext4),
+                false,
+                false,
+                Ok(Plan::Mount(FileSystem::Ext4)),
+            ),
             (&ext4, Some(FileSystem::Xfs), false, true, Err("not formatted anew")),
             (&ext4, Some(FileSystem::Ext3), false, true, Err("set the fsType ext4")),
             (&luks, None, false, true, Err("crypto_LUKS")),
-            (&luks, Some(FileSystem::Ext4), false, true, Err("neither mounted nor formatted")),
+            (
+                &luks,
+                Some(FileSystem::Ext4),
+                false,
+                true,
+                Err("neither mounted nor formatted"),
+            ),
         ];
         for (content, file_system, read_only, proven, expected) in rows {
             let wanted = Wanted {

@@ -21,7 +21,13 @@ pub fn mount(device: &Path, target: &Path, file_system: &str, options: &MountOpt
     let mut flags = options.flags.0;
     flags.set(MountFlags::RDONLY, options.read_only);
     let data = CString::new(options.data.join(","))?;
-    Ok(rustix::mount::mount(device, target, file_system, flags, data.as_c_str())?)
+    Ok(rustix::mount::mount(
+        device,
+        target,
+        file_system,
+        flags,
+        data.as_c_str(),
+    )?)
 }
 
 /// Shows what is at `source` at `target` too.
