@@ -59,6 +59,11 @@ impl Plugin {
         }
     }
 
+    /// Waits until no volume is being changed.
+    pub async fn idle(&self) {
+        self.changes.idle().await;
+    }
+
     /// Serves it on a socket at this path until `end`.
     ///
     /// # Errors

@@ -56,7 +56,6 @@ fn publish_mount(
         let elsewhere = table.others(source).find(|other| other.point != path);
         elsewhere.map_or(Ok(()), |other| Err(used_elsewhere(&other.point)))?;
     }
-    let restricts = volume_use.read_only || options.flags != MountOptions::default().flags;
     match table.at(path) {
         Some(there) if !is_volume(&there) => return Err(occupied(path)),
         Some(there) => return repair(path, there.read_only, volume_use, options),
@@ -64,13 +63,13 @@ fn publish_mount(
     }
     target::folder(path)?;
     calls::bind(staged, path).map_err(|error| target::trouble("cannot be mounted", path, &error))?;
-    if restricts {
+    if restricts(volume_use, options) {
         restrict(path, options, volume_use.read_only)?;
     }
     Ok(())
 }
 
-/// The device itself at a file. That it is read only is the bind mount's affair, which the kernel does not ask for devices: so the cloud has to attach it so.
+/// The device itself at a file. The kernel asks no mount whether a device may be written to: the kubelet gives the container the right to read alone.
 fn publish_block(device: &OpenDevice, path: &Path, volume_use: &VolumeUse) -> Result<(), Status> {
     stage::proven(device)?;
     let table = Table::read()?;
@@ -100,20 +99,31 @@ fn publish_block(device: &OpenDevice, path: &Path, volume_use: &VolumeUse) -> Re
 
 /// It is there already: a plugin that was killed may not have come to its flags.
 fn repair(path: &Path, read_only: bool, volume_use: &VolumeUse, options: &MountOptions) -> Result<(), Status> {
-    match (read_only, volume_use.read_only) {
-        (true, false) => Err(Status::already_exists(format!(
+    if read_only && !volume_use.read_only {
+        return Err(Status::already_exists(format!(
             "the volume is mounted read only at {}, and is to be written",
             path.display()
-        ))),
-        (false, true) => restrict(path, options, true),
-        _ => Ok(()),
+        )));
     }
+    if !restricts(volume_use, options) {
+        return Ok(());
+    }
+    calls::restrict(path, options, volume_use.read_only).map_err(|error| unrestricted(path, &error))
+}
+
+/// Whether the mount has flags of its own.
+fn restricts(volume_use: &VolumeUse, options: &MountOptions) -> bool {
+    volume_use.read_only || options.flags != MountOptions::default().flags
+}
+
+fn unrestricted(path: &Path, error: &std::io::Error) -> Status {
+    target::trouble("cannot be given its mount flags", path, error)
 }
 
 /// Without its flags the mount goes again: a Pod must not write to what is read only.
 fn restrict(path: &Path, options: &MountOptions, read_only: bool) -> Result<(), Status> {
     calls::restrict(path, options, read_only).map_err(|error| {
-        let failed = target::trouble("cannot be given its mount flags", path, &error);
+        let failed = unrestricted(path, &error);
         match target::unmount(path) {
             Ok(_) => failed,
             Err(left) => Status::aborted(format!("{}; {}", failed.message(), left.message())),

@@ -85,7 +85,8 @@ fn prepare(plugin: &Plugin, device: &OpenDevice, wanted: Wanted) -> Result<Plan,
         let unreadable = |error| target::trouble("cannot be read", &device.path, &error);
         let written = content::looks_written(&mut &device.file).map_err(unreadable)?;
         if written && plugin.options.empty == EmptyCheck::Zeros {
-            content = Content::Other("data without a known signature".to_owned());
+            content = Content::Other("data without a known signature (where nothing of it is to be kept, zero its first and last MiB, or see --empty-check)"
+                    .to_owned());
         }
     }
     let plan = decide(&content, wanted)?;
