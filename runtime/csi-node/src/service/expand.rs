@@ -13,7 +13,7 @@ use super::stats;
 use super::target;
 use crate::device::BlockDevice;
 use crate::filesystem::{FileSystem, content, tools};
-use crate::mounts::Table;
+use crate::mounts::{Mount, Table};
 use crate::plugin::Plugin;
 
 /// How long the kernel may take to see the new size of a device.
@@ -32,30 +32,34 @@ pub(super) fn expand(plugin: &Plugin, request: NodeExpandVolumeRequest) -> Resul
     mistakes.none_or(())?;
     let access = request.volume_capability.and_then(|capability| capability.access_type);
     let place = stats::place(plugin, &request.volume_path)?;
-    let (number, file_system) = match (target::block_device(&place), Table::read()?.at(&place)) {
+    let table = Table::read()?;
+    let (number, mount) = match (target::block_device(&place), table.at(&place)) {
         (Some(number), _) => (number, None),
-        (None, Some(mount)) => (
-            mount.device,
-            Some((FileSystem::parse(&mount.file_system), mount.read_only)),
-        ),
+        (None, Some(mount)) => (mount.device, Some(mount)),
         // The kubelet names the folder of a raw device, at which nothing is mounted: there is nothing to grow.
         (None, None) if matches!(access, Some(AccessType::Block(_))) => return Ok(answer(wanted.unwrap_or_default())),
         (None, None) => return Err(stats::not_found(&request.volume_path)),
     };
     let (device, path, file) = plugin.devices.with_number(number)?;
     let size = grown(plugin, &device, &path, &file, wanted.unwrap_or_default())?;
-    match file_system {
-        None => {}
-        Some((_, true)) => {
-            return Err(Status::failed_precondition(format!(
-                "the volume is mounted read only at {}, and its file system cannot grow",
-                place.display()
-            )));
-        }
-        Some((Some(file_system), false)) => tools::grow(&path, &place, file_system)?,
-        Some((None, false)) => return Err(stats::not_found(&request.volume_path)),
+    if let Some(mount) = mount {
+        let file_system =
+            FileSystem::parse(&mount.file_system).ok_or_else(|| stats::not_found(&request.volume_path))?;
+        tools::grow(&path, &writable(&table, mount)?.point, file_system)?;
     }
     Ok(answer(size))
+}
+
+/// Where the volume can be written to: a Pod may see it read only that is staged otherwise.
+fn writable<'a>(table: &'a Table, mount: &'a Mount) -> Result<&'a Mount, Status> {
+    let refused = || {
+        Status::failed_precondition(format!(
+            "the volume is mounted read only at {}, and its file system cannot grow",
+            mount.point.display()
+        ))
+    };
+    let mut mounts = std::iter::once(mount).chain(table.others(mount));
+    mounts.find(|mount| !mount.read_only).ok_or_else(refused)
 }
 
 /// The size of the device, as soon as it is large enough.

@@ -62,6 +62,7 @@ async fn run(scene: &Scene, node: &Path, folder: &Path, focus: Option<&str>) -> 
         .arg(format!("--csi.mountdir={}", folder.join("mount").display()))
         .arg(format!("--csi.stagingdir={}", folder.join("stage").display()))
         .arg(format!("--ginkgo.json-report={}", report.display()))
+        .arg("--csi.testnodevolumeattachlimit")
         .arg("--ginkgo.no-color")
         .args(focus.map(|focus| format!("--ginkgo.focus={focus}")));
     let ran = command.output().await.unwrap();
