@@ -125,3 +125,6 @@ fn capabilities() -> proto::NodeGetCapabilitiesResponse {
         capabilities: CAPABILITIES.into_iter().map(capability).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;
