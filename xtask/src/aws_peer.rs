@@ -11,6 +11,7 @@ pub const TOOL: GoTool = GoTool {
     name: "aws-ccm",
     version: "v1.37.0",
     packages: &["k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager"],
+    tags: "",
     what: "AWS's cloud controller manager (5 minutes the first time)",
 };
 

@@ -11,6 +11,7 @@ pub const TOOL: GoTool = GoTool {
     name: "csi-sanity",
     version: "v5.6.0",
     packages: &["github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity"],
+    tags: "",
     what: "csi-sanity, which tries CSI drivers (a minute the first time)",
 };
 

@@ -16,6 +16,8 @@ pub struct GoTool {
     pub version: &'static str,
     /// The main packages.
     pub packages: &'static [&'static str],
+    /// Build tags, separated by commas; usually none.
+    pub tags: &'static str,
     /// What it is, and how long its first build takes.
     pub what: &'static str,
 }
@@ -50,7 +52,7 @@ impl GoTool {
         go.env("GOBIN", unfinished)
             .args(["install", "-v"])
             .args(go_module::QUICK)
-            .arg("-ldflags=-s -w")
+            .args(["-ldflags=-s -w", "-tags", self.tags])
             .args(
                 self.packages
                     .iter()

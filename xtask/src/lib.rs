@@ -57,6 +57,7 @@ pub mod peer;
 pub mod process;
 pub mod programs;
 pub mod progress;
+pub mod promtool;
 pub mod python;
 pub mod real;
 pub mod runners;

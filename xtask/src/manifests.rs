@@ -17,6 +17,7 @@ const HELM: GoTool = GoTool {
     name: "helm3",
     version: "v3.22.0",
     packages: &["helm.sh/helm/v3/cmd/helm"],
+    tags: "",
     what: "Helm, which renders the manifests (about 2 minutes the first time)",
 };
 

@@ -11,6 +11,7 @@ pub const TOOL: GoTool = GoTool {
     name: "vcsim",
     version: "v0.37.3",
     packages: &["github.com/vmware/govmomi/vcsim", "github.com/vmware/govmomi/govc"],
+    tags: "",
     what: "vcsim and govc, a vSphere for tests (2 minutes the first time)",
 };
 

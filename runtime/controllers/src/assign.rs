@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cloudwit_model::{
-    Abilities, AnnotationChange, Cloud, Evidence, Failure, NodeRef, Presence, ProviderIdentity, Service,
+    Abilities, AnnotationChange, Cloud, Evidence, Failure, NodeRef, Presence, ProviderIdentity, Service, VolumeCloud,
 };
 
 /// Label of a Node that has no provider id yet, and annotation of a Service: the name of the provider that shall look after it.
@@ -32,6 +32,17 @@ pub struct Provider {
     pub cloud: Arc<dyn Cloud>,
     /// The beginnings of its provider ids, where the operator says so instead of the provider itself.
     pub provider_id_prefixes: Option<Vec<String>>,
+    /// Its volumes, where they are served.
+    pub volumes: Option<NodeVolumes>,
+}
+
+/// Volumes that are served: each of the provider's Nodes is told what its CSI plugin has to know.
+#[derive(Clone)]
+pub struct NodeVolumes {
+    /// Name of the CSI driver.
+    pub driver: String,
+    /// Knows the machines.
+    pub cloud: Arc<dyn VolumeCloud>,
 }
 
 impl fmt::Debug for Provider {
@@ -79,6 +90,7 @@ impl From<Arc<dyn Cloud>> for Providers {
             name: name.clone(),
             cloud,
             provider_id_prefixes: None,
+            volumes: None,
         };
         Self {
             list: vec![provider],
@@ -117,6 +129,15 @@ impl Providers {
         } else {
             Err(mistakes)
         }
+    }
+
+    /// The same, with the volumes that are served, in the order of [`list`](Self::list).
+    #[must_use]
+    pub fn with_volumes(mut self, served: Vec<Option<NodeVolumes>>) -> Self {
+        for (provider, volumes) in self.list.iter_mut().zip(served) {
+            provider.volumes = volumes;
+        }
+        self
     }
 
     /// All of them, always in the same order.

@@ -36,7 +36,7 @@ mod testing;
 mod work;
 
 pub use crate::kube::clients::Clients;
-pub use assign::{Provider, Providers, ServiceRules};
+pub use assign::{NodeVolumes, Provider, Providers, ServiceRules};
 pub use cluster::{Cluster, ControllersError};
 pub use leadership::fenced_cloud::leading_volumes;
 pub use leadership::{Leadership, Term};

@@ -169,7 +169,7 @@ impl Start {
         } = work.start(prepare).ended().await.context("the start")??;
         let mut checks = Checks::beside(work.clone(), watchdog);
         checks.add_of_work(sources::of_providers(&loaded));
-        let assigned = load::assigned(loaded.clone(), routing)?;
+        let assigned = load::assigned(loaded.clone(), routing, csi::of_nodes(&drivers))?;
 
         let shutdown = CancellationToken::new();
         let leadership = candidates.leadership().clone();

@@ -10,6 +10,7 @@ fn providers(all: &[(&str, &[&str])], default: &str, rules: ServiceRules) -> Pro
         name: (*name).into(),
         cloud: FakeCloud::new(Ok(Presence::Absent(Evidence::ById))),
         provider_id_prefixes: Some(prefixes.iter().map(|prefix| (*prefix).to_owned()).collect()),
+        volumes: None,
     };
     Providers {
         list: all.iter().map(provider).collect(),
@@ -250,6 +251,7 @@ fn numbered(prefixes: &[Vec<String>], default: usize) -> Providers {
         name: format!("p{at}"),
         cloud: FakeCloud::new(Ok(Presence::Absent(Evidence::ById))),
         provider_id_prefixes: Some(prefixes.clone()),
+        volumes: None,
     };
     Providers {
         list: prefixes.iter().enumerate().map(provider).collect(),

@@ -20,8 +20,10 @@ pub mod labels;
 pub mod plan;
 mod refresh;
 mod report;
+mod volume_nodes;
 pub mod write;
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 
 use futures::{StreamExt, stream};
@@ -36,6 +38,7 @@ use crate::kube::node::Node;
 use crate::kube::node::view::{UNINITIALIZED, has_taint};
 use crate::node::plan::{matters, plan_labels, waits_in_vain};
 use crate::node::report::NodeReport;
+use crate::node::volume_nodes::VolumeNodes;
 use crate::node::write::write_labels;
 use crate::options::Controller;
 use crate::queue::{Backoff, Outcome, Queue, Taken};
@@ -57,6 +60,8 @@ struct CloudNode {
     at_once: usize,
     writes: Semaphore,
     refresh_at_once: usize,
+    /// Where the provider's volumes are served.
+    volume_nodes: Option<VolumeNodes>,
 }
 
 impl CloudNode {
@@ -82,11 +87,14 @@ impl CloudNode {
             }
             _ => {}
         });
+        let volumes = context.scope.provider().volumes.clone();
+        let volume_nodes = volumes.map(|volumes| VolumeNodes::new(&context, volumes));
         context.reports.add(Arc::new(NodeReport {
             scope: context.scope.clone(),
             nodes: context.nodes.clone(),
             queue: queue.clone(),
             waiting: waiting.clone(),
+            volume_nodes: volume_nodes.as_ref().map(VolumeNodes::queue),
         }));
         let options = &context.options.node;
         Self {
@@ -96,6 +104,7 @@ impl CloudNode {
             at_once: options.concurrent_syncs,
             writes: Semaphore::new(options.concurrent_syncs),
             refresh_at_once: options.concurrent_status_updates.unwrap_or(options.concurrent_syncs),
+            volume_nodes,
             context,
         }
     }
@@ -109,6 +118,14 @@ impl CloudNode {
             () = self.initialise_all() => {}
             () = self.refresh_all() => {}
             () = self.retry_after_swaps() => {}
+            () = self.annotate_volume_nodes() => {}
+        }
+    }
+
+    async fn annotate_volume_nodes(&self) {
+        match &self.volume_nodes {
+            Some(volume_nodes) => volume_nodes.run().await,
+            None => pending().await,
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) struct NodeReport {
     pub(crate) nodes: Arc<Cache<Node>>,
     pub(crate) queue: Queue,
     pub(crate) waiting: Arc<Mutex<FailedAttempts>>,
+    pub(crate) volume_nodes: Option<Queue>,
 }
 
 impl NodeReport {
@@ -44,9 +45,10 @@ impl Report for NodeReport {
 
     fn snapshot(&self) -> Snapshot {
         let queue = self.queue.snapshot();
+        let volume_nodes = self.volume_nodes.as_ref().map(Queue::snapshot);
         Snapshot {
             progress: Progress::from(&queue),
-            queues: vec![queue],
+            queues: [queue].into_iter().chain(volume_nodes).collect(),
             longest_step: None,
         }
     }

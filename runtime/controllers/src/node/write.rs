@@ -146,14 +146,25 @@ pub async fn write_addresses(
 
 /// Notes on a Node why it is not initialised yet, unless that stands there.
 pub async fn write_waiting(apply: &Apply, cache: &Cache<Node>, node: &Node, reason: &str) -> Result<(), WriteError> {
-    if annotation(node, WAITING) == Some(reason) {
+    write_annotation(apply, cache, node, (WAITING, reason), "say why it waits").await
+}
+
+/// Sets an annotation, unless it stands there. `why` is for the log of a dry run.
+pub async fn write_annotation(
+    apply: &Apply,
+    cache: &Cache<Node>,
+    node: &Node,
+    (key, value): (&str, &str),
+    why: &'static str,
+) -> Result<(), WriteError> {
+    if annotation(node, key) == Some(value) {
         return Ok(());
     }
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    let metadata = json!({ "uid": node.metadata.uid, "annotations": { WAITING: reason } });
+    let metadata = json!({ "uid": node.metadata.uid, "annotations": { key: value } });
     let patch = Patch::Merge(json!({ "metadata": metadata }));
     let written = apply
-        .patch::<Node>(Target::node(name), Part::Object, &patch, "say why it waits")
+        .patch::<Node>(Target::node(name), Part::Object, &patch, why)
         .await?;
     written.into_iter().for_each(|written| cache.observe(written));
     Ok(())

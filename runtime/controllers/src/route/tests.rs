@@ -143,6 +143,7 @@ impl TwoClouds {
             name: name.into(),
             cloud: cloud.clone(),
             provider_id_prefixes: Some(vec![format!("{name}://")]),
+            volumes: None,
         });
         let providers = Providers::new(list.collect(), "left", ServiceRules::default()).unwrap();
         let mut options = crate::options::Options::default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use cloudwit_controllers::{Leadership, leading_volumes};
+use cloudwit_controllers::{Leadership, NodeVolumes, leading_volumes};
 use cloudwit_csi::{Driver, Metrics, server};
 use cloudwit_host::SwappableProvider;
 use cloudwit_model::{Cloud as _, VolumeCloud as _};
@@ -33,6 +33,8 @@ pub struct Candidate {
 /// A driver and its socket.
 #[derive(Debug)]
 pub struct Served {
+    /// Whose volumes.
+    pub provider: Arc<SwappableProvider>,
     /// The driver.
     pub driver: Driver,
     /// Where it is to listen.
@@ -86,17 +88,33 @@ pub async fn drivers(
                 socket.display()
             );
         }
-        let cloud = leading_volumes(provider, leadership.clone(), dry_run);
+        let cloud = leading_volumes(provider.clone(), leadership.clone(), dry_run);
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let driver = Driver::new(cloud, Some(name), version, metrics.clone()).await?;
-        served.push(Served { driver, socket });
+        served.push(Served {
+            provider,
+            driver,
+            socket,
+        });
     }
     Ok(served)
 }
 
+/// What the node controller tells the machines of, by the provider's name.
+pub fn of_nodes(served: &[Served]) -> BTreeMap<String, NodeVolumes> {
+    let volumes = |served: &Served| NodeVolumes {
+        driver: served.driver.name.clone(),
+        cloud: served.provider.clone(),
+    };
+    served
+        .iter()
+        .map(|served| (served.provider.name().to_owned(), volumes(served)))
+        .collect()
+}
+
 /// Listens while this process leads, until shutdown. A socket that cannot be made is tried again.
 pub async fn serve(served: Served, leadership: Leadership, shutdown: CancellationToken) {
-    let Served { driver, socket } = served;
+    let Served { driver, socket, .. } = served;
     leadership.begun().await;
     loop {
         let over = async {

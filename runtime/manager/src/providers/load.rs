@@ -1,9 +1,10 @@
 //! Loads a provider from its files.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use cloudwit_controllers::{Provider as ControlledProvider, Providers};
+use cloudwit_controllers::{NodeVolumes, Provider as ControlledProvider, Providers};
 use cloudwit_host::{Host, Outside, Problem, Provider, SwappableProvider};
 use cloudwit_model::Subject;
 use tracing::warn;
@@ -50,18 +51,26 @@ pub async fn insist_on_sound_config(provider: &Provider, origin: &str) -> anyhow
     bail!("the provider does not accept its configuration, {origin}:{list}")
 }
 
-/// All providers under their operator's names, with what says which of them has which Nodes and Services.
-pub fn assigned(loaded: Vec<Arc<SwappableProvider>>, mut routing: Routing) -> anyhow::Result<Providers> {
+/// All providers under their operator's names, with what says which of them has which Nodes and Services. `volumes` are those that are served, by
+/// the provider's name.
+pub fn assigned(
+    loaded: Vec<Arc<SwappableProvider>>,
+    mut routing: Routing,
+    mut volumes: BTreeMap<String, NodeVolumes>,
+) -> anyhow::Result<Providers> {
+    let served = loaded.iter().map(|provider| volumes.remove(provider.name())).collect();
     if let [only] = loaded.as_slice()
         && routing.prefixes.is_empty()
     {
-        return Ok(Providers::from(only.clone()));
+        return Ok(Providers::from(only.clone()).with_volumes(served));
     }
     let list = loaded.into_iter().map(|provider| ControlledProvider {
         name: provider.name().to_owned(),
         provider_id_prefixes: routing.prefixes.remove(provider.name()),
         cloud: provider,
+        volumes: None,
     });
-    Providers::new(list.collect(), &routing.default, routing.services)
-        .map_err(|mistakes| anyhow!("the providers cannot run side by side: {}", mistakes.join("; ")))
+    let providers = Providers::new(list.collect(), &routing.default, routing.services)
+        .map_err(|mistakes| anyhow!("the providers cannot run side by side: {}", mistakes.join("; ")))?;
+    Ok(providers.with_volumes(served))
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use cloudwit_model::volume::{NODE_ANNOTATION, NodeAnnotation};
 use cloudwit_sim_cloud::SimCloud;
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::{ApiServer, eventually};
@@ -101,7 +102,7 @@ where
     patched.unwrap();
 }
 
-/// The driver, a class, and a Node whose plugin has registered.
+/// The driver, a class, and a Node.
 async fn set_the_stage(client: &Client) {
     make::<CSIDriver>(
         &Api::all(client.clone()),
@@ -125,11 +126,35 @@ async fn set_the_stage(client: &Client) {
         }),
     )
     .await;
+}
+
+/// What the Node's plugin and its kubelet do: they note what the node controller has told of the machine.
+async fn register_plugin(client: &Client) {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let told = eventually(SOON, "the Node says what its plugin has to know", || async {
+        let node = nodes.get(NODE).await.map_err(|error| error.to_string())?;
+        let told = node.annotations().get(NODE_ANNOTATION).cloned();
+        told.ok_or_else(|| format!("{:?}", node.metadata))
+    })
+    .await;
+    let NodeAnnotation {
+        driver,
+        node_id,
+        topology,
+        max_volumes,
+    } = NodeAnnotation::parse(&told).unwrap();
+    assert_eq!(
+        (node_id.as_str(), topology.get(ZONE).map(String::as_str)),
+        ("vm-1", Some("sim-1a"))
+    );
+    let topology_keys: Vec<&String> = topology.keys().collect();
     make::<CSINode>(
         &Api::all(client.clone()),
         json!({
             "metadata": {"name": NODE},
-            "spec": {"drivers": [{"name": DRIVER, "nodeID": "vm-1", "topologyKeys": [ZONE]}]}
+            "spec": {"drivers": [{
+                "name": driver, "nodeID": node_id, "topologyKeys": topology_keys, "allocatable": {"count": max_volumes}
+            }]}
         }),
     )
     .await;
@@ -162,6 +187,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     set_the_stage(&client).await;
     let replica = Replica::start("cloudwit", folder.path(), &cloud, &[]).await;
     replica.listens().await;
+    register_plugin(&client).await;
     let socket = replica.socket.clone();
     let mut sidecars = Running::start(&programs, folder.path(), &socket, kubeconfig);
 

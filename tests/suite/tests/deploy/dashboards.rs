@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use cloudwit_suite::root;
 use serde_json::Value;
+
+/// Where the runbooks are read.
+const RUNBOOKS: &str = "https://github.com/cloudwit/cloudwit/blob/main/docs/guide/runbooks.md";
 
 fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap()
@@ -25,12 +29,12 @@ fn below(value: &Value, key: &str, found: &mut Vec<String>) {
 fn expressions() -> Vec<String> {
     let mut found = Vec::new();
     below(
-        &serde_json::from_str(&read("deploy/dashboards/cloudwit.json")).unwrap(),
+        &serde_json::from_str(&read("deploy/chart/dashboards/cloudwit.json")).unwrap(),
         "expr",
         &mut found,
     );
     below(
-        &serde_saphyr::from_str(&read("deploy/dashboards/alerts.yaml")).unwrap(),
+        &serde_saphyr::from_str(&read("deploy/chart/dashboards/alerts.yaml")).unwrap(),
         "expr",
         &mut found,
     );
@@ -79,16 +83,28 @@ fn every_metric_that_is_asked_for_is_served() {
 fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
     let mut alerts = Vec::new();
     let mut links = Vec::new();
-    let rules: Value = serde_saphyr::from_str(&read("deploy/dashboards/alerts.yaml")).unwrap();
+    let rules: Value = serde_saphyr::from_str(&read("deploy/chart/dashboards/alerts.yaml")).unwrap();
     below(&rules, "alert", &mut alerts);
-    below(&rules, "runbook", &mut links);
+    below(&rules, "runbook_url", &mut links);
     let page = read("docs/guide/runbooks.md");
     let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(alerts, headings, "in the same order");
     let anchors = alerts
         .iter()
-        .map(|alert| format!("docs/guide/runbooks.md#{}", alert.to_lowercase()));
+        .map(|alert| format!("{RUNBOOKS}#{}", alert.to_lowercase()));
     assert_eq!(links, anchors.collect::<Vec<_>>());
+}
+
+/// With the series of other components beside: Prometheus' own tool plays the stories.
+#[test]
+fn alerts_fire_for_cloudwit_and_for_nothing_else() {
+    let played = Command::new(xtask::promtool::program().unwrap())
+        .args(["test", "rules", "tests/suite/tests/deploy/alerts.test.yaml"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&played.stdout).into_owned() + &String::from_utf8_lossy(&played.stderr);
+    assert!(played.status.success(), "{said}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
+use cloudwit_model::volume::NODE_ANNOTATION;
 use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -23,7 +24,7 @@ use crate::kube::node::compact_labels::CompactLabels;
 use crate::kube::node::view::{PROVIDED_NODE_IP, WAITING};
 
 /// Annotations that are kept.
-const ANNOTATIONS: [&str; 2] = [PROVIDED_NODE_IP, WAITING];
+const ANNOTATIONS: [&str; 3] = [PROVIDED_NODE_IP, WAITING, NODE_ANNOTATION];
 /// Conditions that are kept: the route controller owns `NetworkUnavailable`, everybody else reads `Ready`.
 const CONDITIONS: [&str; 2] = ["Ready", "NetworkUnavailable"];
 
@@ -31,7 +32,7 @@ const CONDITIONS: [&str; 2] = ["Ready", "NetworkUnavailable"];
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(from = "Read")]
 pub struct Node {
-    /// Name, uid, version, two annotations, finalizers, and when it was made and is to go.
+    /// Name, uid, version, three annotations, finalizers, and when it was made and is to go.
     pub metadata: ObjectMeta,
     /// Of its `metadata`, which has none itself.
     pub labels: CompactLabels,

@@ -397,6 +397,7 @@ impl Stage {
             name: (*name).into(),
             cloud: cloud.clone(),
             provider_id_prefixes: None,
+            volumes: None,
         });
         let providers = Providers::new(list.collect(), providers[0], ServiceRules::default()).unwrap();
         let scopes = Scope::all(&Arc::new(providers));
