@@ -52,6 +52,9 @@ fn publish_mount(
             staged.display()
         )));
     };
+    if source.read_only && !volume_use.read_only {
+        return Err(read_only_already(staged));
+    }
     if volume_use.single {
         let elsewhere = table.others(source).find(|other| other.point != path);
         elsewhere.map_or(Ok(()), |other| Err(used_elsewhere(&other.point)))?;
@@ -100,10 +103,7 @@ fn publish_block(device: &OpenDevice, path: &Path, volume_use: &VolumeUse) -> Re
 /// It is there already: a plugin that was killed may not have come to its flags.
 fn repair(path: &Path, read_only: bool, volume_use: &VolumeUse, options: &MountOptions) -> Result<(), Status> {
     if read_only && !volume_use.read_only {
-        return Err(Status::already_exists(format!(
-            "the volume is mounted read only at {}, and is to be written",
-            path.display()
-        )));
+        return Err(read_only_already(path));
     }
     if !restricts(volume_use, options) {
         return Ok(());
@@ -129,6 +129,14 @@ fn restrict(path: &Path, options: &MountOptions, read_only: bool) -> Result<(), 
             Err(left) => Status::aborted(format!("{}; {}", failed.message(), left.message())),
         }
     })
+}
+
+/// What is mounted read only is not given to who writes.
+pub(super) fn read_only_already(path: &Path) -> Status {
+    Status::already_exists(format!(
+        "the volume is mounted read only at {}, and is to be written",
+        path.display()
+    ))
 }
 
 fn occupied(path: &Path) -> Status {

@@ -6,6 +6,7 @@ use cloudwit_csi::proto::{
 };
 use tonic::Status;
 
+use super::publish::read_only_already;
 use super::target;
 use crate::device::{Hints, OpenDevice};
 use crate::filesystem::content::{self, Content};
@@ -60,10 +61,7 @@ pub(super) fn stage(plugin: &Plugin, request: NodeStageVolumeRequest) -> Result<
             )));
         }
         Some(same) if same.read_only && !options.read_only => {
-            return Err(Status::already_exists(format!(
-                "the volume is mounted read only at {}, and is to be written",
-                path.display()
-            )));
+            return Err(read_only_already(&path));
         }
         // A plugin that was killed may not have come to growing it.
         Some(same) => match FileSystem::parse(&same.file_system) {

@@ -421,6 +421,17 @@ async fn raw_devices_and_read_only_volumes_are_shown_as_asked() {
         .await
         .unwrap_err();
     assert_eq!(refused.code(), Code::AlreadyExists, "{refused}");
+    for pod in ["ro", "rw"] {
+        kubelet.unpublish(&id, pod).await.unwrap();
+    }
+    kubelet.unstage(&id, "ro").await.unwrap();
+    // Staged for reading, it is not given to who writes.
+    kubelet.stage(&id, "read", &context, reads.clone()).await.unwrap();
+    let refused = kubelet
+        .publish((&id, "read", "writer"), &context, mount(""), false)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::AlreadyExists, "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
