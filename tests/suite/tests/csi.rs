@@ -5,6 +5,8 @@
 #[path = "common/sim_provider.rs"]
 mod sim_provider;
 
+#[path = "csi/kubelet.rs"]
+mod kubelet;
 #[path = "csi/loop_disks.rs"]
 mod loop_disks;
 #[path = "csi/machine.rs"]
