@@ -262,6 +262,15 @@ impl Description {
         self
     }
 
+    /// Finalizers that another controller of this cloud leaves on Services: they go when the load balancer is gone. At most 8, none of Kubernetes' own.
+    pub fn service_finalizers(mut self, names: &[&str]) -> Self {
+        self.extra.push(Pair {
+            key: "service-finalizers".to_owned(),
+            value: names.join(","),
+        });
+        self
+    }
+
     /// The largest number of Nodes it wants to be asked about at once; 1,000 at most.
     pub fn lookup_batch(mut self, nodes: u32) -> Self {
         self.lookup_batch = Some(nodes);

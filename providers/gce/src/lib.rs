@@ -39,6 +39,9 @@ use config::Config;
 /// How all provider ids begin. It MUST NOT change: it is written into every Node.
 pub const PROVIDER_ID_PREFIX: &str = "gce://";
 
+/// What upstream's controller leaves on Services with an external or an internal load balancer (`gce_loadbalancer.go`, `gce_annotations.go`).
+const UPSTREAM_FINALIZERS: [&str; 2] = ["gke.networking.io/l4-netlb-v1", "gke.networking.io/l4-ilb-v1"];
+
 /// The provider, alive for one call.
 pub struct Gce {
     /// The way to the cloud.
@@ -59,7 +62,9 @@ impl Provider for Gce {
     }
 
     fn describe(config: Option<&Config>) -> Description {
-        let description = Description::new("gce", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
+        let description = Description::new("gce", env!("CARGO_PKG_VERSION"))
+            .prefix(PROVIDER_ID_PREFIX)
+            .service_finalizers(&UPSTREAM_FINALIZERS);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
         let api = HttpWish::for_url(

@@ -181,6 +181,7 @@ impl Cloud for Provider {
             name,
             version,
             provider_id_prefixes,
+            service_finalizers,
             ..
         } = self.0.description.clone();
         ProviderIdentity {
@@ -188,6 +189,7 @@ impl Cloud for Provider {
             version,
             digest: self.0.digest.clone(),
             provider_id_prefixes,
+            service_finalizers,
         }
     }
 

@@ -88,6 +88,8 @@ pub struct ProviderIdentity {
     pub digest: String,
     /// Prefixes of the provider ids it gives out.
     pub provider_id_prefixes: Vec<String>,
+    /// Finalizers that another controller of this cloud leaves on Services; they go with the load balancer.
+    pub service_finalizers: Vec<String>,
 }
 
 /// A cloud, as far as a provider knows it.

@@ -215,6 +215,7 @@ impl Cloud for ProcessCloud {
             version: "1".into(),
             digest: "d".into(),
             provider_id_prefixes: vec!["sim://".into()],
+            ..ProviderIdentity::default()
         }
     }
 

@@ -23,15 +23,13 @@ pub fn add_finalizer(service: &Service) -> Value {
     json!({ "metadata": metadata })
 }
 
-/// Takes the cleanup finalizer off and writes what is still to be written.
-pub fn remove_finalizer(service: &Service, unwritten: &Unwritten) -> Value {
+/// Takes the cleanup finalizer off, with those that the cloud's other controller has left, and writes what is still to be written.
+pub fn remove_finalizer(service: &Service, left_behind: &[String], unwritten: &Unwritten) -> Value {
     let mut patch = write_answers(service, unwritten);
     if has_cleanup_finalizer(service) {
-        let others: Vec<String> = finalizers(service)
-            .into_iter()
-            .filter(|name| name != CLEANUP_FINALIZER)
-            .collect();
-        patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([CLEANUP_FINALIZER]);
+        let goes = |name: &String| name == CLEANUP_FINALIZER || left_behind.contains(name);
+        let (gone, others): (Vec<String>, Vec<String>) = finalizers(service).into_iter().partition(goes);
+        patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!(gone);
         patch["metadata"]["$setElementOrder/finalizers"] = json!(others);
     }
     patch
@@ -124,7 +122,22 @@ mod tests {
             },
             "status": { "loadBalancer": { "ingress": null } },
         });
-        assert_eq!(remove_finalizer(&service, &unwritten), expected);
+        assert_eq!(remove_finalizer(&service, &[], &unwritten), expected);
+    }
+
+    #[test]
+    fn finalizers_of_the_cloud_s_other_controller_go_with_ours() {
+        let left_behind = ["gke.test/internal", "gke.test/external"].map(str::to_owned);
+        let service = service(&["gke.test/external", "keep/me", CLEANUP_FINALIZER]);
+        let expected = json!({ "metadata": {
+            "uid": "u1",
+            "$deleteFromPrimitiveList/finalizers": ["gke.test/external", CLEANUP_FINALIZER],
+            "$setElementOrder/finalizers": ["keep/me"],
+        }});
+        assert_eq!(
+            remove_finalizer(&service, &left_behind, &Unwritten::default()),
+            expected
+        );
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub const NEXT_HOPS: usize = 64;
 pub const WORD: usize = 128;
 /// Provider-id prefixes of a provider.
 pub const PREFIXES: usize = 32;
+/// Finalizers of Services that a provider takes over.
+pub const SERVICE_FINALIZERS: usize = 8;
 /// HTTP destinations, and as many secrets, that a provider requests to be granted.
 pub const GRANT_REQUESTS: usize = 64;
 /// Ways to use a secret: each of them once.

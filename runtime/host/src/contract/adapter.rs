@@ -125,6 +125,8 @@ pub struct Description {
     pub cluster: Vec<ClusterGrantRequest>,
     /// How many Nodes it is asked about in one call.
     pub lookup_batch: u32,
+    /// Finalizers that another controller of this cloud leaves on Services.
+    pub service_finalizers: Vec<String>,
 }
 
 /// A destination that a provider requests to be granted.

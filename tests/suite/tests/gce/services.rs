@@ -21,6 +21,8 @@ const KINDS: [&str; 8] = [
     "instanceGroups",
 ];
 
+const UPSTREAM_FINALIZER: &str = "gke.networking.io/l4-netlb-v1";
+
 pub const INTERNAL: (&str, &str) = ("networking.gke.io/load-balancer-type", "Internal");
 
 impl Scene {
@@ -314,6 +316,13 @@ async fn what_upstream_left_is_used_as_it_is() {
     // Only what Google's samples lack: two firewall rules.
     assert_eq!(scene.calls("firewalls.insert").await, 2);
     assert_eq!(scene.writes().await, 2 + scene.calls("routes.insert").await);
+
+    // Nobody else would take upstream's finalizer off.
+    let finalizers = json!([UPSTREAM_FINALIZER, "service.kubernetes.io/load-balancer-cleanup"]);
+    scene
+        .patch("web", json!({ "metadata": { "finalizers": finalizers } }))
+        .await;
+    scene.leaves_nothing("web").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

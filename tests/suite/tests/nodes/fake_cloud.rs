@@ -141,6 +141,7 @@ impl Cloud for FakeCloud {
             version: "1".into(),
             digest: self.state().digest.clone(),
             provider_id_prefixes: vec![self.prefix.clone()],
+            ..ProviderIdentity::default()
         }
     }
 

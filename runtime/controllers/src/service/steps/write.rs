@@ -28,7 +28,8 @@ pub(super) async fn add_finalizer(this: &Reconcile<'_>) -> Option<Outcome> {
 }
 
 pub(super) async fn remove_finalizer(this: &Reconcile<'_>) -> Option<Outcome> {
-    let body = this.record(|record| patch::remove_finalizer(this.service, record.unwritten()))?;
+    let left_behind = this.context.scope.identity().service_finalizers;
+    let body = this.record(|record| patch::remove_finalizer(this.service, &left_behind, record.unwritten()))?;
     let result = patch(this, body, "remove the load balancer finalizer").await;
     written(this, "failed to remove load balancer cleanup finalizer", result)
 }

@@ -494,6 +494,41 @@ fn described() -> info::Description {
 }
 
 #[test]
+fn finalizers_of_services_are_those_of_others() {
+    let redactor = redactor();
+    let of = |value: &str| {
+        let mut found = described();
+        found.extra.push(pair("service-finalizers", value));
+        description(Screen(&redactor), found).map(|read| read.service_finalizers)
+    };
+    let two = "gke.networking.io/l4-netlb-v1,service.k8s.alibaba/resources";
+    assert_eq!(of(two).unwrap(), two.split(',').collect::<Vec<_>>());
+    assert!(
+        description(Screen(&redactor), described())
+            .unwrap()
+            .service_finalizers
+            .is_empty()
+    );
+    let many = ["a.b/c"; limits::SERVICE_FINALIZERS + 1].join(",");
+    for bad in [
+        "",
+        "name",
+        "domain/name",
+        "a.b/",
+        "/c",
+        "a.b/c/d",
+        "a.b/c, d.e/f",
+        "a.b/c,",
+        "kubernetes.io/pvc-protection",
+        "service.kubernetes.io/load-balancer-cleanup",
+        "x.k8s.io/y",
+        &many,
+    ] {
+        assert!(of(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
 fn a_description_ends_at_its_limits_and_contains_no_secret() {
     let redactor = redactor();
     let good = description(Screen(&redactor), described()).unwrap();

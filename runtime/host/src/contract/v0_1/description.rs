@@ -5,6 +5,7 @@ use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::answers::extra;
+use crate::contract::v0_1::generated::cloudwit::provider::common;
 use crate::contract::v0_1::generated::exports::cloudwit::provider::info;
 use crate::grants::SecretUse;
 
@@ -74,6 +75,7 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
         &found.cluster,
         limits::CLUSTER_VIEWS,
     )?;
+    let service_finalizers = service_finalizers(&found.extra)?;
     extra(screen, format_args!("info.describe"), found.extra)?;
     let secret = |request| secret_request(screen, request);
     let view = |request: info::ClusterWish| adapter::ClusterGrantRequest {
@@ -99,7 +101,44 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
         lookup_batch: found
             .lookup_batch
             .map_or(limits::LOOKUP_BATCH, |nodes| nodes.clamp(1, limits::LOOKUP_BATCH)),
+        service_finalizers,
     })
+}
+
+/// Reads the extra fact `service-finalizers`.
+fn service_finalizers(extra: &[common::Pair]) -> Checked<Vec<String>> {
+    let Some(fact) = extra.iter().find(|pair| pair.key == "service-finalizers") else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<&str> = fact.value.split(',').collect();
+    answer::at_most(
+        format_args!("the service-finalizers of info.describe"),
+        &names,
+        limits::SERVICE_FINALIZERS,
+    )?;
+    match names.iter().find(|name| !is_others_finalizer(name)) {
+        Some(name) => Err(InvalidResponse(format!(
+            "the service-finalizer {name:.320?} of info.describe is no DOMAIN/NAME, or one of Kubernetes' own"
+        ))),
+        None => Ok(names.into_iter().map(str::to_owned).collect()),
+    }
+}
+
+/// Whether it is a finalizer (domain and name) of somebody but Kubernetes.
+fn is_others_finalizer(name: &str) -> bool {
+    let plain = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    let kubernetes = |domain: &str| {
+        ["kubernetes.io", "k8s.io"]
+            .iter()
+            .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|rest| rest.ends_with('.')))
+    };
+    name.split_once('/')
+        .is_some_and(|(domain, rest)| plain(domain) && domain.contains('.') && plain(rest) && !kubernetes(domain))
 }
 
 /// The problems, as far as people read them; further ones are counted.
