@@ -13,6 +13,16 @@ app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
 app.kubernetes.io/component: cloud-controller-manager
 {{- end }}
 
+{{- define "cloudwit.nodeSelector" -}}
+app.kubernetes.io/name: cloudwit-csi-node
+app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
+{{- end }}
+
+{{- define "cloudwit.nodeLabels" -}}
+{{ include "cloudwit.nodeSelector" . }}
+app.kubernetes.io/component: csi-node
+{{- end }}
+
 {{- define "cloudwit.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}

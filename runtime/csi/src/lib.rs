@@ -19,7 +19,7 @@
 //! Knows neither Kubernetes nor wasm. An operation outlives the RPC that began it, so a sidecar that asks again finds it, and what the cloud answers
 //! decides the code ([`codes`]): a final one only when nothing can be under way in the cloud.
 
-mod check;
+pub mod check;
 pub mod codes;
 mod controller;
 pub mod driver;
@@ -31,6 +31,10 @@ pub mod server;
 pub use driver::Driver;
 pub use engine::operations::{Operation, Operations};
 pub use metrics::Metrics;
+
+/// Keys of a publish context begin so that say how the plugin on the machine finds the device, beside what the cloud's own context says: `serial`, `wwn`, `by-id`,
+/// `lun` or `path` follows, from the second hint of a kind on with `.2` and so on.
+pub const DEVICE_HINT: &str = "device.csi.cloudwit.dev/";
 
 /// What `proto/csi.proto` says, generated.
 #[allow(missing_docs, rust_2018_idioms, clippy::all)]

@@ -10,6 +10,7 @@ use thiserror::Error;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
+use tonic::transport::server::Router;
 
 use crate::driver::Driver;
 use crate::proto::controller_server::ControllerServer;
@@ -50,16 +51,25 @@ pub enum ServeError {
 ///
 /// When the socket cannot be made, or the server ends by itself.
 pub async fn serve(driver: Driver, path: &Path, end: impl Future<Output = ()>) -> Result<(), ServeError> {
-    let listener = listen(path)?;
-    let (closing, closed) = tokio::sync::oneshot::channel::<()>();
-    let server = Server::builder()
+    let services = Server::builder()
         .max_concurrent_streams(REQUESTS)
         .add_service(IdentityServer::new(driver.clone()))
-        .add_service(ControllerServer::new(driver))
-        .serve_with_incoming_shutdown(UnixListenerStream::new(listener), async {
-            // The sender goes when it is time.
-            let _ = closed.await;
-        });
+        .add_service(ControllerServer::new(driver));
+    serve_services(services, path, end).await
+}
+
+/// Serves these services on a socket at this path until `end`, as [`serve`] does.
+///
+/// # Errors
+///
+/// When the socket cannot be made, or the server ends by itself.
+pub async fn serve_services(services: Router, path: &Path, end: impl Future<Output = ()>) -> Result<(), ServeError> {
+    let listener = listen(path)?;
+    let (closing, closed) = tokio::sync::oneshot::channel::<()>();
+    let server = services.serve_with_incoming_shutdown(UnixListenerStream::new(listener), async {
+        // The sender goes when it is time.
+        let _ = closed.await;
+    });
     let mut server = std::pin::pin!(server);
     tokio::select! {
         ended = &mut server => ended?,

@@ -51,6 +51,12 @@ async fn cloudwit(work: WorkRuntime, files: std::io::Result<file_limit::Raised>)
         return ExitCode::SUCCESS;
     }
     match args.command {
+        // Runs for as long as the machine does, with a log.
+        Some(explain::Command::CsiNode(args)) => {
+            let as_lines = args.logging.logging_format == LogFormat::Json;
+            logs::init(&args.logging, None);
+            told(commands::csi_node::run(*args, work, stop).await, as_lines)
+        }
         // No log: its answer is all that is wanted.
         Some(command) => {
             let running = work.start(run_command(command));
@@ -80,6 +86,8 @@ async fn run_command(command: explain::Command) -> anyhow::Result<ExitCode> {
         explain::Command::Inspect(args) => commands::provider::inspect::run(args).await,
         explain::Command::Completion(args) => commands::shell::completion(&args),
         explain::Command::Man(args) => commands::shell::man(&args),
+        // It needs the signals, and has them from `cloudwit`.
+        explain::Command::CsiNode(_) => Ok(ExitCode::FAILURE),
     }
 }
 

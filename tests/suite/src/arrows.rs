@@ -49,7 +49,7 @@ struct Rule {
 }
 
 /// The first rule whose folder fits counts.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     Rule {
         folder: "runtime/model",
         ours: &[],
@@ -78,6 +78,12 @@ const RULES: [Rule; 8] = [
         why: "the host knows wasm and the model, no Kubernetes",
     },
     Rule {
+        folder: "runtime/csi-node",
+        ours: &["cloudwit-model", "cloudwit-csi"],
+        outside: Outside::AllBut(&["kube*", "k8s-openapi", "wasmtime*", "wit-*", "reqwest", "clap"]),
+        why: "the plugin on the machine knows the storage interface and the model, no Kubernetes, no wasm and no cloud",
+    },
+    Rule {
         folder: "runtime/csi",
         ours: &["cloudwit-model"],
         outside: Outside::AllBut(&["kube*", "k8s-openapi", "wasmtime*", "wit-*", "reqwest", "clap"]),
@@ -89,10 +95,11 @@ const RULES: [Rule; 8] = [
             "cloudwit-model",
             "cloudwit-controllers",
             "cloudwit-csi",
+            "cloudwit-csi-node",
             "cloudwit-host",
         ],
         outside: Outside::AllBut(&["wasmtime*", "wit-*", "wasip2"]),
-        why: "the manager wires model, controllers, csi and host together",
+        why: "the manager wires model, controllers, csi, csi-node and host together",
     },
     Rule {
         folder: "guest-sdk",
@@ -203,12 +210,18 @@ mod tests {
             ),
             made_up("runtime/csi", "cloudwit-csi", &["cloudwit-model", "tonic", "tokio"]),
             made_up(
+                "runtime/csi-node",
+                "cloudwit-csi-node",
+                &["cloudwit-model", "cloudwit-csi", "rustix"],
+            ),
+            made_up(
                 "runtime/manager",
                 "cloudwit",
                 &[
                     "cloudwit-model",
                     "cloudwit-controllers",
                     "cloudwit-csi",
+                    "cloudwit-csi-node",
                     "cloudwit-host",
                 ],
             ),
@@ -243,6 +256,9 @@ mod tests {
             ("cloudwit-host", "cloudwit-controllers"),
             ("cloudwit-csi", "cloudwit-controllers"),
             ("cloudwit-csi", "kube"),
+            ("cloudwit-csi", "cloudwit-csi-node"),
+            ("cloudwit-csi-node", "kube"),
+            ("cloudwit-csi-node", "cloudwit-controllers"),
             ("cloudwit-host", "kube"),
             ("cloudwit-host", "kube-client"),
             ("cloudwit-host", "k8s-openapi"),

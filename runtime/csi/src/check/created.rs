@@ -111,7 +111,7 @@ pub(crate) fn size(driver: &VolumeDriver, least: Option<u64>, most: Option<u64>)
 }
 
 /// Least and most bytes; 0 on the wire is none.
-pub(crate) fn bounds(range: Option<CapacityRange>, mistakes: &mut Mistakes) -> (Option<u64>, Option<u64>) {
+pub fn bounds(range: Option<CapacityRange>, mistakes: &mut Mistakes) -> (Option<u64>, Option<u64>) {
     let range = range.unwrap_or_default();
     let least = number("the required capacity", range.required_bytes, mistakes);
     let most = number("the limit of the capacity", range.limit_bytes, mistakes);

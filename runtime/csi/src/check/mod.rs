@@ -5,5 +5,7 @@ mod created;
 mod text;
 
 pub(crate) use capabilities::{attachable, creatable, uses};
-pub(crate) use created::{bounds, new_snapshot, new_volume, size, topology};
-pub(crate) use text::{Mistakes, id, map, only_id};
+pub use created::bounds;
+pub(crate) use created::{new_snapshot, new_volume, size, topology};
+pub use text::{Mistakes, id};
+pub(crate) use text::{map, only_id};

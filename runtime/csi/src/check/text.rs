@@ -15,7 +15,7 @@ const MAP: usize = 16 * 1024;
 
 /// What is wrong with a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mistakes(Vec<String>);
+pub struct Mistakes(Vec<String>);
 
 impl Mistakes {
     /// One more.
@@ -24,6 +24,10 @@ impl Mistakes {
     }
 
     /// What was read, when nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` with all mistakes.
     pub fn none_or<T>(self, read: T) -> Result<T, Status> {
         if self.0.is_empty() {
             Ok(read)
@@ -39,7 +43,7 @@ pub(crate) fn name<'a>(what: &str, text: &'a str, mistakes: &mut Mistakes) -> &'
 }
 
 /// An id that has to be there.
-pub(crate) fn id<'a>(what: &str, text: &'a str, mistakes: &mut Mistakes) -> &'a str {
+pub fn id<'a>(what: &str, text: &'a str, mistakes: &mut Mistakes) -> &'a str {
     bounded(what, text, ID, mistakes)
 }
 

@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use cloudwit_model::volume::{AttachedVolume, DeviceHint, Snapshot, Topology, Volume, VolumeSource};
 use tonic::Status;
 
+use crate::DEVICE_HINT;
 use crate::engine::work::Done;
 use crate::proto;
 use crate::proto::volume_content_source::{SnapshotSource, Type as Source, VolumeSource as WireVolumeSource};
-
-/// How the plugin on the machine finds the device, beside what the cloud's own context says.
-const DEVICE: &str = "device.csi.cloudwit.dev/";
 
 /// An operation ended with something else; a mistake of ours.
 pub(super) fn unexpected(done: &Done) -> Status {
@@ -72,11 +70,11 @@ pub(super) fn publish_context(attached: AttachedVolume) -> HashMap<String, Strin
             DeviceHint::Lun(lun) => ("lun", lun.to_string()),
             DeviceHint::Path(path) => ("path", path),
         };
-        let mut key = format!("{DEVICE}{kind}");
+        let mut key = format!("{DEVICE_HINT}{kind}");
         let mut number = 1;
         while context.contains_key(&key) {
             number += 1;
-            key = format!("{DEVICE}{kind}.{number}");
+            key = format!("{DEVICE_HINT}{kind}.{number}");
         }
         context.insert(key, value);
     }

@@ -34,7 +34,7 @@ pub struct CsiArgs {
 }
 
 /// A path, or upstream's `unix:///path`.
-fn endpoint(text: &str) -> Result<PathBuf, String> {
+pub fn endpoint(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unix://").unwrap_or(text);
     if path.is_empty() || path.contains("://") {
         return Err("write the path of a unix socket, such as /csi/csi.sock or unix:///csi/csi.sock".to_owned());
@@ -42,7 +42,8 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(path))
 }
 
-fn driver_name(text: &str) -> Result<String, String> {
+/// The name of a driver.
+pub fn driver_name(text: &str) -> Result<String, String> {
     csi::wrong_name(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 

@@ -76,6 +76,17 @@ pub enum Command {
     )]
     Csi(Box<crate::commands::csi::CsiArgs>),
 
+    /// Format, mount and grow volumes on this machine: the CSI node service of any cloud.
+    ///
+    /// Runs on each machine beside the kubelet, as root, and registers with it. Which machine it is and in which zone it reads on the machine's Node, where the
+    /// controllers' process writes it (csi.cloudwit.dev/node): no credentials of the cloud, no metadata service. A device is formatted only when its serial or WWN is
+    /// the one that the cloud named and nothing is on it.
+    #[command(after_help = "Needs blkid, e2fsprogs and xfsprogs.\n\n\
+                            Exit codes:\n  0  it was asked to stop\n  1  it cannot listen, or a folder is missing\n  \
+                            2  the command line makes no sense\n\n\
+                            Example:\n  cloudwit csi-node --driver-name=sim.csi.cloudwit.dev --node-name=node-7")]
+    CsiNode(Box<crate::commands::csi_node::CsiNodeArgs>),
+
     /// The same as `provider inspect`.
     #[command(after_help = crate::commands::provider::INSPECT_HELP)]
     Inspect(crate::commands::provider::inspect::InspectArgs),

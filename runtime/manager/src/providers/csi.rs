@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 /// The path of a unix socket has at most so many bytes on Linux (`sockaddr_un`, without the zero at the end).
-const LONGEST_PATH: usize = 107;
+pub const LONGEST_PATH: usize = 107;
 
 /// Between two tries to make a socket.
 const AGAIN: Duration = Duration::from_secs(30);

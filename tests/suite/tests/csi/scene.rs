@@ -1,6 +1,7 @@
 //! A driver on a socket, in front of a simulated cloud.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_csi::proto::controller_client::ControllerClient;
@@ -21,7 +22,7 @@ pub type Controller = ControllerClient<Channel>;
 
 /// The driver; it goes when this is dropped.
 pub struct Scene {
-    pub cloud: SimCloud,
+    pub cloud: Arc<SimCloud>,
     pub driver: Driver,
     pub registry: Registry,
     folder: tempfile::TempDir,
@@ -33,7 +34,7 @@ pub struct Scene {
 impl Scene {
     /// With so many machines in three zones.
     pub async fn start(machines: usize) -> Self {
-        let cloud = SimCloud::start(SimCloudOptions::default()).await.unwrap();
+        let cloud = Arc::new(SimCloud::start(SimCloudOptions::default()).await.unwrap());
         cloud.add_numbered_machines("node", machines);
         let loaded = load_sim(&cloud, "sim-token", |_| {}).await;
         let mut registry = Registry::default();

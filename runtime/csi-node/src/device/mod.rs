@@ -1,0 +1,14 @@
+//! The block device of a volume: hints of the cloud, what sysfs says of each device, and which one it is.
+//!
+//! `find` decides over what `scan` read, so that every rule is a row of a table in its tests.
+
+pub mod find;
+pub mod hints;
+pub mod open;
+pub mod scan;
+pub mod vpd;
+
+pub use find::Match;
+pub use hints::Hints;
+pub use open::{Devices, OpenDevice};
+pub use scan::BlockDevice;
