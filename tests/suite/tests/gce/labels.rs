@@ -14,7 +14,7 @@ async fn labels(folder: &Path, ids: &[&str]) -> Value {
     let mut call = Command::new(programs::cloudwit());
     call.args(["provider", "call"])
         .arg(guests::provider("gce"))
-        .args(["volume-labels.get", "--source=gcePersistentDisk"])
+        .args(["volume-labels.get", "--source=gcePersistentDisk", "-o=json"])
         .arg(format!("--cloud-config={}", folder.join("call-config").display()))
         .arg(format!("--settings={}", folder.join("call-settings.yaml").display()))
         .args(ids.iter().map(|id| format!("--id={id}")));
@@ -25,7 +25,8 @@ async fn labels(folder: &Path, ids: &[&str]) -> Value {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{wrong}"))
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{wrong}"));
+    report["calls"][0]["answer"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
