@@ -299,7 +299,7 @@ async fn growth_without_permission_is_refused(client: &Client) {
     };
     let (code, message) = refused().await;
     assert!(
-        code == 403 && message.contains("Only bound persistent volume claims can be expanded"),
+        code == 422 && message.contains("immutable after creation except resources.requests"),
         "{code} {message}"
     );
     let bound = json!({"status": {
