@@ -106,6 +106,12 @@ exported!(
     with "cloudwit:provider/volume-types@0.1.0" in crate::bindings::volumes::cloudwit::provider::volume_types
 );
 exported!(
+    volume_labels,
+    "provides-volume-labels",
+    "__export_volume_labels",
+    "cloudwit_guest_sdk::bindings::volume_labels"
+);
+exported!(
     volume_modification,
     "provides-volume-modification",
     "__export_volume_modification",

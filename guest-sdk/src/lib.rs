@@ -70,7 +70,9 @@ pub use context::Context;
 pub use keys::{Encoding, Placeholder};
 pub use provider::{Instances, LoadBalancers, Provider, Routes, one_by_one};
 pub use types::*;
-pub use volumes::{VolumeCapacity, VolumeExpansion, VolumeListing, VolumeModification, VolumeSnapshots, Volumes};
+pub use volumes::{
+    VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
+};
 
 pub use {serde, serde_json};
 
@@ -80,7 +82,7 @@ pub mod prelude {
     pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
     pub use crate::types::*;
     pub use crate::volumes::{
-        VolumeCapacity, VolumeExpansion, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
+        VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
     };
     pub use crate::{
         Context, Encoding, NoConfig, Placeholder, Problems, debug, error, info, register_provider, trace, warn,

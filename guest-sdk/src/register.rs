@@ -65,9 +65,12 @@ macro_rules! __export_interface {
     ($provider:ident, VolumeCapacity) => {
         $crate::bindings::volume_capacity::__export_volume_capacity!($provider with_types_in $crate::bindings::volume_capacity);
     };
+    ($provider:ident, VolumeLabels) => {
+        $crate::bindings::volume_labels::__export_volume_labels!($provider with_types_in $crate::bindings::volume_labels);
+    };
     ($provider:ident, $other:ident) => {
         compile_error!(concat!(
-            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers, Routes, Volumes and beside it \
+            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers, Routes, VolumeLabels, Volumes and beside it \
              VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification and VolumeCapacity"
         ));
     };

@@ -39,6 +39,10 @@ app.kubernetes.io/component: csi-node
 {{ .Values.existingSecret | default (printf "%s-secrets" (include "cloudwit.name" .)) }}
 {{- end }}
 
+{{- define "cloudwit.webhookSecret" -}}
+{{ .Values.webhook.existingSecret | default (printf "%s-webhook" (include "cloudwit.name" .)) }}
+{{- end }}
+
 {{/* What a running process does not follow: which providers there are, and the routing. Its change starts the Pods anew. */}}
 {{- define "cloudwit.fixed" -}}
 {{- $names := list }}
@@ -82,6 +86,14 @@ app.kubernetes.io/component: csi-node
 {{- end }}
 {{- if and .Values.components .Values.existingComponents }}
 {{- fail "components and existingComponents both bring components; give one of them" }}
+{{- end }}
+{{- with .Values.webhook }}
+{{- if and .enabled (not .issuer.name) (not (and .existingSecret .caBundle)) }}
+{{- fail "webhook.enabled needs a certificate that the API server trusts: webhook.issuer.name (cert-manager), or webhook.existingSecret with webhook.caBundle" }}
+{{- end }}
+{{- if and .issuer.name (or .existingSecret .caBundle) }}
+{{- fail "webhook.issuer.name has cert-manager fill the Secret and the authorities; leave webhook.existingSecret and webhook.caBundle empty" }}
+{{- end }}
 {{- end }}
 {{- if and .Values.secrets .Values.existingSecret }}
 {{- fail "secrets and existingSecret both bring secrets; give one of them" }}

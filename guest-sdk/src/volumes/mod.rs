@@ -22,12 +22,15 @@ mod provider;
 mod register;
 
 use crate::Failure;
-use crate::bindings::{volume_capacity, volume_expansion, volume_snapshots, volumes};
+use crate::bindings::{volume_capacity, volume_expansion, volume_labels, volume_snapshots, volumes};
 use crate::types::Pair;
 
-pub use provider::{VolumeCapacity, VolumeExpansion, VolumeListing, VolumeModification, VolumeSnapshots, Volumes};
+pub use provider::{
+    VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
+};
 pub use volume_capacity::exports::cloudwit::provider::volume_capacity::{Capacity, CapacityQuery};
 pub use volume_expansion::exports::cloudwit::provider::volume_expansion::Expanded;
+pub use volume_labels::exports::cloudwit::provider::volume_labels::{InTreeSource, InTreeVolume};
 pub use volume_snapshots::exports::cloudwit::provider::volume_snapshots::NewSnapshot;
 pub use volumes::cloudwit::provider::volume_types::{
     AccessMode, Attachment, SizeRange, Snapshot, SnapshotPage, Topology, Volume, VolumePage, VolumeSource, VolumeUse,
@@ -38,6 +41,22 @@ pub use volumes::exports::cloudwit::provider::volumes::{
 
 /// What an answer about many has for each.
 pub type Each<T> = Vec<Result<T, Failure>>;
+
+/// Labels of a volume that can be attached in these zones of this region, as Kubernetes has them: several zones are joined by `__`, in their order and each
+/// once. Without a zone there is none of zones.
+pub fn place_labels(zones: &[&str], region: Option<&str>) -> Vec<Pair> {
+    let zones: std::collections::BTreeSet<&str> = zones.iter().copied().filter(|zone| !zone.is_empty()).collect();
+    let zones = zones.into_iter().collect::<Vec<_>>().join(MANY_ZONES);
+    let labels = [
+        ("topology.kubernetes.io/zone", zones.as_str()),
+        ("topology.kubernetes.io/region", region.unwrap_or_default()),
+    ];
+    let known = labels.into_iter().filter(|(_, value)| !value.is_empty());
+    known.map(|(key, value)| Pair::new(key, value)).collect()
+}
+
+/// What stands between the zones of one label (`cloud-provider volume/constants.go`, `LabelMultiZoneDelimiter`).
+pub const MANY_ZONES: &str = "__";
 
 impl Driver {
     /// Volumes that are multiples of this step up to the largest, in bytes; without places and features.

@@ -115,3 +115,16 @@ pub trait VolumeCapacity: Volumes {
     /// What the cloud said.
     fn volume_capacity(&self, query: &CapacityQuery) -> Result<Capacity, Failure>;
 }
+
+/// Labels of volumes that PersistentVolumes name by one of Kubernetes' own sources. Export `volume-labels` of the contract; it needs no [`Volumes`].
+pub trait VolumeLabels: Provider {
+    /// The sources that it answers for, each once. No network; must answer even when the configuration is wrong or missing.
+    fn label_sources(config: Option<&Self::Config>) -> Vec<InTreeSource>;
+
+    /// The labels of these volumes, in their order and number (at most 100); [`place_labels`] makes them of zones and a region. `not-found` for a volume that the
+    /// cloud does not have. List pages of volumes instead of asking for each.
+    ///
+    /// # Errors
+    /// What prevents every look-up.
+    fn volume_labels(&self, volumes: &[InTreeVolume]) -> Result<Each<Vec<Pair>>, Failure>;
+}

@@ -1,7 +1,7 @@
 //! What stands between the component's exports and the traits about volumes, as in `register`.
 
 use crate::bindings::{
-    volume_capacity, volume_expansion, volume_listing, volume_modification, volume_snapshots, volumes,
+    volume_capacity, volume_expansion, volume_labels, volume_listing, volume_modification, volume_snapshots, volumes,
 };
 use crate::register::start;
 use crate::types::*;
@@ -10,6 +10,7 @@ use crate::{Failure, config};
 
 use volume_capacity::exports::cloudwit::provider::volume_capacity::Guest as CapacityGuest;
 use volume_expansion::exports::cloudwit::provider::volume_expansion::Guest as ExpansionGuest;
+use volume_labels::exports::cloudwit::provider::volume_labels::Guest as LabelsGuest;
 use volume_listing::exports::cloudwit::provider::volume_listing::Guest as ListingGuest;
 use volume_modification::exports::cloudwit::provider::volume_modification::Guest as ModificationGuest;
 use volume_snapshots::exports::cloudwit::provider::volume_snapshots::Guest as SnapshotsGuest;
@@ -84,5 +85,15 @@ impl<P: VolumeModification> ModificationGuest for P {
 impl<P: VolumeCapacity> CapacityGuest for P {
     fn get(query: CapacityQuery) -> Result<Capacity, Failure> {
         start::<P>()?.volume_capacity(&query)
+    }
+}
+
+impl<P: VolumeLabels> LabelsGuest for P {
+    fn sources() -> Vec<InTreeSource> {
+        P::label_sources(config::read::<P>().ok().as_ref())
+    }
+
+    fn get(volumes: Vec<InTreeVolume>) -> Result<Each<Vec<Pair>>, Failure> {
+        start::<P>()?.volume_labels(&volumes)
     }
 }

@@ -9,7 +9,7 @@
 //!   api/                      one call: endpoint, token, JSON, pages, failures
 //!   operation.rs, work.rs     changes take time: the call ends with `pending`, and the next one goes on
 //!      |
-//!   instances/   routes/   balancers/
+//!   instances/   routes/   balancers/   disks.rs
 //! ```
 //!
 //! Every call gets a fresh instance: [`Gce`] holds its configuration and the way to the cloud, nothing else.
@@ -23,6 +23,7 @@ pub mod api;
 pub mod auth;
 mod balancers;
 pub mod config;
+mod disks;
 mod instances;
 pub mod links;
 pub mod metadata;
@@ -98,4 +99,4 @@ impl Provider for Gce {
     }
 }
 
-register_provider!(Gce: Instances, LoadBalancers, Routes);
+register_provider!(Gce: Instances, LoadBalancers, Routes, VolumeLabels);

@@ -13,6 +13,15 @@ use serde::{Deserialize, Serialize};
 use crate::TOKEN;
 use crate::config::Config;
 
+/// A zone.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Zone {
+    /// Its name.
+    pub name: String,
+    /// The region it is in.
+    pub region: String,
+}
+
 /// A machine.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Machine {
@@ -234,9 +243,10 @@ impl Api {
         self.page_size.into()
     }
 
-    /// One cheap call, to see whether address and token are right.
-    pub fn zones(&self) -> Result<Response, Failure> {
-        self.http.get("/v1/zones").send()
+    /// All zones; a cheap call, which also shows whether address and token are right.
+    pub fn zones(&self) -> Result<Vec<Zone>, Failure> {
+        let page: Page<Zone> = self.http.get("/v1/zones").send()?.json()?;
+        Ok(page.items)
     }
 
     /// The machines with these ids, wherever they are; those without a machine are left out.

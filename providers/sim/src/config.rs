@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
+use cloudwit_guest_sdk::volumes::InTreeSource;
 use serde::Deserialize;
 
 /// The most machines that the cloud takes or gives in one request.
@@ -21,6 +22,39 @@ pub struct Config {
     /// What provider ids have before `://`: letters, digits and `-`. Another than `sim` for a second cloud in the same cluster.
     #[serde(default = "scheme")]
     pub provider_id_scheme: String,
+    /// Sources of PersistentVolumes that name disks of this cloud by their ids, such as `gcePersistentDisk`; none when left out. For trying the admission
+    /// webhook `persistent-volume-label`.
+    #[serde(default)]
+    pub label_sources: Vec<LabelSource>,
+}
+
+/// A source of a PersistentVolume, as Kubernetes calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LabelSource {
+    /// Of Amazon EC2.
+    AwsElasticBlockStore,
+    /// Of Google Compute Engine.
+    GcePersistentDisk,
+    /// Of Microsoft Azure.
+    AzureDisk,
+    /// Of OpenStack.
+    Cinder,
+    /// Of vSphere.
+    VsphereVolume,
+}
+
+impl LabelSource {
+    /// The contract's word for it.
+    pub fn source(self) -> InTreeSource {
+        match self {
+            Self::AwsElasticBlockStore => InTreeSource::AwsElasticBlockStore,
+            Self::GcePersistentDisk => InTreeSource::GcePersistentDisk,
+            Self::AzureDisk => InTreeSource::AzureDisk,
+            Self::Cinder => InTreeSource::Cinder,
+            Self::VsphereVolume => InTreeSource::VsphereVolume,
+        }
+    }
 }
 
 fn scheme() -> String {
@@ -56,6 +90,10 @@ impl Config {
                 "providerIdScheme",
                 format!("\"{scheme}\" is no scheme; use lower-case letters, digits and -"),
             );
+        }
+        let twice = |(at, source): (usize, &LabelSource)| self.label_sources[..at].contains(source);
+        if self.label_sources.iter().enumerate().any(twice) {
+            problems.add("labelSources", "a source is there twice; name each once");
         }
         if self.region.as_deref() == Some("") {
             problems.add(

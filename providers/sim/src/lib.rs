@@ -93,7 +93,7 @@ impl Provider for Sim {
 }
 
 register_provider!(
-    Sim: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeCapacity
+    Sim: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeCapacity, VolumeLabels
 );
 
 #[cfg(test)]

@@ -43,6 +43,8 @@ pub(crate) enum Operation {
     ListSnapshots,
     ModifyVolume,
     VolumeCapacity,
+    LabelSources,
+    VolumeLabels,
 }
 
 impl Operation {
@@ -76,6 +78,8 @@ impl Operation {
             Self::ListSnapshots => "volume-snapshots.list",
             Self::ModifyVolume => "volume-modification.modify",
             Self::VolumeCapacity => "volume-capacity.get",
+            Self::LabelSources => "volume-labels.sources",
+            Self::VolumeLabels => "volume-labels.get",
         }
     }
 }

@@ -1,5 +1,6 @@
-//! A loaded provider: implements `Cloud` over a component, and in `volumes` the model's `VolumeCloud`.
+//! A loaded provider: implements `Cloud` over a component, in `volumes` the model's `VolumeCloud`, in `labels` `VolumeLabels`.
 
+mod labels;
 mod volumes;
 
 use std::sync::Arc;

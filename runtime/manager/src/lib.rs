@@ -14,5 +14,6 @@ mod serving;
 mod start;
 mod status;
 mod telemetry;
+mod webhook;
 
 pub use start::start;

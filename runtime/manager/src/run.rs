@@ -9,6 +9,7 @@ use cloudwit_controllers::{Clients, Cluster, Controller, ControllersError, Leade
 use cloudwit_host::bounded_work::bounded;
 use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::{Host, Outside, SwappableProvider};
+use cloudwit_model::Cloud as _;
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinHandle;
@@ -41,6 +42,9 @@ use crate::status::source::StatusSource;
 use crate::telemetry::logs::Verbosity;
 use crate::telemetry::process_metrics;
 use crate::telemetry::trace_export::Traces;
+use crate::webhook::metrics::WebhookMetrics;
+use crate::webhook::router;
+use crate::webhook::volume_label::gather::{Gatherer, Source};
 
 /// How long writes under way may take at the end. Kubernetes kills a Pod 30 s after SIGTERM by default.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -148,6 +152,12 @@ impl Start {
         let requests = RestClientMetrics::new(&mut registry);
         let server = Arc::new(ApiServer::connect(&args.api_server, &self.identity, requests.clone()).await?);
         let https = SecureServing::bind(args, &requests, &mut registry).await?;
+        let webhooks = args.webhooks.selected();
+        let webhook_server = match webhooks.is_empty() {
+            true => None,
+            false => Some(SecureServing::bind_for_webhooks(&args.webhooks.serving()).await?),
+        };
+        let webhook_metrics = webhook_server.is_some().then(|| WebhookMetrics::new(&mut registry));
         let migration = settings.election.as_ref().and_then(Election::migration);
         let configz = configz::of(args, migration);
         let candidates = Candidates::new(self.identity.clone(), settings.election.clone());
@@ -183,6 +193,17 @@ impl Start {
                     .spawn(csi::serve(driver, leadership.clone(), shutdown.clone())),
             );
         }
+        let hooks = match (webhook_server, webhook_metrics) {
+            (Some(server), Some(metrics)) => {
+                let gatherer = work
+                    .start(gatherer(loaded.clone()))
+                    .ended()
+                    .await
+                    .context("the webhooks")?;
+                Some((server, router::router(&webhooks, &gatherer, &metrics)))
+            }
+            _ => None,
+        };
         let status = StatusSource {
             identity: self.identity,
             started: self.started,
@@ -205,7 +226,12 @@ impl Start {
         });
         Ok(Running {
             candidacy,
-            pages: tokio::spawn(serve(https, router, args.admin.admin_address.0, shutdown.clone())),
+            pages: tokio::spawn(serve(
+                https.map(|https| (https, router.clone())),
+                hooks,
+                (router, args.admin.admin_address.0),
+                shutdown.clone(),
+            )),
             loops: work.start(cluster.run(assigned, options, shutdown.clone())),
             shutdown,
             traces,
@@ -253,18 +279,37 @@ async fn prepare(
     })
 }
 
-/// Serves the pages over HTTPS and on loopback, until one of the two ends.
+/// A server with what it serves.
+type Serving = (SecureServing, axum::Router);
+
+/// Serves pages over HTTPS and on loopback, and webhooks, until one of them ends.
 async fn serve(
-    https: Option<SecureServing>,
-    router: axum::Router,
-    admin: Option<SocketAddr>,
+    pages: Option<Serving>,
+    webhooks: Option<Serving>,
+    (router, admin): (axum::Router, Option<SocketAddr>),
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let plain = admin::serve(router.clone(), admin, shutdown.clone());
-    match https {
-        Some(https) => tokio::try_join!(plain, https.serve(router, shutdown)).map(|_| ()),
-        None => plain.await,
-    }
+    let over_https = async |serving: Option<Serving>| match serving {
+        Some((server, router)) => server.serve(router, shutdown.clone()).await,
+        None => {
+            shutdown.cancelled().await;
+            Ok(())
+        }
+    };
+    let plain = admin::serve(router, admin, shutdown.clone());
+    tokio::try_join!(plain, over_https(pages), over_https(webhooks)).map(|_| ())
+}
+
+/// What webhooks ask the providers through; on the working runtime, as all calls.
+async fn gatherer(providers: Vec<Arc<SwappableProvider>>) -> Gatherer {
+    let sources = providers
+        .into_iter()
+        .filter(|provider| provider.abilities().volume_labels);
+    let source = |provider: Arc<SwappableProvider>| Source {
+        name: provider.name().to_owned(),
+        cloud: provider,
+    };
+    Gatherer::start(sources.map(source).collect())
 }
 
 /// One client for each controller, with the rights and the leadership that it has.

@@ -22,6 +22,8 @@ pub struct Abilities {
     pub routes: bool,
     /// `volumes`, and what counts beside it.
     pub volumes: VolumeAbilities,
+    /// `volume-labels`: labels of disks that PersistentVolumes name themselves. Needs no `volumes`.
+    pub volume_labels: bool,
 }
 
 /// What a provider can be asked about volumes. The others count only beside `basic`.
@@ -46,7 +48,7 @@ type Flag = fn(&mut Abilities) -> &mut bool;
 
 impl Abilities {
     /// Each interface that is exported or not, under its name in the contract.
-    const INTERFACES: [(&str, Flag); 9] = [
+    const INTERFACES: [(&str, Flag); 10] = [
         ("instances", |all| &mut all.instances),
         ("load-balancers", |all| &mut all.load_balancers),
         ("routes", |all| &mut all.routes),
@@ -56,6 +58,7 @@ impl Abilities {
         ("volume-snapshots", |all| &mut all.volumes.snapshots),
         ("volume-modification", |all| &mut all.volumes.modification),
         ("volume-capacity", |all| &mut all.volumes.capacity),
+        ("volume-labels", |all| &mut all.volume_labels),
     ];
 
     /// Of a component that exports these interfaces of the contract.
@@ -178,6 +181,6 @@ mod tests {
     #[test]
     fn what_counts_beside_volumes_needs_them() {
         let abilities = Abilities::of(|name| name.starts_with("volume-"));
-        assert_eq!(abilities, Abilities::default());
+        assert_eq!(abilities.names(), ["volume-labels"], "labels need none");
     }
 }

@@ -17,6 +17,7 @@
 //! | [`load_balancer`] | load balancers and their targets |
 //! | [`route`] | routes to Pod ranges |
 //! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`], the door to clouds that have them |
+//! | [`volume_labels`] | labels of disks that PersistentVolumes name by one of Kubernetes' own sources |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
@@ -37,6 +38,7 @@ pub mod route;
 pub mod service;
 pub mod volume;
 pub mod volume_cloud;
+pub mod volume_labels;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity, VolumeAbilities};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
@@ -53,3 +55,4 @@ pub use read_only::{ReadOnly, Telling};
 pub use route::{NewRoute, Route, RouteOutcome, RouteTokens};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};
 pub use volume_cloud::VolumeCloud;
+pub use volume_labels::{InTreeSource, InTreeVolume, VolumeLabels};

@@ -24,6 +24,7 @@ const PARTS: [(&str, &[&str]); 3] = [
             "volume-snapshots",
             "volume-modification",
             "volume-capacity",
+            "volume-labels",
         ],
     ),
     (

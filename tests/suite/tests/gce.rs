@@ -6,6 +6,8 @@
 mod bad_days;
 #[path = "gce/judge.rs"]
 mod judge;
+#[path = "gce/labels.rs"]
+mod labels;
 #[path = "gce/nodes.rs"]
 mod nodes;
 #[path = "gce/routes.rs"]

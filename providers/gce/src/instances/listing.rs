@@ -1,4 +1,4 @@
-//! The aggregated list of machines: all zones of a project in one call, in pages.
+//! The aggregated lists of machines and of disks: all zones of a project in one call, in pages.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use super::Machine;
 use super::machine::FIELDS;
 use crate::Gce;
 use crate::api::Paged;
+use crate::disks::{self, Disk};
 
 /// A page: by scope, such as `zones/us-central1-a`.
 #[derive(Default, Deserialize)]
@@ -23,6 +24,7 @@ struct Page {
 #[serde(default)]
 struct Scope {
     instances: Vec<Machine>,
+    disks: Vec<Disk>,
     warning: Option<Warning>,
 }
 
@@ -47,13 +49,37 @@ impl Gce {
         names: &[&str],
         each: &mut dyn FnMut(Machine),
     ) -> Result<Result<(), Failure>, Failure> {
+        self.aggregated(project, ("instances", FIELDS), names, &mut |scope| {
+            scope.instances.into_iter().for_each(&mut *each);
+        })
+    }
+
+    /// The same of disks, with those of whole regions.
+    pub(crate) fn listed_disks(
+        &self,
+        project: &str,
+        names: &[&str],
+        each: &mut dyn FnMut(Disk),
+    ) -> Result<Result<(), Failure>, Failure> {
+        self.aggregated(project, ("disks", disks::FIELDS), names, &mut |scope| {
+            scope.disks.into_iter().for_each(&mut *each);
+        })
+    }
+
+    fn aggregated(
+        &self,
+        project: &str,
+        (kind, fields): (&str, &str),
+        names: &[&str],
+        each: &mut dyn FnMut(Scope),
+    ) -> Result<Result<(), Failure>, Failure> {
         let mut silent = Ok(());
         let filter: Vec<String> = names.iter().map(|name| format!("(name = \"{name}\")")).collect();
         let filter = filter.join(" OR ");
-        let fields = format!("nextPageToken,unreachables,items/*(warning,instances({FIELDS}))");
+        let fields = format!("nextPageToken,unreachables,items/*(warning,{kind}({fields}))");
         let query = [("filter", &*filter), ("fields", &*fields)];
         self.api.pages(
-            &format!("/projects/{project}/aggregated/instances"),
+            &format!("/projects/{project}/aggregated/{kind}"),
             &query,
             |page: Page| {
                 let warnings = page
@@ -67,10 +93,7 @@ impl Gce {
                 } else if let Some(scope) = page.unreachables.first() {
                     silent = Err(Failure::unavailable(format!("{scope} could not be listed")));
                 }
-                page.items
-                    .into_values()
-                    .flat_map(|scope| scope.instances)
-                    .for_each(&mut *each);
+                page.items.into_values().for_each(&mut *each);
                 Ok(())
             },
         )?;

@@ -142,11 +142,6 @@ pub struct DiskLimits {
     pub per_machine: u32,
 }
 
-#[derive(Debug, Deserialize)]
-struct Zone {
-    name: String,
-}
-
 /// The kind of failure that a status about disks stands for.
 pub fn kind_of(status: u16) -> Option<FailureKind> {
     match status {
@@ -183,8 +178,7 @@ pub type Part<T> = (Vec<T>, Option<String>);
 impl Api {
     /// Zones to put a disk into where nothing else is said.
     pub fn zone_names(&self) -> Result<Vec<String>, Failure> {
-        let page: Page<Zone> = self.zones()?.json()?;
-        Ok(page.items.into_iter().map(|zone| zone.name).collect())
+        Ok(self.zones()?.into_iter().map(|zone| zone.name).collect())
     }
 
     /// The disks with these ids; those that do not exist are left out.

@@ -3,6 +3,7 @@
 //! A disk is found by its name, which the cloud keeps unique in a cluster, so it is made without asking for it first. The cloud makes and attaches disks for a
 //! while: `pending` comes with a token that says only that it was begun, and the next call looks what has become of it.
 
+mod labels;
 mod more;
 mod snapshots;
 

@@ -8,7 +8,7 @@ use crate::Sim;
 use crate::api::disks::DiskChange;
 
 /// The failure for a disk that cannot exist.
-fn no_disk(id: &str) -> Failure {
+pub(super) fn no_disk(id: &str) -> Failure {
     Failure::not_found(format!("there is no disk {id}"))
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::GIB;
 use crate::Sim;
+use crate::config::Config;
 
 const DISKS: &str = "https://sim.test/v1/disks";
 const KEY: &str = "topology.sim.csi.cloudwit.dev/zone";
@@ -181,4 +182,43 @@ fn volume_that_is_large_enough_is_not_changed() {
         .with_json(json!({"size": 3 * GIB}))
         .answers(200, disk(true, "sim-1a", 3 * GIB));
     assert_eq!(expand(3 * GIB).unwrap().size, 3 * GIB);
+}
+
+fn in_tree(source: InTreeSource, id: &str) -> InTreeVolume {
+    InTreeVolume {
+        source,
+        id: id.into(),
+        zone: None,
+        extra: Vec::new(),
+    }
+}
+
+#[test]
+fn labels_say_zone_and_region_of_the_disks_that_exist() {
+    let host = host();
+    host.expect("GET", "https://sim.test/v1/disks?ids=disk-7%2Cdisk-8&limit=1000")
+        .answers(200, json!({"items": [disk(true, "sim-1b", 2 * GIB)]}));
+    host.expect("GET", "https://sim.test/v1/zones")
+        .answers(200, json!({"items": [{"name": "sim-1b", "region": "sim-1"}]}));
+    let asked = ["disk-7", "disk-8", "other"].map(|id| in_tree(InTreeSource::Cinder, id));
+    let labels = host.provider::<Sim>().volume_labels(&asked).unwrap();
+    let expected = [
+        Pair::new("topology.kubernetes.io/zone", "sim-1b"),
+        Pair::new("topology.kubernetes.io/region", "sim-1"),
+    ];
+    assert_eq!(labels[0], Ok(expected.to_vec()));
+    for missing in &labels[1..] {
+        assert_eq!(missing.as_ref().unwrap_err().kind, FailureKind::NotFound);
+    }
+}
+
+#[test]
+fn sources_are_those_of_the_configuration() {
+    assert_eq!(Sim::label_sources(None), []);
+    let text = r#"{"endpoint": "https://sim.test", "labelSources": ["cinder", "gcePersistentDisk"]}"#;
+    let config: Config = serde_json::from_str(text).unwrap();
+    assert_eq!(
+        Sim::label_sources(Some(&config)),
+        [InTreeSource::Cinder, InTreeSource::GcePersistentDisk]
+    );
 }

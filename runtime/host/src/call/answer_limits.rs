@@ -81,6 +81,8 @@ pub const SEGMENTS: usize = 16;
 pub const SEGMENT_VALUE: usize = 63;
 /// Places of one volume.
 pub const TOPOLOGIES: usize = 32;
+/// Sources of PersistentVolumes that a provider has labels for: each of them once.
+pub const IN_TREE_SOURCES: usize = 5;
 /// A machine's id for attaching volumes (`node_id` in csi.proto).
 pub const NODE_ID: usize = 256;
 /// Entries of what goes to the plugin on the machine; their keys, and all together, in bytes (csi.proto, "Size Limits").
@@ -323,6 +325,23 @@ mod tests {
             "interface volume-snapshots {",
             "get",
             &[Entries(VOLUME_BATCH)],
+        ),
+        (
+            "volume-labels",
+            "interface volume-labels {",
+            "sources",
+            &[Entries(IN_TREE_SOURCES)],
+        ),
+        (
+            "volume-labels",
+            "interface volume-labels {",
+            "get",
+            &[
+                Entries(VOLUME_BATCH),
+                Entries(SEGMENTS),
+                Bytes(KEY),
+                Bytes(SEGMENT_VALUE),
+            ],
         ),
         ("log", "interface log {", "log", &[Bytes(LOG_LINE), Entries(LOG_FIELDS)]),
     ];

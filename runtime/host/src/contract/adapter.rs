@@ -12,6 +12,7 @@ use wasmtime::Store;
 
 use crate::call::answer::InvalidResponse;
 use crate::call::instance::CallState;
+use crate::contract::label_adapter::LabelAdapter;
 use crate::contract::volume_adapter::VolumeAdapter;
 use crate::grants::SecretUse;
 use crate::load::version::Contract;
@@ -51,7 +52,7 @@ pub(crate) struct Mismatch {
 }
 
 /// A loaded component of one version of the contract. Each call instantiates it in the store it is given.
-pub(crate) trait Adapter: VolumeAdapter + Send + Sync {
+pub(crate) trait Adapter: VolumeAdapter + LabelAdapter + Send + Sync {
     /// The version of the contract that is spoken with the component.
     fn contract(&self) -> Contract;
     /// The interfaces the component exports.

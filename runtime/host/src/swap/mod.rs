@@ -10,6 +10,7 @@
 //! business: it watches the files.
 
 pub(crate) mod digest;
+mod labels;
 pub(crate) mod status;
 mod volumes;
 

@@ -85,7 +85,7 @@ pub struct Args {
     /// Which version this is.
     #[command(flatten)]
     pub version: VersionArgs,
-    /// Upstream's flags about webhooks.
+    /// Flags about webhooks.
     #[command(flatten)]
     pub webhooks: WebhookArgs,
     /// Upstream's flags without effect.

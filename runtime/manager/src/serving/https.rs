@@ -50,7 +50,8 @@ const LAST_REQUESTS: Duration = Duration::from_secs(2);
 pub struct SecureServing {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    admission: Admission,
+    /// Who may read; none where everybody may.
+    admission: Option<Admission>,
     http: Builder<TokioExecutor>,
 }
 
@@ -61,10 +62,25 @@ impl SecureServing {
         requests: &RestClientMetrics,
         registry: &mut Registry,
     ) -> anyhow::Result<Option<Self>> {
-        let serving = &args.secure_serving;
-        if serving.secure_port == 0 {
+        if args.secure_serving.secure_port == 0 {
             return Ok(None);
         }
+        let admission = admission(args, requests, registry).await?;
+        Self::prepare(&args.secure_serving, Some(admission), "the serving certificate")
+            .await
+            .map(Some)
+    }
+
+    /// Binds the port of webhooks, which asks nobody who he is: the API server has nothing to show by default.
+    pub async fn bind_for_webhooks(serving: &SecureServingArgs) -> anyhow::Result<Self> {
+        Self::prepare(serving, None, "the serving certificate of webhooks").await
+    }
+
+    async fn prepare(
+        serving: &SecureServingArgs,
+        admission: Option<Admission>,
+        certificate: &'static str,
+    ) -> anyhow::Result<Self> {
         let listener = listen(serving)?;
         // The flags were checked before.
         let options = TlsOptions::new(serving).map_err(|wrong| anyhow::anyhow!(wrong.join("; ")))?;
@@ -73,25 +89,32 @@ impl SecureServing {
         let (watched, files) = (pairs.clone(), pairs.files());
         watched_files::follow(
             move || files.clone(),
-            "the serving certificate",
+            certificate,
             move || {
                 let watched = watched.clone();
-                watched_files::read_change("the serving certificate", move || watched.reload())
+                watched_files::read_change(certificate, move || watched.reload())
             },
         );
-        let admission = admission(args, requests, registry).await?;
-        tracing::info!(address = %listener.local_addr()?, "serving HTTPS");
-        Ok(Some(Self {
+        let authenticator = admission.as_ref().map(|admission| admission.authenticator.as_ref());
+        let tls = tls(serving, &options, pairs, authenticator)?;
+        match serving.prefix {
+            "" => tracing::info!(address = %listener.local_addr()?, "serving HTTPS"),
+            _ => tracing::info!(address = %listener.local_addr()?, "serving webhooks over HTTPS"),
+        }
+        Ok(Self {
             listener,
-            acceptor: TlsAcceptor::from(Arc::new(tls(serving, &options, pairs, &admission.authenticator)?)),
+            acceptor: TlsAcceptor::from(Arc::new(tls)),
             admission,
             http: http(serving),
-        }))
+        })
     }
 
     /// Serves these pages until shutdown.
     pub async fn serve(self, pages: Router, shutdown: CancellationToken) -> anyhow::Result<()> {
-        let pages = self.admission.before(pages);
+        let pages = match self.admission {
+            Some(admission) => admission.before(pages),
+            None => pages,
+        };
         let (open, mut tasks) = (Connections::default(), JoinSet::new());
         loop {
             while tasks.try_join_next().is_some() {}
@@ -211,24 +234,35 @@ fn listen(args: &SecureServingArgs) -> anyhow::Result<TcpListener> {
         socket.bind(address)?;
         socket.listen(1024)
     };
-    bind().with_context(|| format!("cannot listen on {address}; give a free --secure-port, or 0 to serve nothing, and an address of this machine as --bind-address"))
+    let prefix = args.prefix;
+    bind().with_context(|| {
+        format!(
+            "cannot listen on {address}; give a free --{prefix}secure-port, or 0 to serve nothing, and an address of this machine as \
+             --{prefix}bind-address"
+        )
+    })
 }
 
 fn tls(
     args: &SecureServingArgs,
     options: &TlsOptions,
     pairs: Pairs,
-    authenticator: &Authenticator,
+    authenticator: Option<&Authenticator>,
 ) -> anyhow::Result<ServerConfig> {
-    let clients = AnyClient {
-        crypto: options.crypto.clone(),
-        asked_by: [authenticator.clients.clone(), authenticator.proxies.clone()],
-    };
-    let mut config = ServerConfig::builder_with_provider(options.crypto.clone())
+    let prefix = args.prefix;
+    let config = ServerConfig::builder_with_provider(options.crypto.clone())
         .with_protocol_versions(options.versions)
-        .context("--tls-cipher-suites and --tls-min-version leave nothing to serve with")?
-        .with_client_cert_verifier(Arc::new(clients))
-        .with_cert_resolver(Arc::new(pairs));
+        .with_context(|| {
+            format!("--{prefix}tls-cipher-suites and --{prefix}tls-min-version leave nothing to serve with")
+        })?;
+    let config = match authenticator {
+        Some(authenticator) => config.with_client_cert_verifier(Arc::new(AnyClient {
+            crypto: options.crypto.clone(),
+            asked_by: [authenticator.clients.clone(), authenticator.proxies.clone()],
+        })),
+        None => config.with_no_client_auth(),
+    };
+    let mut config = config.with_cert_resolver(Arc::new(pairs));
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     if !args.disable_http2_serving {
         config.alpn_protocols.insert(0, b"h2".to_vec());

@@ -259,6 +259,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     .await;
     assert_eq!(cloud.disks()[0].spec.size, 5 << 30);
     assert_eq!(cloud.disks_made(), 1);
+    growth_without_permission_is_refused(&client).await;
 
     attachments
         .delete("csi-attachment", &DeleteParams::default())
@@ -291,6 +292,54 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     .await;
     merge_finalizers_away(&volumes, &name).await;
     clear_the_stage(&client).await;
+}
+
+/// The API server refuses the growth of a bound claim whose class does not allow it, and one that is not bound yet, before anybody else sees it.
+async fn growth_without_permission_is_refused(client: &Client) {
+    const FIXED: &str = "csi-fixed";
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), "default");
+    make(
+        &classes,
+        json!({"metadata": {"name": FIXED}, "provisioner": "nobody.example.com"}),
+    )
+    .await;
+    make(
+        &claims,
+        json!({
+            "metadata": {"name": FIXED},
+            "spec": {
+                "storageClassName": FIXED, "accessModes": ["ReadWriteOnce"], "volumeName": FIXED,
+                "resources": {"requests": {"storage": "2Gi"}}
+            }
+        }),
+    )
+    .await;
+    let refused = async || {
+        let growth = Patch::Merge(json!({"spec": {"resources": {"requests": {"storage": "5Gi"}}}}));
+        let refused = claims.patch(FIXED, &PatchParams::default(), &growth).await;
+        match refused.unwrap_err() {
+            kube::Error::Api(status) => (status.code, status.message),
+            other => panic!("{other}"),
+        }
+    };
+    let (code, message) = refused().await;
+    assert!(
+        code == 422 && message.contains("immutable after creation except resources.requests"),
+        "{code} {message}"
+    );
+    let bound = json!({"status": {
+        "phase": "Bound", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]
+    }});
+    merge(&claims, FIXED, Some("status"), bound).await;
+    let (code, message) = refused().await;
+    assert!(
+        code == 403 && message.contains("storageclass that provisions the pvc must support resize"),
+        "{code} {message}"
+    );
+    merge(&claims, FIXED, None, json!({"metadata": {"finalizers": null}})).await;
+    claims.delete(FIXED, &DeleteParams::default()).await.unwrap();
+    classes.delete(FIXED, &DeleteParams::default()).await.unwrap();
 }
 
 /// The protection controller of kube-controller-manager would do it.

@@ -143,6 +143,21 @@ fn wrong_values_are_refused_with_what_is_wrong() {
         ),
         (&[good, "--set=secrets.token=a,existingSecret=x"], "both bring secrets"),
         (
+            &[good, "--set=webhook.enabled=true"],
+            "needs a certificate that the API server trusts",
+        ),
+        (
+            &[good, "--set=webhook.enabled=true,webhook.existingSecret=x"],
+            "needs a certificate that the API server trusts",
+        ),
+        (
+            &[
+                good,
+                "--set=webhook.enabled=true,webhook.issuer.name=a,webhook.caBundle=YQ==",
+            ],
+            "leave webhook.existingSecret and webhook.caBundle empty",
+        ),
+        (
             &["--set=configuration.providers[0].name=North"],
             "missing property 'component'",
         ),
@@ -164,4 +179,57 @@ fn memory_limit_is_computed_unless_it_is_set() {
     assert_eq!(limit(&[one, "--set=configuration.guestMemoryBytes=104857600"]), "341Mi");
     assert_eq!(limit(&[one, "--set=resources.limits.memory=1Gi"]), "1Gi");
     assert_eq!(limit(&["--set=existingConfiguration=mine"]), Value::Null);
+}
+
+/// What `cloudwit install` registers with the API server.
+fn installed_webhook() -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let component = folder.path().join("sim.wasm");
+    fs::write(&component, "\0asm\r\0\u{1}\0").unwrap();
+    let mut install = std::process::Command::new(cloudwit_test_support::programs::cloudwit());
+    install.args(["install", "--cloud-provider=sim", "--existing-secret=s", "--webhooks=*"]);
+    let printed = install
+        .arg(format!("--component={}", component.display()))
+        .output()
+        .unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    of_kind(
+        &documents(&String::from_utf8(printed.stdout).unwrap()),
+        "MutatingWebhookConfiguration",
+    )
+}
+
+#[test]
+fn webhook_is_registered_as_install_does_it_and_only_when_it_is_wanted() {
+    let rendered = |more: &str| documents(&manifests::template(&["--set=existingConfiguration=x", more]).unwrap());
+    let none = rendered("--set=replicas=2");
+    assert!(
+        none.iter()
+            .all(|object| object["kind"] != "MutatingWebhookConfiguration")
+    );
+
+    let mut installed = installed_webhook();
+    for certificate in [
+        "--set=webhook.enabled=true,webhook.port=10300,webhook.issuer.name=a",
+        "--set=webhook.enabled=true,webhook.port=10300,webhook.existingSecret=s,webhook.caBundle=YQ==",
+    ] {
+        let objects = rendered(certificate);
+        let mut charted = of_kind(&objects, "MutatingWebhookConfiguration");
+        for webhook in [&mut charted, &mut installed] {
+            // The chart's is the operator's, or cert-manager's.
+            webhook["webhooks"][0]["clientConfig"]
+                .as_object_mut()
+                .unwrap()
+                .remove("caBundle");
+        }
+        assert_eq!(charted["webhooks"], installed["webhooks"]);
+        assert_eq!(of_kind(&objects, "Service")["spec"]["ports"][0]["targetPort"], 10300);
+        let deployment = of_kind(&objects, "Deployment").to_string();
+        assert!(
+            deployment.contains("--webhooks=persistent-volume-label")
+                && deployment.contains("--webhook-secure-port=10300")
+        );
+        let has_certificate = objects.iter().any(|object| object["kind"] == "Certificate");
+        assert_eq!(has_certificate, certificate.contains("issuer"));
+    }
 }

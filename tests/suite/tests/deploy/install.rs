@@ -4,8 +4,9 @@ use std::fs;
 
 use cloudwit_suite::root;
 use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, Client};
@@ -97,8 +98,10 @@ async fn the_chart_with_everything_on_is_valid() {
     let client = cloudwit_test_support::ApiServer::shared().await.client();
     let text = fs::read_to_string(root().join("deploy/chart/.snapshots/full.yaml")).unwrap();
     let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-    // Their kinds come with the Prometheus Operator, which is not there.
-    objects.retain(|object| object["apiVersion"] != "monitoring.coreos.com/v1");
+    // Their kinds come with the Prometheus Operator and cert-manager, which are not there.
+    let is_foreign =
+        |object: &Value| object["kind"] == "Certificate" || object["apiVersion"] == "monitoring.coreos.com/v1";
+    objects.retain(|object| !is_foreign(object));
     assert!(objects.len() > 9, "{}", objects.len());
     for object in &objects {
         check(&client, object).await.unwrap();
@@ -121,4 +124,33 @@ async fn a_config_map_holds_as_much_as_install_believes() {
     create(1 << 20).await.unwrap();
     let refused = create((1 << 20) + 1).await.unwrap_err().to_string();
     assert!(refused.contains("1048576"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn installing_again_renews_the_certificate_of_the_webhooks_and_the_one_before_stays_trusted() {
+    let cluster = Cluster::new(&["--webhooks=persistent-volume-label"]).await;
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(cluster.client.clone());
+    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), "kube-system");
+    let state = async || {
+        let configuration = configurations.get("cloudwit").await.unwrap();
+        let authorities = configuration
+            .webhooks
+            .unwrap()
+            .remove(0)
+            .client_config
+            .ca_bundle
+            .unwrap();
+        let pair = secrets.get("cloudwit-webhook").await.unwrap().data.unwrap();
+        (String::from_utf8(authorities.0).unwrap(), pair["tls.crt"].0.clone())
+    };
+    let (first, served) = state().await;
+    assert_eq!(first.matches("BEGIN CERTIFICATE").count(), 1, "{first}");
+    for _ in 0..2 {
+        let said = cluster.install(&["--apply", "--webhooks=persistent-volume-label"]);
+        assert!(said.contains("MutatingWebhookConfiguration cloudwit applied"), "{said}");
+    }
+    let (both, renewed) = state().await;
+    assert_ne!(renewed, served);
+    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 2, "{both}");
+    assert!(!both.contains(first.trim()), "it is two certificates old");
 }

@@ -6,6 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod convert;
 pub(crate) mod description;
 pub(crate) mod imports;
+mod labels;
 pub(crate) mod volume_answers;
 mod volume_convert;
 mod volumes;
@@ -64,6 +65,7 @@ pub(crate) struct V0_1 {
     load_balancers: Option<exports::load_balancers::GuestIndices>,
     routes: Option<exports::routes::GuestIndices>,
     volumes: volumes::VolumeExports,
+    volume_labels: Option<exports::volume_labels::GuestIndices>,
 }
 
 type GuestResult<T> = Result<T, generated::cloudwit::provider::common::Failure>;
@@ -104,6 +106,10 @@ impl V0_1 {
                 .transpose()?,
             volumes: volumes::VolumeExports::find(&pre, abilities.volumes)
                 .map_err(|(interface, error)| shape(interface)(error))?,
+            volume_labels: abilities
+                .volume_labels
+                .then(|| exports::volume_labels::GuestIndices::new(&pre).map_err(shape("volume-labels")))
+                .transpose()?,
             pre,
         })
     }
@@ -165,6 +171,7 @@ impl Adapter for V0_1 {
             load_balancers: self.load_balancers.is_some(),
             routes: self.routes.is_some(),
             volumes: self.volumes.abilities(),
+            volume_labels: self.volume_labels.is_some(),
         }
     }
 
@@ -188,6 +195,12 @@ impl Adapter for V0_1 {
                 (
                     "routes",
                     self.routes
+                        .as_ref()
+                        .map(|found| found.load(&mut *store, &instance).map(drop)),
+                ),
+                (
+                    "volume-labels",
+                    self.volume_labels
                         .as_ref()
                         .map(|found| found.load(&mut *store, &instance).map(drop)),
                 ),

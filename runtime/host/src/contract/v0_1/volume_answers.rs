@@ -8,6 +8,7 @@ use cloudwit_model::volume::{
     VolumeAttachment, VolumeDriver, VolumeFeature, VolumeNode, VolumeSource,
 };
 use cloudwit_model::volume_cloud::Each;
+use cloudwit_model::{InTreeSource, InTreeVolume};
 
 use crate::call::answer::{self, Checked, InvalidResponse, Screen};
 use crate::call::answer_limits as limits;
@@ -15,7 +16,9 @@ use crate::call::walk::Walk;
 use crate::contract::v0_1::answers::{extra, item, listed};
 use crate::contract::v0_1::generated::cloudwit::provider::common::{Failure, Pair};
 use crate::contract::v0_1::generated::cloudwit::provider::volume_types as types;
-use crate::contract::v0_1::generated::exports::cloudwit::provider::{volume_capacity, volume_expansion, volumes};
+use crate::contract::v0_1::generated::exports::cloudwit::provider::{
+    volume_capacity, volume_expansion, volume_labels, volumes,
+};
 use crate::contract::volume_adapter::ListedPage;
 
 /// Most bytes of a key and of a value, and of all together.
@@ -413,6 +416,43 @@ pub(crate) async fn snapshot_page(
         snapshot(screen, one)
     })
     .await
+}
+
+fn in_tree_source(source: volume_labels::InTreeSource) -> InTreeSource {
+    match source {
+        volume_labels::InTreeSource::AwsElasticBlockStore => InTreeSource::AwsElasticBlockStore,
+        volume_labels::InTreeSource::GcePersistentDisk => InTreeSource::GcePersistentDisk,
+        volume_labels::InTreeSource::AzureDisk => InTreeSource::AzureDisk,
+        volume_labels::InTreeSource::Cinder => InTreeSource::Cinder,
+        volume_labels::InTreeSource::VsphereVolume => InTreeSource::VsphereVolume,
+    }
+}
+
+pub(crate) fn label_sources(sources: Vec<volume_labels::InTreeSource>) -> Checked<Vec<InTreeSource>> {
+    answer::at_most(
+        format_args!("the list of volume-labels.sources"),
+        &sources,
+        limits::IN_TREE_SOURCES,
+    )?;
+    Ok(sources.into_iter().map(in_tree_source).collect())
+}
+
+pub(crate) async fn labels(
+    screen: Screen<'_>,
+    walk: &mut Walk,
+    asked: &[InTreeVolume],
+    answers: Vec<Result<Vec<Pair>, Failure>>,
+) -> Checked<Each<BTreeMap<String, String>>> {
+    let bytes = |labels: &Vec<Pair>| pairs_bytes(labels);
+    let convert = |asked: &InTreeVolume, labels| {
+        let what = format_args!("the labels of volume {:?}", asked.id);
+        let labels = map(screen, what, labels, &SEGMENTS)?;
+        match labels.iter().find(|(_, value)| value.is_empty()) {
+            Some((key, _)) => Err(InvalidResponse(format!("the value of {key:?} of {what} is empty"))),
+            None => Ok(labels),
+        }
+    };
+    each(screen, walk, ("volume-labels.get", asked), answers, bytes, convert).await
 }
 
 pub(crate) fn capacity(capacity: volume_capacity::Capacity) -> Capacity {

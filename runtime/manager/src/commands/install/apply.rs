@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use serde_json::Value;
 
 use crate::api::server;
+use crate::commands::install::webhooks::CONFIGURATION;
 
 /// Who we are among those who set fields.
 const MANAGER: &str = "cloudwit";
@@ -34,6 +36,16 @@ pub async fn apply(objects: &[Value], kubeconfig: Option<&Path>, force: bool) ->
         }
     }
     Ok(())
+}
+
+/// The authorities that the API server trusts the webhooks by now, as PEM; none where they are not registered.
+pub async fn webhook_authorities(kubeconfig: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(server::connect(kubeconfig).await?);
+    let registered = configurations.get_opt(CONFIGURATION).await;
+    let registered = registered.context("reading how the webhooks are registered now")?;
+    let webhook = registered.and_then(|registered| registered.webhooks?.into_iter().next());
+    let authorities = webhook.and_then(|webhook| webhook.client_config.ca_bundle);
+    Ok(authorities.map(|pem| String::from_utf8_lossy(&pem.0).into_owned()))
 }
 
 /// Where the object is, and how it is shown.

@@ -12,11 +12,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use jiff::Timestamp;
 
 use crate::commands::install::apply;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::check;
 use crate::commands::install::manifests::{self, Settings};
+use crate::commands::install::webhooks::{self, Pair};
 use crate::config::mistakes::Mistakes;
 use crate::flags::values::go::whole;
 
@@ -74,6 +76,10 @@ pub struct InstallArgs {
     #[arg(long, help_heading = "How it runs")]
     pub controller_accounts: bool,
 
+    /// Admission webhooks to serve and register with the API server, with a certificate of their own: `*` for all, or persistent-volume-label.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "How it runs")]
+    pub webhooks: Vec<String>,
+
     /// Address of the API server, HOST:PORT, for where the Service `kubernetes` leads nowhere before Cloudwit has worked.
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port, help_heading = "How it runs")]
     pub api_server: Option<(String, u16)>,
@@ -104,7 +110,15 @@ pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
     let bundle = Bundle::read(&args).map_err(wrong)?;
     Mistakes::none_of(check::mistakes(&args, &bundle).await?, NOT_INSTALLED)?;
     let settings = Settings::new(&args);
-    let objects = manifests::objects(&settings, &bundle).map_err(wrong)?;
+    let mut objects = manifests::objects(&settings, &bundle).map_err(wrong)?;
+    if let Some((selected, port)) = settings.webhooks() {
+        let known = match args.apply {
+            true => apply::webhook_authorities(args.kubeconfig.as_deref()).await?,
+            false => None,
+        };
+        let pair = Pair::generate(Timestamp::now())?;
+        webhooks::register(&mut objects, &selected, port, &pair, known.as_deref());
+    }
     if !args.apply {
         print!("{}", manifests::yaml(&objects).context("writing YAML")?);
         return Ok(ExitCode::SUCCESS);

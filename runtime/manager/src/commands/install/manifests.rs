@@ -8,8 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
-use crate::flags::args::Args;
+use crate::flags::checks;
+use crate::flags::command_line::{self, Parsed};
 use crate::process::memory;
+use crate::webhook::Webhook;
 
 /// The image that belongs to this version.
 pub const IMAGE: &str = concat!("ghcr.io/cloudwit/cloudwit:", env!("CARGO_PKG_VERSION"));
@@ -45,6 +47,9 @@ impl Settings {
             "" => "--configure-cloud-routes=false".into(),
             cidr => format!("--cluster-cidr={cidr}"),
         });
+        if !args.webhooks.is_empty() {
+            flags.push(format!("--webhooks={}", args.webhooks.join(",")));
+        }
         flags.extend(args.flags.iter().cloned());
         Self {
             image: args.image.clone(),
@@ -54,6 +59,13 @@ impl Settings {
             api_server: args.api_server.clone(),
             flags,
         }
+    }
+
+    /// The webhooks that are served, and their port. None where there are none, or they get a certificate by flags: whoever has that registers them, too.
+    pub fn webhooks(&self) -> Option<(Vec<Webhook>, u16)> {
+        let args = parsed(&self.flags).ok()?.args.webhooks;
+        let (selected, port) = (args.selected(), args.webhook_secure_port);
+        (!selected.is_empty() && args.webhook_tls_cert_file.is_none()).then_some((selected, port))
     }
 }
 
@@ -176,14 +188,15 @@ fn fixed(configuration: &Value) -> String {
 
 /// The process would not start with these.
 fn wrong_flags(flags: &[String]) -> Vec<String> {
-    let line = ["cloudwit".to_owned()].into_iter().chain(flags.iter().cloned());
-    match crate::flags::command_line::parse(line) {
-        Ok(crate::flags::command_line::Parsed {
-            args: Args { mistakes, .. },
-            ..
-        }) => mistakes,
+    match parsed(flags) {
+        Ok(Parsed { args, .. }) => checks::mistakes(&args),
         Err(error) => vec![error.to_string()],
     }
+}
+
+fn parsed(flags: &[String]) -> Result<Parsed, clap::Error> {
+    let line = ["cloudwit".to_owned()].into_iter().chain(flags.iter().cloned());
+    command_line::parse(line)
 }
 
 fn too_large(bundle: &Bundle) -> Vec<String> {

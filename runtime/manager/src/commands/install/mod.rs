@@ -7,3 +7,4 @@ pub mod command;
 pub mod manifests;
 #[cfg(test)]
 pub mod tests;
+pub mod webhooks;

@@ -9,6 +9,7 @@ use crate::commands::explain::Command;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
 use crate::commands::install::manifests::{self, Settings};
+use crate::commands::install::webhooks::{self, Pair};
 use crate::flags::args::Args;
 
 fn args(flags: &[&str]) -> InstallArgs {
@@ -249,5 +250,116 @@ fn what_does_not_fit_and_flags_that_the_process_does_not_know_are_refused() {
     assert!(
         mistakes[1].contains("sim.wasm) have 1048577 bytes together, and only 1048576 fit: pack them with zstd -19"),
         "{mistakes:?}"
+    );
+}
+
+fn decoded(value: &Value) -> String {
+    let bytes: k8s_openapi::ByteString = serde_json::from_value(value.clone()).unwrap();
+    String::from_utf8(bytes.0).unwrap()
+}
+
+#[test]
+fn webhooks_are_registered_with_a_pair_that_their_authority_signed() {
+    let dir = folder();
+    let args = args(&[&config(dir.path()), "--webhooks=*", "--", "--webhook-secure-port=10300"]);
+    let settings = Settings::new(&args);
+    let mut objects = manifests::objects(&settings, &Bundle::read(&args).unwrap()).unwrap();
+    let before = objects.len();
+    let (selected, port) = settings.webhooks().unwrap();
+    let now = jiff::Timestamp::now();
+    let (pair, next) = (Pair::generate(now).unwrap(), Pair::generate(now).unwrap());
+    webhooks::register(&mut objects, &selected, port, &pair, None);
+    assert_eq!(objects.len(), before + 3);
+    let kinds: Vec<&str> = objects[objects.len() - 4..]
+        .iter()
+        .map(|object| object["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["Secret", "Service", "Deployment", "MutatingWebhookConfiguration"]
+    );
+
+    let arguments = arguments(&objects);
+    for flag in [
+        "--webhooks=*",
+        "--webhook-secure-port=10300",
+        "--webhook-tls-cert-file=/etc/cloudwit/webhook/tls.crt",
+        "--webhook-tls-private-key-file=/etc/cloudwit/webhook/tls.key",
+    ] {
+        assert!(arguments.contains(&flag), "{flag}: {arguments:?}");
+    }
+    let pod = &named(&objects, "Deployment", "cloudwit")["spec"]["template"];
+    let service = &named(&objects, "Service", "cloudwit-webhook")["spec"];
+    assert_eq!(service["ports"][0]["targetPort"], 10300);
+    for (key, value) in service["selector"].as_object().unwrap() {
+        assert_eq!(&pod["metadata"]["labels"][key], value, "{key}");
+    }
+    let has = |list: &Value, name: &str| list.as_array().unwrap().iter().any(|one| one["name"] == name);
+    assert!(has(&pod["spec"]["volumes"], "webhook") && has(&pod["spec"]["containers"][0]["volumeMounts"], "webhook"));
+
+    let webhook = &named(&objects, "MutatingWebhookConfiguration", "cloudwit")["webhooks"][0];
+    let bundle = decoded(&webhook["clientConfig"]["caBundle"]);
+    let secret = &named(&objects, "Secret", "cloudwit-webhook")["data"];
+    let (certificate, key) = (decoded(&secret["tls.crt"]), decoded(&secret["tls.key"]));
+    verify(&bundle, &certificate, &key);
+
+    // The next pair: trusted, and the one before with it, but not the one before that.
+    let mut renewed = manifests::objects(&settings, &Bundle::read(&args).unwrap()).unwrap();
+    let known = format!("{bundle}\n{}", bundle.replace('A', "B"));
+    webhooks::register(&mut renewed, &selected, port, &next, Some(&known));
+    let webhook = &named(&renewed, "MutatingWebhookConfiguration", "cloudwit")["webhooks"][0];
+    let both = decoded(&webhook["clientConfig"]["caBundle"]);
+    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 2, "{both}");
+    verify(&both, &certificate, &key);
+    let secret = &named(&renewed, "Secret", "cloudwit-webhook")["data"];
+    verify(&both, &decoded(&secret["tls.crt"]), &decoded(&secret["tls.key"]));
+}
+
+/// Whether a client that trusts these authorities takes this pair for the Service.
+fn verify(authorities: &str, certificate: &str, key: &str) {
+    use std::sync::Arc;
+
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+    let crypto = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
+        roots.add(authority.unwrap()).unwrap();
+    }
+    let served = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto.clone());
+    let verifier = verifier.build().unwrap();
+    let name = ServerName::try_from("cloudwit-webhook.kube-system.svc").unwrap();
+    use rustls::client::danger::ServerCertVerifier as _;
+    verifier
+        .verify_server_cert(&served, &[], &name, &[], UnixTime::now())
+        .unwrap();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    rustls::sign::CertifiedKey::from_der(vec![served], key, &crypto).unwrap();
+}
+
+#[test]
+fn without_webhooks_or_with_a_pair_of_others_nothing_is_registered() {
+    let dir = folder();
+    let of = |flags: &[&str]| {
+        let config = config(dir.path());
+        let all: Vec<&str> = [config.as_str()].into_iter().chain(flags.iter().copied()).collect();
+        Settings::new(&args(&all)).webhooks()
+    };
+    assert_eq!(of(&[]), None);
+    assert_eq!(
+        of(&[
+            "--webhooks=*",
+            "--",
+            "--webhook-tls-cert-file=/a",
+            "--webhook-tls-private-key-file=/b"
+        ]),
+        None
+    );
+    assert_eq!(of(&["--", "--webhooks=*"]).unwrap().1, 10260);
+    let wrong = objects(&[&config(dir.path()), "--webhooks=pvl"]).unwrap_err();
+    assert!(
+        wrong[0].contains("\"pvl\" is not in the list of known webhooks"),
+        "{wrong:?}"
     );
 }

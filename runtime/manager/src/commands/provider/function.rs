@@ -116,6 +116,14 @@ pub enum Function {
     #[value(name = "volume-capacity.get")]
     #[serde(rename = "volume-capacity.get")]
     VolumeCapacity,
+    /// The sources of PersistentVolumes that it has labels for.
+    #[value(name = "volume-labels.sources")]
+    #[serde(rename = "volume-labels.sources")]
+    LabelSources,
+    /// Labels of volumes as PersistentVolumes name them; wants --source and --id.
+    #[value(name = "volume-labels.get")]
+    #[serde(rename = "volume-labels.get")]
+    VolumeLabels,
 }
 
 impl Function {

@@ -8,7 +8,7 @@ use cloudwit_model::volume::{
     Snapshot, Topology, Volume, VolumeDriver, VolumeFeature, VolumeNode, VolumeSource, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{CloudError, Failure, NodeRef, VolumeCloud as _};
+use cloudwit_model::{CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, VolumeCloud as _, VolumeLabels as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -54,10 +54,27 @@ pub struct VolumeInput {
     /// Where a page of a list begins: `next` of the page before.
     #[arg(long, value_name = "TEXT")]
     pub after: Option<String>,
+
+    /// The source by which a PersistentVolume names its disk, such as gcePersistentDisk.
+    #[arg(long, value_name = "FIELD", value_parser = known_source)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// Entries of a page.
 const PAGE: u32 = 100;
+
+fn source_named(field: &str) -> Option<InTreeSource> {
+    InTreeSource::ALL.into_iter().find(|source| source.field() == field)
+}
+
+fn known_source(field: &str) -> Result<String, String> {
+    let known = || InTreeSource::ALL.map(InTreeSource::field).join(", ");
+    match source_named(field) {
+        Some(source) => Ok(source.field().to_owned()),
+        None => Err(format!("known: {}", known())),
+    }
+}
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("give KEY=VALUE")?;
@@ -69,14 +86,17 @@ impl VolumeInput {
     pub fn mistakes(&self, function: Function) -> Vec<String> {
         use Function::{
             AttachVolumes, CreateSnapshot, CreateVolume, DeleteSnapshot, DeleteVolume, DetachVolumes, ExpandVolume,
-            GetSnapshots, GetVolumes, ModifyVolume,
+            GetSnapshots, GetVolumes, ModifyVolume, VolumeLabels,
         };
         let wants = |lacks: bool, what: &str| lacks.then(|| format!("{} wants {what}", function.name()));
         let one = matches!(
             function,
             DeleteVolume | ExpandVolume | CreateSnapshot | DeleteSnapshot | ModifyVolume
         );
-        let many = matches!(function, AttachVolumes | DetachVolumes | GetVolumes | GetSnapshots);
+        let many = matches!(
+            function,
+            AttachVolumes | DetachVolumes | GetVolumes | GetSnapshots | VolumeLabels
+        );
         let named = matches!(function, CreateVolume | CreateSnapshot);
         let machine = matches!(function, AttachVolumes | DetachVolumes);
         [
@@ -87,6 +107,10 @@ impl VolumeInput {
             wants(
                 function == ExpandVolume && self.size.is_none(),
                 "a size; add --size=BYTES",
+            ),
+            wants(
+                function == VolumeLabels && self.source.as_deref().and_then(source_named).is_none(),
+                "a source; add --source=FIELD",
             ),
         ]
         .into_iter()
@@ -199,6 +223,23 @@ impl VolumeInput {
                 };
                 let room = provider.volume_capacity(&query).await?;
                 json!({"available": room.available, "largest": room.largest})
+            }
+            Function::LabelSources => {
+                let sources = provider.label_sources().await?;
+                sources.into_iter().map(InTreeSource::field).collect()
+            }
+            Function::VolumeLabels => {
+                let source = self.source.as_deref().and_then(source_named);
+                let one = |(source, id): (InTreeSource, &String)| InTreeVolume {
+                    source,
+                    id: id.clone(),
+                    zone: None,
+                };
+                let all: Vec<InTreeVolume> = source
+                    .iter()
+                    .flat_map(|source| self.id.iter().map(|id| one((*source, id))))
+                    .collect();
+                each(provider.volume_labels(&all).await?, |labels| json!(labels))
             }
             _ => return Ok(None),
         }))

@@ -1,6 +1,6 @@
 //! Upstream's flags that have no effect here; the log names them.
 //!
-//! A flag whose silence could hurt (a webhook nobody would serve, a log nobody would find) is refused instead, in
+//! A flag whose silence could hurt (a log nobody would find) is refused instead, in
 //! `flags::checks`.
 
 use crate::flags::values::duration::GoDuration;

@@ -61,22 +61,29 @@ pub struct SecureServingArgs {
     /// Serve /debug/flags/v, which changes the verbosity while the process runs. There is no /debug/pprof.
     #[arg(long, value_name = "BOOL", default_value = "true", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub profiling: bool,
+
+    /// What the names of these flags begin with in messages: nothing, or `webhook-` for those of webhooks.
+    #[arg(skip)]
+    pub prefix: &'static str,
 }
 
 impl SecureServingArgs {
     /// What is wrong with them, files aside.
     pub fn mistakes(&self) -> Vec<String> {
+        let prefix = self.prefix;
         let mut mistakes = crate::serving::tls::options::TlsOptions::new(self)
             .err()
             .unwrap_or_default();
         let pair = (&self.tls_cert_file, &self.tls_private_key_file);
         if pair.0.is_some() != pair.1.is_some() {
-            mistakes.push("--tls-cert-file and --tls-private-key-file belong together; give both or none".into());
+            mistakes.push(format!(
+                "--{prefix}tls-cert-file and --{prefix}tls-private-key-file belong together; give both or none"
+            ));
         }
         for pair in &self.tls_sni_cert_key {
             if !pair.contains(',') {
                 mistakes.push(format!(
-                    "--tls-sni-cert-key={pair}: expected CERT,KEY or CERT,KEY:NAME,NAME"
+                    "--{prefix}tls-sni-cert-key={pair}: expected CERT,KEY or CERT,KEY:NAME,NAME"
                 ));
             }
         }

@@ -18,7 +18,10 @@ const GATES: [(&str, &str); 6] = [
         "CloudControllerManagerWatchBasedRoutesReconciliation",
         "routes follow the watch of Nodes, and are compared with the cloud on a period as well",
     ),
-    ("CloudControllerManagerWebhook", "there are no webhooks"),
+    (
+        "CloudControllerManagerWebhook",
+        "--webhooks alone says which webhooks are served",
+    ),
     (
         "ControllerManagerReleaseLeaderElectionLockOnExit",
         "the Lease is released on a clean exit",

@@ -23,20 +23,20 @@ static FROM_13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
 impl TlsOptions {
     /// The options, or a message for each flag that cannot be had.
     pub fn new(args: &SecureServingArgs) -> Result<Self, Vec<String>> {
-        let mut mistakes = Vec::new();
+        let (mut mistakes, prefix) = (Vec::new(), args.prefix);
         let versions: &'static [_] = match args.tls_min_version.as_str() {
             "" | "VersionTLS12" => &FROM_12,
             "VersionTLS13" => &FROM_13,
             other => {
                 mistakes.push(format!(
-                    "--tls-min-version={other}: only VersionTLS12 and VersionTLS13 are served; older ones are broken"
+                    "--{prefix}tls-min-version={other}: only VersionTLS12 and VersionTLS13 are served; older ones are broken"
                 ));
                 &FROM_12
             }
         };
         let mut crypto = ring::default_provider();
-        crypto.cipher_suites = suites(&args.tls_cipher_suites, &mut mistakes);
-        crypto.kx_groups = groups(&args.tls_curve_preferences, &mut mistakes);
+        crypto.cipher_suites = suites(&args.tls_cipher_suites, prefix, &mut mistakes);
+        crypto.kx_groups = groups(&args.tls_curve_preferences, prefix, &mut mistakes);
         if mistakes.is_empty() {
             Ok(Self {
                 crypto: Arc::new(crypto),
@@ -53,7 +53,7 @@ fn name(suite: &SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
 }
 
-fn suites(wanted: &[String], mistakes: &mut Vec<String>) -> Vec<SupportedCipherSuite> {
+fn suites(wanted: &[String], prefix: &str, mistakes: &mut Vec<String>) -> Vec<SupportedCipherSuite> {
     let (all, wanted) = (ring::ALL_CIPHER_SUITES, entries(wanted));
     for unknown in wanted
         .iter()
@@ -61,7 +61,7 @@ fn suites(wanted: &[String], mistakes: &mut Vec<String>) -> Vec<SupportedCipherS
     {
         let known: Vec<String> = all.iter().map(name).collect();
         mistakes.push(format!(
-            "--tls-cipher-suites: {unknown:?} is not served; known: {}",
+            "--{prefix}tls-cipher-suites: {unknown:?} is not served; known: {}",
             known.join(", ")
         ));
     }
@@ -71,7 +71,7 @@ fn suites(wanted: &[String], mistakes: &mut Vec<String>) -> Vec<SupportedCipherS
         .collect()
 }
 
-fn groups(wanted: &[i32], mistakes: &mut Vec<String>) -> Vec<&'static dyn SupportedKxGroup> {
+fn groups(wanted: &[i32], prefix: &str, mistakes: &mut Vec<String>) -> Vec<&'static dyn SupportedKxGroup> {
     let all = ring::ALL_KX_GROUPS;
     if wanted.is_empty() {
         return all.to_vec();
@@ -82,7 +82,7 @@ fn groups(wanted: &[i32], mistakes: &mut Vec<String>) -> Vec<&'static dyn Suppor
         match known {
             Some(group) => groups.push(*group),
             None => mistakes.push(format!(
-                "--tls-curve-preferences: {number} is not served; known: {}",
+                "--{prefix}tls-curve-preferences: {number} is not served; known: {}",
                 [NamedGroup::X25519, NamedGroup::secp256r1, NamedGroup::secp384r1]
                     .map(|group| format!("{} ({group:?})", u16::from(group)))
                     .join(", ")

@@ -16,8 +16,9 @@ use x509_parser::extensions::GeneralName;
 use crate::flags::groups::serving::SecureServingArgs;
 use crate::process::watched_files::read_file;
 
-/// Upstream's name of the generated pair in `--cert-dir`.
+/// Upstream's names of the generated pairs in `--cert-dir` and `--webhook-cert-dir`.
 const PAIR: &str = "cloud-controller-manager";
+const WEBHOOK_PAIR: &str = "cloud-controller-manager-webhook";
 
 /// Where a pair comes from, and for which names it is served.
 #[derive(Debug, Clone)]
@@ -55,7 +56,7 @@ impl Pairs {
                 names: None,
             }),
             _ if args.cert_dir.is_empty() => generated = Some(Arc::new(generate(&crypto)?.2)),
-            _ => sources.push(kept(Path::new(&args.cert_dir), &crypto)?),
+            _ => sources.push(kept(args, &crypto)?),
         }
         sources.extend(args.tls_sni_cert_key.iter().map(|text| sni(text)));
         let pairs = Self {
@@ -176,10 +177,12 @@ fn names_in(pair: &CertifiedKey) -> Vec<String> {
 }
 
 /// The generated pair that is kept in a folder, made there if it is missing.
-fn kept(folder: &Path, crypto: &CryptoProvider) -> anyhow::Result<Source> {
+fn kept(args: &SecureServingArgs, crypto: &CryptoProvider) -> anyhow::Result<Source> {
+    let (folder, prefix) = (Path::new(&args.cert_dir), args.prefix);
+    let pair = if prefix.is_empty() { PAIR } else { WEBHOOK_PAIR };
     let source = Source {
-        certificate: folder.join(format!("{PAIR}.crt")),
-        key: folder.join(format!("{PAIR}.key")),
+        certificate: folder.join(format!("{pair}.crt")),
+        key: folder.join(format!("{pair}.key")),
         names: None,
     };
     if !(source.certificate.exists() && source.key.exists()) {
@@ -189,7 +192,7 @@ fn kept(folder: &Path, crypto: &CryptoProvider) -> anyhow::Result<Source> {
             .and_then(|()| write_private(&source.key, &key))
             .with_context(|| {
                 format!(
-                    "--cert-dir={}: the generated pair cannot be kept there",
+                    "--{prefix}cert-dir={}: the generated pair cannot be kept there",
                     folder.display()
                 )
             })?;

@@ -1,0 +1,118 @@
+//! Disks that PersistentVolumes name themselves (`gcePersistentDisk`): where they are, found by their names in one aggregated list.
+//!
+//! A name is unique in a zone, or in a region for a disk with replicas in several zones. As upstream (`k8s.io/kubernetes`
+//! `staging/src/k8s.io/legacy-cloud-providers/gce/gce_disks.go`, 1.30): the zone that the PersistentVolume says is believed, else the cluster's zones count.
+
+use std::collections::BTreeSet;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::volumes::{Each, InTreeSource, InTreeVolume, MANY_ZONES, place_labels};
+use serde::Deserialize;
+
+use crate::Gce;
+use crate::config::Config;
+use crate::links;
+use crate::place::Place;
+
+/// What is asked of a disk.
+pub const FIELDS: &str = "name,zone,region,replicaZones";
+
+/// The longest name of a resource (RFC 1035).
+const LONGEST_NAME: usize = 63;
+
+/// A disk. One with replicas has a region and no zone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Disk {
+    /// Its name.
+    pub name: String,
+    zone: String,
+    region: String,
+    replica_zones: Vec<String>,
+}
+
+impl Disk {
+    /// The zones in which it can be attached.
+    fn zones(&self) -> BTreeSet<&str> {
+        let all = self.replica_zones.iter().chain(Some(&self.zone));
+        all.map(|link| links::name(link))
+            .filter(|zone| !zone.is_empty())
+            .collect()
+    }
+
+    fn region(&self) -> Option<&str> {
+        match links::name(&self.region) {
+            "" => links::region_of(links::name(&self.zone)),
+            region => Some(region),
+        }
+    }
+
+    fn labels(&self) -> Vec<Pair> {
+        let zones: Vec<&str> = self.zones().into_iter().collect();
+        place_labels(&zones, self.region())
+    }
+}
+
+impl VolumeLabels for Gce {
+    fn label_sources(_: Option<&Config>) -> Vec<InTreeSource> {
+        vec![InTreeSource::GcePersistentDisk]
+    }
+
+    fn volume_labels(&self, volumes: &[InTreeVolume]) -> Result<Each<Vec<Pair>>, Failure> {
+        let names: BTreeSet<&str> = volumes
+            .iter()
+            .map(|one| one.id.as_str())
+            .filter(|id| is_name(id))
+            .collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        if names.is_empty() {
+            return Ok(volumes.iter().map(|volume| Err(no_disk(&volume.id))).collect());
+        }
+        let place = Place::of(&self.config.global, self.context)?;
+        let mut disks = Vec::new();
+        let complete = self.listed_disks(&place.project, &names, &mut |disk| disks.push(disk))?;
+        let whole_region = self.config.global.regional || self.config.global.multizone;
+        let ours = |disk: &Disk| {
+            disk.region() == Some(&*place.region) && (whole_region || disk.zones().contains(&*place.zone))
+        };
+        let one = |volume: &InTreeVolume| {
+            let mut named = disks
+                .iter()
+                .filter(|disk| disk.name == volume.id && fits(disk, volume, &ours));
+            match (named.next(), named.next()) {
+                (Some(only), None) => Ok(only.labels()),
+                (None, _) => Err(complete.clone().err().unwrap_or_else(|| no_disk(&volume.id))),
+                (Some(one), Some(other)) => Err(Failure::invalid(format!(
+                    "there is a disk {} in {:?} and in {:?}; label the PersistentVolume with the zone of the one that is meant",
+                    volume.id,
+                    one.zones(),
+                    other.zones()
+                ))),
+            }
+        };
+        Ok(volumes.iter().map(one).collect())
+    }
+}
+
+/// Whether it is where the PersistentVolume says; one that says nothing means the cluster's zones.
+fn fits(disk: &Disk, volume: &InTreeVolume, ours: &dyn Fn(&Disk) -> bool) -> bool {
+    match &volume.zone {
+        Some(zone) => disk.zones() == zone.split(MANY_ZONES).map(str::trim).collect(),
+        None => ours(disk),
+    }
+}
+
+/// Whether a resource can have this name, which then also fits into a filter as it is.
+fn is_name(text: &str) -> bool {
+    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(letters)
+}
+
+fn no_disk(name: &str) -> Failure {
+    Failure::not_found(format!(
+        "there is no disk {name} in the cluster's zones, or in those of the PersistentVolume's label"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! What the API server needs to ask the webhooks: a certificate that it trusts, a Service, and the configuration that registers them. Pure but for the pair.
+//!
+//! | object | what for |
+//! | ------ | -------- |
+//! | Secret `cloudwit-webhook` | the pair that Pods serve with; they read it again when it changes |
+//! | Service `cloudwit-webhook` | where the API server asks |
+//! | MutatingWebhookConfiguration `cloudwit` | which objects it asks about, and whom it trusts |
+//!
+//! The authority signs one pair and its key is thrown away, so there is none to keep. `install --apply` makes another one each time; the one before is trusted on
+//! until the next time, since Pods get the new Secret later than the API server the configuration.
+
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use k8s_openapi::ByteString;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use serde_json::{Value, json};
+
+use crate::webhook::Webhook;
+
+/// The name of Secret and Service.
+const NAME: &str = "cloudwit-webhook";
+/// The name of the configuration.
+pub const CONFIGURATION: &str = "cloudwit";
+/// Where the Secret is mounted.
+const FOLDER: &str = "/etc/cloudwit/webhook";
+/// How long a pair is good.
+const DAYS: i64 = 730;
+/// What the API server waits; ours is shorter ([`crate::webhook::router::TIME_LIMIT`]).
+const TIMEOUT_SECONDS: u8 = 10;
+
+/// A pair and the authority that signed it, as PEM. Not `Debug`, since the key is in it.
+pub struct Pair {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+impl Pair {
+    /// A new one for the Service, good from yesterday on: clocks differ.
+    pub fn generate(now: Timestamp) -> anyhow::Result<Self> {
+        let day = |days: i64| {
+            let date = (now + SignedDuration::from_hours(24 * days))
+                .to_zoned(TimeZone::UTC)
+                .date();
+            let part = |number: i8| u8::try_from(number).unwrap_or(1);
+            rcgen::date_time_ymd(date.year().into(), part(date.month()), part(date.day()))
+        };
+        let params = |names: Vec<String>, common_name: &str| -> anyhow::Result<CertificateParams> {
+            let mut params = CertificateParams::new(names)?;
+            (params.not_before, params.not_after) = (day(-1), day(DAYS));
+            params.distinguished_name.push(DnType::CommonName, common_name);
+            Ok(params)
+        };
+        let make = || -> anyhow::Result<Self> {
+            let mut authority = params(Vec::new(), "cloudwit-webhook-ca")?;
+            authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+            authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+            let authority_key = KeyPair::generate()?;
+            let signed = authority.self_signed(&authority_key)?;
+            let host = format!("{NAME}.kube-system.svc");
+            let mut served = params(vec![host.clone(), format!("{host}.cluster.local")], &host)?;
+            served.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+            served.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+            let key = KeyPair::generate()?;
+            let certificate = served.signed_by(&key, &Issuer::new(authority, authority_key))?;
+            Ok(Self {
+                authority: signed.pem(),
+                certificate: certificate.pem(),
+                key: key.serialize_pem(),
+            })
+        };
+        make().context("making the certificate of the webhooks")
+    }
+}
+
+/// Puts the webhooks into what is installed: the Deployment serves them on this port, and the API server asks, once there is somebody to ask. `known` are the
+/// authorities that it trusts now, as PEM.
+pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair: &Pair, known: Option<&str>) {
+    let Some(at) = objects.iter().position(|object| object["kind"] == "Deployment") else {
+        return;
+    };
+    serve(&mut objects[at], port);
+    let selector = objects[at]["spec"]["selector"]["matchLabels"].clone();
+    let labels = objects[at]["metadata"]["labels"].clone();
+    let metadata = json!({ "name": NAME, "namespace": "kube-system", "labels": labels });
+    let bytes = |text: &str| json!(ByteString(text.as_bytes().to_vec()));
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls",
+        "data": { "tls.crt": bytes(&pair.certificate), "tls.key": bytes(&pair.key) },
+    });
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": metadata,
+        "spec": {
+            "selector": selector,
+            "ports": [{ "name": "webhooks", "port": 443, "targetPort": port, "protocol": "TCP" }],
+        },
+    });
+    let authorities = bytes(&authorities(&pair.authority, known));
+    let webhooks: Vec<Value> = webhooks
+        .iter()
+        .map(|webhook| registration(*webhook, &authorities))
+        .collect();
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": { "name": CONFIGURATION, "labels": labels }, "webhooks": webhooks,
+    });
+    objects.splice(at..at, [secret, service]);
+    objects.push(configuration);
+}
+
+/// The new authority, and the newest of those that were trusted before.
+fn authorities(new: &str, known: Option<&str>) -> String {
+    const END: &str = "-----END CERTIFICATE-----";
+    let newest = known.and_then(|known| known.find(END).map(|end| &known[..end + END.len()]));
+    match newest.map(str::trim).filter(|newest| *newest != new.trim()) {
+        Some(newest) => format!("{}\n{newest}\n", new.trim()),
+        None => new.to_owned(),
+    }
+}
+
+fn registration(webhook: Webhook, authorities: &Value) -> Value {
+    match webhook {
+        Webhook::PersistentVolumeLabel => {
+            let sources =
+                cloudwit_model::InTreeSource::ALL.map(|source| format!("has(object.spec.{})", source.field()));
+            json!({
+                "name": "persistent-volume-label.cloudwit.dev",
+                "clientConfig": {
+                    "service": { "name": NAME, "namespace": "kube-system", "path": webhook.path(), "port": 443 },
+                    "caBundle": authorities,
+                },
+                "rules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["persistentvolumes"],
+                    "scope": "Cluster",
+                }],
+                // No other volume waits for us.
+                "matchConditions": [{ "name": "disk-of-a-cloud", "expression": sources.join(" || ") }],
+                "matchPolicy": "Equivalent",
+                // As the admission plugin did: no volume without its place.
+                "failurePolicy": "Fail",
+                "sideEffects": "None",
+                "reinvocationPolicy": "Never",
+                "timeoutSeconds": TIMEOUT_SECONDS,
+                "admissionReviewVersions": ["v1"],
+            })
+        }
+    }
+}
+
+/// What the Deployment has besides to serve them.
+fn serve(deployment: &mut Value, port: u16) {
+    let pod = &mut deployment["spec"]["template"]["spec"];
+    let container = &mut pod["containers"][0];
+    let push = |list: &mut Value, item: Value| {
+        if let Some(list) = list.as_array_mut() {
+            list.push(item);
+        }
+    };
+    push(
+        &mut container["args"],
+        json!(format!("--webhook-tls-cert-file={FOLDER}/tls.crt")),
+    );
+    push(
+        &mut container["args"],
+        json!(format!("--webhook-tls-private-key-file={FOLDER}/tls.key")),
+    );
+    push(
+        &mut container["ports"],
+        json!({ "name": "webhooks", "containerPort": port }),
+    );
+    push(
+        &mut container["volumeMounts"],
+        json!({ "name": "webhook", "mountPath": FOLDER, "readOnly": true }),
+    );
+    push(
+        &mut pod["volumes"],
+        json!({ "name": "webhook", "secret": { "secretName": NAME, "defaultMode": 0o440 } }),
+    );
+}
