@@ -178,6 +178,12 @@ fn may_grow_ext4() -> bool {
     u64::from_str_radix(effective.trim(), 16).unwrap() & (1 << 24) != 0
 }
 
+/// Whether there are the programs for XFS; on Debian they are installed.
+fn has_xfs() -> bool {
+    let there = || program("mkfs.xfs").is_some() && program("xfs_growfs").is_some();
+    there() || (xtask::debian::install(&["xfsprogs"]).is_ok_and(|tried| tried) && there())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn volumes_grow_while_they_are_used() {
     let Some(machine) = Machine::start("csi-node-grow").await else {
@@ -189,7 +195,7 @@ async fn volumes_grow_while_they_are_used() {
     } else {
         eprintln!("SKIPPED growth of ext4 while it is used: root has no CAP_SYS_RESOURCE here");
     }
-    if program("mkfs.xfs").is_some() && program("xfs_growfs").is_some() {
+    if tokio::task::spawn_blocking(has_xfs).await.unwrap() {
         file_systems.push("xfs");
     } else {
         eprintln!("SKIPPED growth of XFS: there is no mkfs.xfs (Debian: xfsprogs)");
