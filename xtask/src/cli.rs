@@ -136,6 +136,8 @@ pub enum SandboxCloud {
     Gce,
     /// OpenStack, by its own services.
     Openstack,
+    /// oVirt, by a stand-in that its own SDK judges.
+    Ovirt,
     /// Rackspace, by its own mimic.
     Rackspace,
     /// vSphere, by VMware's vcsim.
@@ -152,6 +154,7 @@ impl SandboxCloud {
             Self::Cloudstack => "cloudstack",
             Self::Gce => "gce",
             Self::Openstack => "openstack",
+            Self::Ovirt => "ovirt",
             Self::Rackspace => "rackspace",
             Self::Vsphere => "vsphere",
         }

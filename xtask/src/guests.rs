@@ -12,13 +12,14 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 8] = [
+pub const PROVIDERS: [&str; 9] = [
     "sim",
     "aws",
     "azure",
     "cloudstack",
     "gce",
     "openstack",
+    "ovirt",
     "rackspace",
     "vsphere",
 ];

@@ -31,6 +31,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Cloudstack => drop(servers::stand_in("cloudstack")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
+        SandboxCloud::Ovirt => drop(servers::stand_in("ovirt")?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }

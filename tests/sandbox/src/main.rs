@@ -5,7 +5,7 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `openstack`, `vsphere` | one for each cloud |
+//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `openstack`, `ovirt`, `rackspace`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
 mod aws;
@@ -15,6 +15,7 @@ mod cloudstack;
 mod gce;
 mod narrator;
 mod openstack;
+mod ovirt;
 mod rackspace;
 mod sim;
 mod stage;
@@ -35,6 +36,7 @@ use crate::cloudstack::CloudStack;
 use crate::gce::Gce;
 use crate::narrator::Narrator;
 use crate::openstack::OpenStack;
+use crate::ovirt::Ovirt;
 use crate::rackspace::Rackspace;
 use crate::sim::Sim;
 use crate::stage::Stage;
@@ -103,6 +105,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
         SandboxCloud::Cloudstack => run_on::<CloudStack>(args, narrator).await,
         SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
+        SandboxCloud::Ovirt => run_on::<Ovirt>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,
         SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,
     }

@@ -15,7 +15,16 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 7] = ["aws", "azure", "cloudstack", "gce", "openstack", "rackspace", "vsphere"];
+const CLOUDS: [&str; 8] = [
+    "aws",
+    "azure",
+    "cloudstack",
+    "gce",
+    "openstack",
+    "ovirt",
+    "rackspace",
+    "vsphere",
+];
 
 /// A copy of an example with the component beside it, and files where the example names some.
 struct Example {
@@ -176,6 +185,7 @@ fn every_example_is_one_that_is_tried() {
             "cloudstack",
             "gce",
             "openstack",
+            "ovirt",
             "rackspace",
             "several-clouds",
             "sim",

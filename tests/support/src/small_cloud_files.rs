@@ -1,0 +1,84 @@
+//! What an operator writes to have Cloudwit work on the stand-ins of clouds with machines alone: cloud config, grants and secrets.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::deployment::{CloudFiles, Deployment};
+use crate::stand_in::StandIn;
+
+/// The files for the stand-in of an oVirt engine. `more` are further lines of the cloud config, which come after `[connection]`.
+///
+/// # Errors
+///
+/// When the stand-in does not answer, or a secret cannot be written.
+pub async fn ovirt_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
+    let account = Account::of(cloud, deployment).await?;
+    Ok(CloudFiles {
+        config: format!("[connection]\nuri = {}/ovirt-engine/api\n{more}\n", cloud.url()),
+        settings: account.settings(
+            &["GET", "POST"],
+            &[
+                account.secret("username", "user", "placeholder")?,
+                account.secret("password", "password", "placeholder")?,
+            ],
+        ),
+    })
+}
+
+/// Who there is at a stand-in.
+struct Account<'a> {
+    fields: Value,
+    port: &'a str,
+    deployment: &'a Deployment,
+}
+
+impl<'a> Account<'a> {
+    async fn of(cloud: &'a StandIn, deployment: &'a Deployment) -> Result<Self> {
+        let (_, port) = cloud.url().rsplit_once(':').context("a URL has a port")?;
+        let fields = cloud.call("account", json!({})).await?;
+        Ok(Self {
+            fields,
+            port,
+            deployment,
+        })
+    }
+
+    fn text(&self, field: &str) -> Result<&str> {
+        let found = self.fields[field].as_str();
+        found.with_context(|| format!("the account has no {field}"))
+    }
+
+    /// Writes a field beside the other files of the deployment: its grant.
+    fn secret(&self, name: &str, field: &str, used_as: &str) -> Result<String> {
+        let file = self.deployment.write(name, self.text(field)?)?;
+        Ok(format!("{{name: {name}, file: {}, uses: [{used_as}]}}", file.display()))
+    }
+
+    fn settings(&self, methods: &[&str], secrets: &[String]) -> String {
+        let (methods, port) = (methods.join(", "), self.port);
+        let http =
+            format!("{{scheme: http, host: 127.0.0.1, port: {port}, methods: [{methods}], allowLoopback: true}}");
+        let secrets: String = secrets.iter().map(|secret| format!("    - {secret}\n")).collect();
+        format!("grants:\n  http:\n    - {http}\n  secrets:\n{secrets}")
+    }
+}
+
+/// Runs a cloud's own client on its stand-in (`CLOUD.judge`): what it says as JSON.
+///
+/// # Errors
+///
+/// When it fails, with what it said.
+pub async fn own_client(cloud: &StandIn, module: &str) -> Result<Value> {
+    let folder = xtask::workspace::root().join("tests/stand-ins");
+    let output = tokio::process::Command::new(cloud.python())
+        .args(["-B", "-m", module, cloud.url()])
+        .env("PYTHONPATH", folder)
+        .output()
+        .await
+        .context("starting Python")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        anyhow::bail!("{module}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_str(&text).with_context(|| format!("{module} says {text}"))
+}
