@@ -51,7 +51,14 @@ impl<'a> Account<'a> {
     /// Writes a field beside the other files of the deployment: its grant.
     fn secret(&self, name: &str, field: &str, used_as: &str) -> Result<String> {
         let file = self.deployment.write(name, self.text(field)?)?;
-        Ok(format!("{{name: {name}, file: {}, uses: [{used_as}]}}", file.display()))
+        let hosts = match used_as {
+            "placeholder" => format!(", hosts: [\"127.0.0.1:{}\"]", self.port),
+            _ => String::new(),
+        };
+        Ok(format!(
+            "{{name: {name}, file: {}, uses: [{used_as}]{hosts}}}",
+            file.display()
+        ))
     }
 
     fn settings(&self, methods: &[&str], secrets: &[String]) -> String {
