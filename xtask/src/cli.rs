@@ -134,6 +134,8 @@ pub enum SandboxCloud {
     Cloudstack,
     /// Google Compute Engine, by a stand-in that Google's own client judges.
     Gce,
+    /// Apache Mesos behind DC/OS, by a stand-in after their documents.
+    Mesos,
     /// OpenStack, by its own services.
     Openstack,
     /// oVirt, by a stand-in that its own SDK judges.
@@ -153,6 +155,7 @@ impl SandboxCloud {
             Self::Azure => "azure",
             Self::Cloudstack => "cloudstack",
             Self::Gce => "gce",
+            Self::Mesos => "mesos",
             Self::Openstack => "openstack",
             Self::Ovirt => "ovirt",
             Self::Rackspace => "rackspace",

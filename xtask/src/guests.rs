@@ -12,12 +12,13 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 9] = [
+pub const PROVIDERS: [&str; 10] = [
     "sim",
     "aws",
     "azure",
     "cloudstack",
     "gce",
+    "mesos",
     "openstack",
     "ovirt",
     "rackspace",

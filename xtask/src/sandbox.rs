@@ -30,6 +30,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Azure => drop(servers::stand_in("azure")?),
         SandboxCloud::Cloudstack => drop(servers::stand_in("cloudstack")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
+        SandboxCloud::Mesos => drop(servers::stand_in("mesos")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
         SandboxCloud::Ovirt => drop(servers::stand_in("ovirt")?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),

@@ -15,11 +15,12 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 8] = [
+const CLOUDS: [&str; 9] = [
     "aws",
     "azure",
     "cloudstack",
     "gce",
+    "mesos",
     "openstack",
     "ovirt",
     "rackspace",
@@ -184,6 +185,7 @@ fn every_example_is_one_that_is_tried() {
             "azure",
             "cloudstack",
             "gce",
+            "mesos",
             "openstack",
             "ovirt",
             "rackspace",

@@ -4,6 +4,8 @@
 
 #[path = "small_clouds/common_days.rs"]
 mod common_days;
+#[path = "small_clouds/mesos.rs"]
+mod mesos;
 #[path = "small_clouds/ovirt.rs"]
 mod ovirt;
 #[path = "small_clouds/scene.rs"]

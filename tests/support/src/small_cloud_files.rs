@@ -13,15 +13,37 @@ use crate::stand_in::StandIn;
 /// When the stand-in does not answer, or a secret cannot be written.
 pub async fn ovirt_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
     let account = Account::of(cloud, deployment).await?;
+    let mut secrets = vec![account.secret("password", "password", "placeholder")?];
+    if more.contains("auth = basic") {
+        secrets.push(account.secret("username", "user", "placeholder")?);
+    }
     Ok(CloudFiles {
         config: format!("[connection]\nuri = {}/ovirt-engine/api\n{more}\n", cloud.url()),
-        settings: account.settings(
-            &["GET", "POST"],
-            &[
-                account.secret("username", "user", "placeholder")?,
-                account.secret("password", "password", "placeholder")?,
-            ],
-        ),
+        settings: account.settings(&["GET", "POST"], &secrets),
+    })
+}
+
+/// The files for the stand-in of Mesos masters behind DC/OS, asked by a service account. `more` are further lines of the cloud config, which win.
+///
+/// # Errors
+///
+/// As [`ovirt_files`].
+pub async fn mesos_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
+    let account = Account::of(cloud, deployment).await?;
+    let secrets = match more {
+        basic if basic.contains("auth = basic") => vec![
+            account.secret("principal", "user", "placeholder")?,
+            account.secret("secret", "password", "placeholder")?,
+        ],
+        password if password.contains("auth = dcos-password") => {
+            vec![account.secret("password", "password", "placeholder")?]
+        }
+        _ => vec![account.secret("private-key", "key", "sign")?],
+    };
+    let dcos = format!("mesos-master = {}/mesos\nauth = dcos\nuid = cloudwit\n", cloud.url());
+    Ok(CloudFiles {
+        config: format!("[mesos-cloud]\n{dcos}{more}\n"),
+        settings: account.settings(&["GET", "POST"], &secrets),
     })
 }
 

@@ -15,7 +15,8 @@ fn days() -> Days {
         cloud: "ovirt",
         call: "GET /vms",
         empty: json!({}),
-        refused: "Cannot authenticate user 'nobody@internal'",
+        // What follows is a part of the secret `username`.
+        refused: "Cannot authenticate user 'nobody",
         wrong: "username = nobody@internal\n",
         login: "POST /ovirt-engine/sso/oauth/token",
         config: "",

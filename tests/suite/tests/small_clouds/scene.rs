@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::small_cloud_files::ovirt_files;
+use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files};
 use cloudwit_test_support::stand_in::StandIn;
 use serde_json::{Value, json};
 
@@ -53,6 +53,7 @@ impl Scene {
     pub async fn start(&mut self, flags: &[&str]) {
         let (cloud, more, deployment) = (&self.cloud, &self.config, &self.installation.deployment);
         let files = match self.name {
+            "mesos" => mesos_files(cloud, more, deployment).await,
             "ovirt" => ovirt_files(cloud, more, deployment).await,
             other => panic!("{other} is no small cloud"),
         };
