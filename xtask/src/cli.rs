@@ -140,6 +140,8 @@ pub enum SandboxCloud {
     Openstack,
     /// oVirt, by a stand-in that its own SDK judges.
     Ovirt,
+    /// Photon Controller, by a stand-in after its API's model.
+    Photon,
     /// Rackspace, by its own mimic.
     Rackspace,
     /// vSphere, by VMware's vcsim.
@@ -158,6 +160,7 @@ impl SandboxCloud {
             Self::Mesos => "mesos",
             Self::Openstack => "openstack",
             Self::Ovirt => "ovirt",
+            Self::Photon => "photon",
             Self::Rackspace => "rackspace",
             Self::Vsphere => "vsphere",
         }

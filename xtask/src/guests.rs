@@ -12,7 +12,7 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 10] = [
+pub const PROVIDERS: [&str; 11] = [
     "sim",
     "aws",
     "azure",
@@ -21,6 +21,7 @@ pub const PROVIDERS: [&str; 10] = [
     "mesos",
     "openstack",
     "ovirt",
+    "photon",
     "rackspace",
     "vsphere",
 ];

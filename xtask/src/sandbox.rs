@@ -33,6 +33,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Mesos => drop(servers::stand_in("mesos")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
         SandboxCloud::Ovirt => drop(servers::stand_in("ovirt")?),
+        SandboxCloud::Photon => drop(servers::stand_in("photon")?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }

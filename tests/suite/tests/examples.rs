@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 9] = [
+const CLOUDS: [&str; 10] = [
     "aws",
     "azure",
     "cloudstack",
@@ -23,6 +23,7 @@ const CLOUDS: [&str; 9] = [
     "mesos",
     "openstack",
     "ovirt",
+    "photon",
     "rackspace",
     "vsphere",
 ];
@@ -188,6 +189,7 @@ fn every_example_is_one_that_is_tried() {
             "mesos",
             "openstack",
             "ovirt",
+            "photon",
             "rackspace",
             "several-clouds",
             "sim",

@@ -8,5 +8,7 @@ mod common_days;
 mod mesos;
 #[path = "small_clouds/ovirt.rs"]
 mod ovirt;
+#[path = "small_clouds/photon.rs"]
+mod photon;
 #[path = "small_clouds/scene.rs"]
 mod scene;

@@ -47,6 +47,24 @@ pub async fn mesos_files(cloud: &StandIn, more: &str, deployment: &Deployment) -
     })
 }
 
+/// The files for the stand-in of Photon Controller with Lightwave. `more` are further lines of the cloud config, which win.
+///
+/// # Errors
+///
+/// As [`ovirt_files`].
+pub async fn photon_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
+    let account = Account::of(cloud, deployment).await?;
+    let (url, user) = (cloud.url(), account.text("user")?);
+    let lightwave = format!("lightwave = {url}\nusername = {user}\n");
+    Ok(CloudFiles {
+        config: format!("[Global]\ntarget = {url}\ntenant = demo\nproject = nodes\n{lightwave}{more}\n"),
+        settings: account.settings(
+            &["GET", "POST"],
+            &[account.secret("password", "password", "placeholder")?],
+        ),
+    })
+}
+
 /// Who there is at a stand-in.
 struct Account<'a> {
     fields: Value,

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files};
+use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files};
 use cloudwit_test_support::stand_in::StandIn;
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ impl Scene {
         let files = match self.name {
             "mesos" => mesos_files(cloud, more, deployment).await,
             "ovirt" => ovirt_files(cloud, more, deployment).await,
+            "photon" => photon_files(cloud, more, deployment).await,
             other => panic!("{other} is no small cloud"),
         };
         self.installation.start(&files.unwrap(), flags).unwrap();
