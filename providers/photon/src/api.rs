@@ -20,8 +20,8 @@ const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
 /// How often a task is looked at in one call; it is gone on with in the next. Those for networks read, and take no longer than a request or two.
 const LOOKS: usize = 3;
 
-/// How long a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
-const TASK_KEPT: Keep = Keep::at_most(Duration::from_secs(60));
+/// How long networks are believed, and a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
+const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
 
 /// How long the project's id is believed.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
@@ -136,6 +136,10 @@ impl Api {
     /// What the cloud says; `unavailable` while its task has not ended.
     pub fn connections(&self, machine: &str) -> Result<Vec<Value>, Failure> {
         let (state, key) = (self.context.state(), format!("task/{machine}"));
+        let known = format!("networks/{machine}");
+        if let Some(connections) = state.get(&known) {
+            return Ok(connections.value);
+        }
         let root = self.global.root();
         // The name of the path changed with the API's root.
         let what = if root.is_empty() { "networks" } else { "subnets" };
@@ -151,7 +155,7 @@ impl Api {
         }
         match task.state.as_str() {
             "QUEUED" | "STARTED" => {
-                state.put(&key, &task.id, TASK_KEPT);
+                state.put(&key, &task.id, KEPT);
                 Err(Failure::unavailable(format!(
                     "the task for the networks of {machine} goes on"
                 )))
@@ -159,7 +163,10 @@ impl Api {
             "COMPLETED" => {
                 state.remove(&key);
                 let connections = task.resource_properties["networkConnections"].as_array();
-                Ok(connections.cloned().unwrap_or_default())
+                let connections = connections.cloned().unwrap_or_default();
+                // A look-up by address comes back for them, and its task would begin anew.
+                state.put(&known, &connections, KEPT);
+                Ok(connections)
             }
             other => {
                 state.remove(&key);

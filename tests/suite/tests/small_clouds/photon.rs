@@ -59,7 +59,7 @@ async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
     assert_eq!(provider_id(&node), Some(expected.as_str()));
     let instance_type = node.labels().get("node.kubernetes.io/instance-type");
     assert_eq!(instance_type.map(String::as_str), Some("big-fast"));
-    assert_eq!(addresses(&node), [format!("InternalIP {ip}")]);
+    assert_eq!(addresses(&node), [format!("InternalIP {ip}"), format!("Hostname {ip}")]);
     assert_eq!(scene.calls("POST").await, 0, "nobody is asked who he is");
 }
 
