@@ -58,7 +58,7 @@ pub mod time;
 pub mod types;
 pub mod volumes;
 
-pub use auth::{keys, token};
+pub use auth::{jwt, keys, token};
 pub use config::gcfg;
 #[cfg(feature = "yaml")]
 pub use config::yaml;

@@ -134,8 +134,14 @@ pub enum SandboxCloud {
     Cloudstack,
     /// Google Compute Engine, by a stand-in that Google's own client judges.
     Gce,
+    /// Apache Mesos behind DC/OS, by a stand-in after their documents.
+    Mesos,
     /// OpenStack, by its own services.
     Openstack,
+    /// oVirt, by a stand-in that its own SDK judges.
+    Ovirt,
+    /// Photon Controller, by a stand-in after its API's model.
+    Photon,
     /// Rackspace, by its own mimic.
     Rackspace,
     /// vSphere, by VMware's vcsim.
@@ -151,7 +157,10 @@ impl SandboxCloud {
             Self::Azure => "azure",
             Self::Cloudstack => "cloudstack",
             Self::Gce => "gce",
+            Self::Mesos => "mesos",
             Self::Openstack => "openstack",
+            Self::Ovirt => "ovirt",
+            Self::Photon => "photon",
             Self::Rackspace => "rackspace",
             Self::Vsphere => "vsphere",
         }

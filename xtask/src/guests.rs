@@ -12,13 +12,16 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 8] = [
+pub const PROVIDERS: [&str; 11] = [
     "sim",
     "aws",
     "azure",
     "cloudstack",
     "gce",
+    "mesos",
     "openstack",
+    "ovirt",
+    "photon",
     "rackspace",
     "vsphere",
 ];

@@ -30,7 +30,10 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Azure => drop(servers::stand_in("azure")?),
         SandboxCloud::Cloudstack => drop(servers::stand_in("cloudstack")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
+        SandboxCloud::Mesos => drop(servers::stand_in("mesos")?),
         SandboxCloud::Openstack => drop(servers::openstack_cloud()?),
+        SandboxCloud::Ovirt => drop(servers::stand_in("ovirt")?),
+        SandboxCloud::Photon => drop(servers::stand_in("photon")?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }

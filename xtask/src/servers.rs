@@ -29,7 +29,7 @@ pub fn openstack() -> Result<Environment> {
 }
 
 /// Clouds that stand-ins answer for (`tests/stand-ins`), each with an environment that has the cloud's own client.
-const STAND_INS: &[&str] = &["azure", "cloudstack", "gce", "rackspace"];
+const STAND_INS: &[&str] = &["azure", "cloudstack", "gce", "mesos", "ovirt", "photon", "rackspace"];
 
 /// The Python environment of a stand-in and of the cloud's own client.
 ///

@@ -1,4 +1,5 @@
 //! Secrets that the host keeps, and tokens that the cloud gives.
 
+pub mod jwt;
 pub mod keys;
 pub mod token;

@@ -106,6 +106,17 @@ impl From<Value> for Tree {
     }
 }
 
+/// A value that is there and not blank: upstream's providers take an empty value for none.
+///
+/// ```
+/// # use cloudwit_guest_sdk::config::given;
+/// assert_eq!(given(&Some(" north ".into())), Some("north"));
+/// assert_eq!(given(&Some(" ".into())), None);
+/// ```
+pub fn given(value: &Option<String>) -> Option<&str> {
+    value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
+}
+
 /// Reads JSON.
 ///
 /// # Errors

@@ -37,6 +37,29 @@ pub fn ask_each<M>(
     }
 }
 
+/// The same for a cloud whose "there is none" is also what a wrong project, account or proxy says: an id is denied only where `sees_any` says that the cloud
+/// shows other machines. It is asked once, and only when an id is missing; `nothing` is what to check when it shows none.
+pub fn ask_each_where_any<M>(
+    ids: &[Id<'_>],
+    most: usize,
+    answers: &mut Answers<'_, M>,
+    mut ask: impl FnMut(&str) -> Result<Option<M>, Failure>,
+    sees_any: impl Fn() -> Result<bool, Failure>,
+    nothing: &str,
+) {
+    let mut seen = None;
+    ask_each(ids, most, answers, |id| {
+        let found = ask(id)?;
+        if found.is_none() && seen.is_none() {
+            seen = Some(sees_any()?);
+        }
+        match seen {
+            Some(false) if found.is_none() => Err(Failure::unavailable(nothing)),
+            _ => Ok(found),
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,20 +73,50 @@ mod tests {
 
     /// What each id got: a machine, nothing, or a failure; and how many were asked for.
     fn told(count: usize, most: usize, ask: impl Fn(&str) -> Result<Option<()>, Failure>) -> (Vec<String>, usize) {
+        let mut asked = 0;
+        let told = words(count, |ids, answers| {
+            ask_each(ids, most, answers, |id| {
+                asked += 1;
+                ask(id)
+            });
+        });
+        (told, asked)
+    }
+
+    fn words(count: usize, ask: impl FnOnce(&[Id<'_>], &mut Answers<'_, ()>)) -> Vec<String> {
         let nodes = nodes(count);
         let keys: Vec<_> = nodes.iter().map(|node| Key::of(node, "x://")).collect();
         let wanted = Wanted::of(&nodes, &keys);
-        let (mut answers, mut asked) = (Answers::to(&wanted), 0);
-        ask_each(&wanted.ids, most, &mut answers, |id| {
-            asked += 1;
-            ask(id)
-        });
+        let mut answers = Answers::to(&wanted);
+        ask(&wanted.ids, &mut answers);
         let word = |id: &Id<'_>| match answers.machine(Key::Id(id.as_str()), &|()| String::new()) {
             Ok(Some(())) => "there".to_owned(),
             Ok(None) => "denied".to_owned(),
             Err(failure) => failure.message,
         };
-        (wanted.ids.iter().map(word).collect(), asked)
+        wanted.ids.iter().map(word).collect()
+    }
+
+    #[test]
+    fn an_account_that_shows_no_machine_denies_none() {
+        let with = |sees_any: Result<bool, Failure>| {
+            let looks = std::cell::Cell::new(0);
+            let told = words(3, |ids, answers| {
+                let ask = |id: &str| Ok((id == "0").then_some(()));
+                let sees_any = || {
+                    looks.set(looks.get() + 1);
+                    sees_any.clone()
+                };
+                ask_each_where_any(ids, 9, answers, ask, sees_any, "the wrong project?");
+            });
+            (told, looks.get())
+        };
+        let told = |words: [&str; 3]| words.map(str::to_owned).to_vec();
+        assert_eq!(with(Ok(true)), (told(["there", "denied", "denied"]), 1));
+        let wrong = "the wrong project?";
+        assert_eq!(with(Ok(false)), (told(["there", wrong, wrong]), 1));
+        let down = Err(Failure::unavailable("down"));
+        assert_eq!(with(down), (told(["there", "down", "down"]), 1));
     }
 
     #[test]

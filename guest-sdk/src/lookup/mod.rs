@@ -19,7 +19,7 @@ use crate::types::{Evidence, Failure, Instance, NodeRef, Presence, id_after};
 
 pub use answers::Answers;
 use answers::silence;
-pub use each::ask_each;
+pub use each::{ask_each, ask_each_where_any};
 
 /// Bytes of what separates two keys in a URL: `%2C`, or `&id=`.
 const SEPARATOR: usize = 3;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub(crate) use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
@@ -120,11 +121,6 @@ pub struct RouteConfig {
     /// The router that gets the routes; none without this.
     pub router_id: Option<String>,
     auto_config_security_group: bool,
-}
-
-/// A value that is there and not empty: upstream takes an empty value for none.
-pub(crate) fn given(value: &Option<String>) -> Option<&str> {
-    value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
 }
 
 impl Config {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub(crate) use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
@@ -57,11 +58,6 @@ impl fmt::Debug for Global {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Global")
     }
-}
-
-/// A value that is there and not empty: the in-tree provider took an empty value for none.
-pub(crate) fn given(value: &Option<String>) -> Option<&str> {
-    value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
 }
 
 impl Config {

@@ -5,7 +5,7 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `openstack`, `vsphere` | one for each cloud |
+//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `mesos`, `openstack`, `ovirt`, `photon`, `rackspace`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
 mod aws;
@@ -13,8 +13,11 @@ mod azure;
 mod cloud;
 mod cloudstack;
 mod gce;
+mod mesos;
 mod narrator;
 mod openstack;
+mod ovirt;
+mod photon;
 mod rackspace;
 mod sim;
 mod stage;
@@ -33,8 +36,11 @@ use crate::azure::Azure;
 use crate::cloud::Cloud;
 use crate::cloudstack::CloudStack;
 use crate::gce::Gce;
+use crate::mesos::Mesos;
 use crate::narrator::Narrator;
 use crate::openstack::OpenStack;
+use crate::ovirt::Ovirt;
+use crate::photon::Photon;
 use crate::rackspace::Rackspace;
 use crate::sim::Sim;
 use crate::stage::Stage;
@@ -102,7 +108,10 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
         SandboxCloud::Azure => run_on::<Azure>(args, narrator).await,
         SandboxCloud::Cloudstack => run_on::<CloudStack>(args, narrator).await,
         SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
+        SandboxCloud::Mesos => run_on::<Mesos>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
+        SandboxCloud::Ovirt => run_on::<Ovirt>(args, narrator).await,
+        SandboxCloud::Photon => run_on::<Photon>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,
         SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,
     }

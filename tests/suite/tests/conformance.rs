@@ -16,6 +16,7 @@ use cloudwit_test_support::mimic::Mimic;
 use cloudwit_test_support::moto::Moto;
 use cloudwit_test_support::openstack_cloud::OpenStackCloud;
 use cloudwit_test_support::openstack_files::openstack_files;
+use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files};
 use cloudwit_test_support::stand_in::StandIn;
 use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions};
 use cloudwit_test_support::vsphere_files::vsphere_files;
@@ -354,6 +355,36 @@ async fn openstack_keeps_the_promises_of_the_contract() {
     let files = openstack_files(&project, &network, &router, &author.deployment)
         .await
         .unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mesos_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("mesos").await, StandIn::start("mesos", &[]).await.unwrap());
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = mesos_files(&cloud, "", &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ovirt_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("ovirt").await, StandIn::start("ovirt", &[]).await.unwrap());
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = ovirt_files(&cloud, "", &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn photon_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("photon").await, StandIn::start("photon", &[]).await.unwrap());
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = photon_files(&cloud, "", &author.deployment).await.unwrap();
     author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 

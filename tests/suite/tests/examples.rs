@@ -15,7 +15,18 @@ use tempfile::TempDir;
 use xtask::guests::{PACKED_LIMIT, packed_size};
 
 /// Each has a folder with one provider in its `cloudwit.yaml`.
-const CLOUDS: [&str; 7] = ["aws", "azure", "cloudstack", "gce", "openstack", "rackspace", "vsphere"];
+const CLOUDS: [&str; 10] = [
+    "aws",
+    "azure",
+    "cloudstack",
+    "gce",
+    "mesos",
+    "openstack",
+    "ovirt",
+    "photon",
+    "rackspace",
+    "vsphere",
+];
 
 /// A copy of an example with the component beside it, and files where the example names some.
 struct Example {
@@ -175,7 +186,10 @@ fn every_example_is_one_that_is_tried() {
             "azure",
             "cloudstack",
             "gce",
+            "mesos",
             "openstack",
+            "ovirt",
+            "photon",
             "rackspace",
             "several-clouds",
             "sim",

@@ -26,6 +26,7 @@
 //! | [`azure_files`] | what Cloudwit is told about the stand-in for Azure |
 //! | [`cloudstack_files`] | what Cloudwit is told about the stand-in for CloudStack |
 //! | [`gce_files`] | what Cloudwit is told about the stand-in for Compute Engine |
+//! | [`small_cloud_files`] | what Cloudwit is told about the stand-ins of clouds with machines alone |
 //! | [`stand_in`] | clouds for which there is no third-party server |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`vsphere_files`] | what Cloudwit is told about it |
@@ -60,6 +61,7 @@ pub mod port;
 pub mod programs;
 pub mod rig;
 pub mod site;
+pub mod small_cloud_files;
 pub mod stand_in;
 pub mod tls;
 pub mod vcsim;

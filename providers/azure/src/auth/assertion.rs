@@ -1,5 +1,6 @@
 //! The assertion by which a certificate asks for a token: a JSON Web Token, signed RS256 by the host.
 
+pub(super) use cloudwit_guest_sdk::jwt::signed;
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use serde_json::json;
 
@@ -35,11 +36,5 @@ pub(super) fn unsigned(claims: &Claims<'_>) -> String {
         "aud": claims.audience, "iss": claims.client, "sub": claims.client, "jti": claims.id,
         "nbf": claims.now, "iat": claims.now, "exp": claims.now + LIFE,
     });
-    let encode = |value: &serde_json::Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
-    format!("{}.{}", encode(&header), encode(&body))
-}
-
-/// The whole token.
-pub(super) fn signed(unsigned: &str, signature: &[u8]) -> String {
-    format!("{unsigned}.{}", BASE64URL_NOPAD.encode(signature))
+    cloudwit_guest_sdk::jwt::unsigned(&header, &body)
 }

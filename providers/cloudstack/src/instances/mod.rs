@@ -2,7 +2,7 @@
 
 pub mod machine;
 
-use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each};
+use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_where_any};
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::api::Call;
@@ -53,19 +53,9 @@ impl Machines for CloudStack {
     }
 
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
-        let mut sees_any = None;
-        ask_each(ids, MOST_MISSING, answers, |id| {
-            let found = self.machine(id)?;
-            // In another project nothing exists either.
-            if found.is_none() && sees_any.is_none() {
-                sees_any = Some(self.sees_any()?);
-            }
-            if found.is_none() && sees_any == Some(false) {
-                let text = "no virtual machine at all is seen; is this the right project-id and user?";
-                return Err(Failure::unavailable(text));
-            }
-            Ok(found)
-        });
+        let nothing = "no virtual machine at all is seen; is this the right project-id and user?";
+        let machine = |id: &str| self.machine(id);
+        ask_each_where_any(ids, MOST_MISSING, answers, machine, || self.sees_any(), nothing);
         Ok(())
     }
 

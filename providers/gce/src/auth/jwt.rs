@@ -1,6 +1,6 @@
 //! The assertion by which a service account's key asks for a token: a JSON Web Token, signed RS256 by the host.
 
-use data_encoding::BASE64URL_NOPAD;
+pub(super) use cloudwit_guest_sdk::jwt::signed;
 use serde_json::json;
 
 /// How long an assertion is good, in seconds. Google takes an hour at most.
@@ -29,11 +29,5 @@ pub(super) fn unsigned(claims: &Claims<'_>) -> String {
     let body = json!({
         "iss": claims.issuer, "scope": claims.scope, "aud": claims.audience, "iat": claims.now, "exp": claims.now + LIFE,
     });
-    let encode = |value: &serde_json::Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
-    format!("{}.{}", encode(&header), encode(&body))
-}
-
-/// The whole token.
-pub(super) fn signed(unsigned: &str, signature: &[u8]) -> String {
-    format!("{unsigned}.{}", BASE64URL_NOPAD.encode(signature))
+    cloudwit_guest_sdk::jwt::unsigned(&header, &body)
 }

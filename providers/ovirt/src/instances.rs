@@ -1,0 +1,122 @@
+//! Machines behind Nodes: by id, and by the name that the guest agent reports; many at once from the pages of a list.
+
+use cloudwit_guest_sdk::config::given;
+use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_where_any};
+use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
+
+use crate::machine::Machine;
+use crate::{Ovirt, PROVIDER_ID_PREFIX};
+
+/// So many machines are asked for one by one; more are taken from a list.
+const FEW: usize = 3;
+
+/// Machines are asked for by id at most so many in a call: more that are not in the list are no deleted machines but another engine.
+const MOST_MISSING: usize = 100;
+
+/// Machines in the engine's lists.
+const VMS: (&str, &str) = ("/vms", "vm");
+
+/// What to check when the engine shows no machine.
+const NOTHING: &str =
+    "no virtual machine at all is seen; is this the right engine, and has the user the role ReadOnlyAdmin?";
+
+impl Machines for Ovirt {
+    type Machine = Machine;
+
+    fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
+        let key = Key::of(node, PROVIDER_ID_PREFIX)?;
+        match key {
+            Key::Id(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+                Err(Failure::invalid(format!(
+                    "the provider id {PROVIDER_ID_PREFIX}{id} is none of oVirt's; they look like \
+                     {PROVIDER_ID_PREFIX}0b3a6a5c-5f0e-4c3e-9d5f-1a2b3c4d5e6f"
+                )))
+            }
+            key => Ok(key),
+        }
+    }
+
+    fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        if wanted.ids.len() + wanted.names.len() <= FEW {
+            self.by_names(&wanted.names, answers)?;
+        } else {
+            self.list(String::new(), |machine| {
+                note(&wanted.names, &machine, answers);
+                answers.found_all([machine], |machine| Key::Id(&machine.id));
+            })?;
+        }
+        let missing = wanted.ids.iter().copied();
+        let missing: Vec<Id<'_>> = missing.filter(|id| !answers.has(Key::Id(id.as_str()))).collect();
+        self.by_ids(&missing, answers)
+    }
+
+    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        let follow = self.follow();
+        let machine = |id: &str| self.api.optional(&format!("/vms/{id}"), &[("follow", &follow)]);
+        // A proxy and an engine that is set up anew answer 404 as well.
+        let sees_any = || self.api.any_machine();
+        ask_each_where_any(ids, MOST_MISSING, answers, machine, sees_any, NOTHING);
+        Ok(())
+    }
+
+    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        for name in names {
+            self.list(format!("fqdn={}", name.name), |machine| {
+                note(std::slice::from_ref(name), &machine, answers);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn label(&self, machine: &Machine) -> String {
+        format!("{} ({})", machine.id, machine.name)
+    }
+
+    fn describe(&self, found: &[Found<'_, Machine>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
+        let machines: Vec<&Machine> = found.iter().map(|found| found.machine).collect();
+        let places = self.places(&machines)?;
+        let both = machines.iter().zip(&places);
+        Ok(both.map(|(machine, place)| machine.existing(place)).collect())
+    }
+}
+
+impl Ovirt {
+    /// Each machine that the operator's filter and this search find, once. One that cannot be read is left out.
+    fn list(&self, search: String, mut each: impl FnMut(Machine)) -> Result<(), Failure> {
+        let filter = given(&self.config.filters.vms).map(str::to_owned);
+        let terms = filter
+            .into_iter()
+            .chain(Some(search).filter(|search| !search.is_empty()));
+        let search = terms.collect::<Vec<String>>().join(" and ");
+        // A machine that is made while pages are read can move from one page to the next.
+        let mut seen = std::collections::BTreeSet::new();
+        self.api.each(
+            VMS,
+            &search,
+            &self.follow(),
+            |item: Value| match serde_json::from_value::<Machine>(item) {
+                Ok(machine) if seen.insert(machine.id.clone()) => each(machine),
+                Ok(_) => {}
+                Err(mistake) => warn!("a machine is left out of the list, it cannot be read: {mistake}"),
+            },
+        )
+    }
+
+    /// What the engine tells with each machine: what the guest agent reports of the interfaces that the engine gave it, so without those of containers.
+    fn follow(&self) -> String {
+        let labels = self.config.zones.label_prefix().map(|_| ",affinitylabels");
+        format!("nics.reporteddevices{}", labels.unwrap_or_default())
+    }
+}
+
+/// Notes a machine for those names that its guest reports, in whatever case: Nodes have small letters only.
+fn note(names: &[Name<'_>], machine: &Machine, answers: &mut Answers<'_, Machine>) {
+    let Some(fqdn) = &machine.fqdn else { return };
+    if let Some(name) = names.iter().find(|name| name.name.eq_ignore_ascii_case(fqdn)) {
+        answers.found(Key::Name(name.name), machine.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! One call of Photon Controller's API: a token of Lightwave or none, JSON, pages, tasks.
+
+use std::time::Duration;
+
+use cloudwit_guest_sdk::form::Form;
+use cloudwit_guest_sdk::http::paginate;
+use cloudwit_guest_sdk::keys::Encoding;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
+use cloudwit_guest_sdk::token::{Token, Tried};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::config::{Global, PASSWORD};
+
+/// What tokens are good for.
+const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
+
+/// How often a task is looked at in one call; it is gone on with in the next. Those for networks read, and take no longer than a request or two.
+const LOOKS: usize = 3;
+
+/// How long networks are believed, and a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
+const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
+
+/// How long the project's id is believed.
+const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
+
+/// Who asks, for the cloud's own logs.
+const AGENT: &str = concat!("cloudwit-photon/", env!("CARGO_PKG_VERSION"));
+
+/// The way to the API.
+pub struct Api {
+    http: Http,
+    global: Global,
+    context: Context,
+    /// Where tokens come from, and what is sent there.
+    login: Option<(String, Form)>,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    expires_in: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    items: Vec<Value>,
+    next_page_link: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    id: String,
+    state: String,
+    #[serde(default)]
+    resource_properties: Value,
+}
+
+impl Api {
+    /// For this configuration. Sends nothing yet.
+    ///
+    /// # Errors
+    /// When the secret is not granted.
+    pub fn new(global: &Global, context: Context) -> Result<Self, Failure> {
+        let login = match global.lightwave() {
+            None => None,
+            Some(url) => {
+                let password = context.keys().placeholder_as(PASSWORD, Encoding::Form)?;
+                let form = Form::new()
+                    .field("grant_type", "password")
+                    .field("username", global.username());
+                let form = form.field("password", password).field("scope", SCOPE);
+                Some((format!("{url}/openidconnect/token"), form))
+            }
+        };
+        Ok(Self {
+            http: context.http().base(global.target()).header("user-agent", AGENT),
+            global: global.clone(),
+            context,
+            login,
+        })
+    }
+
+    /// A GET below the API's root; none where the cloud itself says that there is no such machine.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn machine<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Failure> {
+        let response = self.send(&format!("{}/vms/{id}", self.global.root()))?;
+        let says_so = |body: Value| body["code"] == "VmNotFound";
+        if response.status == 404 && response.json::<Value>().is_ok_and(says_so) {
+            return Ok(None);
+        }
+        read(response).map(Some)
+    }
+
+    /// All machines of the project, page by page.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn machines(&self) -> Result<Vec<Value>, Failure> {
+        let first = format!("{}/projects/{}/vms", self.global.root(), self.project()?);
+        self.list(&first)
+    }
+
+    /// The id of the project.
+    ///
+    /// # Errors
+    /// What the cloud says; when there is no such tenant or project.
+    pub fn project(&self) -> Result<String, Failure> {
+        let state = self.context.state();
+        state.get_or_make("project", PROJECT_KEPT, Duration::from_secs(5), || {
+            let root = self.global.root();
+            let tenant = self.named("tenant", &format!("{root}/tenants"), self.global.tenant())?;
+            self.named(
+                "project",
+                &format!("{root}/tenants/{tenant}/projects"),
+                self.global.project(),
+            )
+        })
+    }
+
+    /// What is connected to a machine.
+    ///
+    /// # Errors
+    /// What the cloud says; `unavailable` while its task has not ended.
+    pub fn connections(&self, machine: &str) -> Result<Vec<Value>, Failure> {
+        let (state, key) = (self.context.state(), format!("task/{machine}"));
+        let known = format!("networks/{machine}");
+        if let Some(connections) = state.get(&known) {
+            return Ok(connections.value);
+        }
+        let root = self.global.root();
+        // The name of the path changed with the API's root.
+        let what = if root.is_empty() { "networks" } else { "subnets" };
+        let mut task: Task = match state.get::<String>(&key) {
+            Some(begun) => self.get(&format!("{root}/tasks/{}", begun.value))?,
+            None => self.get(&format!("{root}/vms/{machine}/{what}"))?,
+        };
+        for _ in 0..LOOKS {
+            match task.state.as_str() {
+                "QUEUED" | "STARTED" => task = self.get(&format!("{root}/tasks/{}", task.id))?,
+                _ => break,
+            }
+        }
+        match task.state.as_str() {
+            "QUEUED" | "STARTED" => {
+                state.put(&key, &task.id, KEPT);
+                Err(Failure::unavailable(format!(
+                    "the task for the networks of {machine} goes on"
+                )))
+            }
+            "COMPLETED" => {
+                state.remove(&key);
+                let connections = task.resource_properties["networkConnections"].as_array();
+                let connections = connections.cloned().unwrap_or_default();
+                // A look-up by address comes back for them, and its task would begin anew.
+                state.put(&known, &connections, KEPT);
+                Ok(connections)
+            }
+            other => {
+                state.remove(&key);
+                Err(Failure::unavailable(format!(
+                    "the task for the networks of {machine} ended as {other}"
+                )))
+            }
+        }
+    }
+
+    fn named(&self, what: &str, path: &str, name: &str) -> Result<String, Failure> {
+        let query = cloudwit_guest_sdk::url::percent_encode(name);
+        let found = self.list(&format!("{path}?name={query}"))?.into_iter();
+        let mut named = found.filter_map(|one| serde_json::from_value::<Named>(one).ok());
+        let found = named.find(|one| one.name == name);
+        let none = || Failure::invalid(format!("there is no {what} {name}, or the user does not see it"));
+        found.map(|one| one.id).ok_or_else(none)
+    }
+
+    fn list(&self, first: &str) -> Result<Vec<Value>, Failure> {
+        paginate(|next| {
+            let page: Page = self.get(next.unwrap_or(first))?;
+            // A link leads to another page below the target, never elsewhere.
+            let next = page.next_page_link.filter(|link| link.starts_with('/'));
+            Ok((page.items, next))
+        })
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        read(self.send(path)?)
+    }
+
+    fn send(&self, path: &str) -> Result<Response, Failure> {
+        let Some((url, form)) = &self.login else {
+            return self.http.get(path).send_any();
+        };
+        let obtain = || {
+            self.token(url, form)
+                .map_err(|failure| failure.context("getting a token of Lightwave"))
+        };
+        Token::with(&self.context.state(), "lightwave", obtain, |token: &String| {
+            let request = self.http.get(path).header("authorization", format!("Bearer {token}"));
+            Tried::by_status(request.send_any())
+        })
+    }
+
+    fn token(&self, url: &str, form: &Form) -> Result<(String, u64), Failure> {
+        let response = self.http.post(url).form(form).send_any()?;
+        // OAuth says by 400 that a password is wrong.
+        if response.status == 400 {
+            return Err(Failure::denied(format!(
+                "400: {}",
+                response.text().chars().take(200).collect::<String>()
+            )));
+        }
+        let granted: Granted = response.success()?.json()?;
+        Ok((granted.access_token, self.context.now() + granted.expires_in))
+    }
+}
+
+/// Something that is not there is no machine that was asked for.
+fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
+    let response = response.success().map_err(|failure| match failure.is_not_found() {
+        true => Failure::unavailable(format!("{}; are target and api-root right?", failure.message)),
+        false => failure,
+    });
+    response?.json()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Cloud config: the section and keys of the in-tree provider that Kubernetes had until 1.15, and who asks. Names are in small letters, as git-config has them.
+
+use cloudwit_guest_sdk::config::given;
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::url::is_url;
+use serde::Deserialize;
+
+/// The secret of the grants: the user's password.
+pub const PASSWORD: &str = "password";
+
+/// Where the API is below the target, unless the operator says otherwise.
+const ROOT: &str = "/v1";
+
+/// The whole file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `[Global]`.
+    pub global: Global,
+}
+
+/// `[Global]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Global {
+    target: Option<String>,
+    ignorecertificate: bool,
+    tenant: Option<String>,
+    project: Option<String>,
+    overrideip: bool,
+    api_root: Option<String>,
+    lightwave: Option<String>,
+    username: Option<String>,
+}
+
+impl Global {
+    /// Where the cloud is, without a slash at the end.
+    pub(crate) fn target(&self) -> &str {
+        given(&self.target).unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// Where the API is below the target: empty before Photon Platform 1.2.
+    pub(crate) fn root(&self) -> &str {
+        match given(&self.api_root) {
+            Some(root) => root.trim_end_matches('/'),
+            None => ROOT,
+        }
+    }
+
+    pub(crate) fn tenant(&self) -> &str {
+        given(&self.tenant).unwrap_or_default()
+    }
+
+    pub(crate) fn project(&self) -> &str {
+        given(&self.project).unwrap_or_default()
+    }
+
+    /// Whether Nodes are named by their addresses.
+    pub(crate) fn by_address(&self) -> bool {
+        self.overrideip
+    }
+
+    /// Where tokens come from; none where the cloud asks nobody who he is.
+    pub(crate) fn lightwave(&self) -> Option<&str> {
+        given(&self.lightwave).map(|url| url.trim_end_matches('/'))
+    }
+
+    pub(crate) fn username(&self) -> &str {
+        given(&self.username).unwrap_or_default()
+    }
+
+    pub(crate) fn validate(&self, problems: &mut Problems) {
+        match given(&self.target) {
+            None => problems.add(
+                "global.target",
+                "this key is missing; write the URL of Photon Controller, such as https://photon.example.com",
+            ),
+            Some(url) if !is_url(url) => problems.add(
+                "global.target",
+                format!("\"{url}\" is no URL; write it like https://photon.example.com"),
+            ),
+            Some(_) => {}
+        }
+        for (name, value) in [("tenant", self.tenant()), ("project", self.project())] {
+            if value.is_empty() {
+                problems.add(
+                    format!("global.{name}"),
+                    format!("this key is missing; write the name of the {name}"),
+                );
+            }
+        }
+        if self.ignorecertificate {
+            let text = "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grant of \
+                        its host and remove this key";
+            problems.add("global.ignorecertificate", text);
+        }
+        if !self.root().is_empty() && !self.root().starts_with('/') {
+            problems.add("global.api-root", "is no path; write /v1, or / where the API has none");
+        }
+        match (self.lightwave(), self.username()) {
+            (Some(url), _) if !is_url(url) => {
+                problems.add(
+                    "global.lightwave",
+                    format!("\"{url}\" is no URL; write it like https://lightwave.example.com"),
+                );
+            }
+            (Some(_), "") => problems.add(
+                "global.username",
+                "this key is missing; write who asks Lightwave, such as cloudwit@example.com",
+            ),
+            (None, username) if !username.is_empty() => problems.add(
+                "global.username",
+                "has no effect without lightwave; write its URL, or remove this key",
+            ),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+from frame import serve
+from mesos.master import Masters
+
+serve(Masters())

@@ -1,0 +1,4 @@
+from frame import serve
+from ovirt.engine import Engine
+
+serve(Engine())

@@ -1,0 +1,4 @@
+from frame import serve
+from photon.controller import Controller
+
+serve(Controller())
