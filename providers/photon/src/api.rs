@@ -23,6 +23,9 @@ const LOOKS: usize = 3;
 /// How long networks are believed, and a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
 const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
 
+/// What is left of a call's time when no further task is begun.
+const RESERVE: Duration = Duration::from_secs(5);
+
 /// How long the project's id is believed.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
 
@@ -139,6 +142,11 @@ impl Api {
         let known = format!("networks/{machine}");
         if let Some(connections) = state.get(&known) {
             return Ok(connections.value);
+        }
+        if self.context.time_left() < RESERVE {
+            return Err(Failure::unavailable(
+                "the networks of further machines are asked for in the next call",
+            ));
         }
         let root = self.global.root();
         // The name of the path changed with the API's root.

@@ -58,8 +58,6 @@ impl Provider for Photon {
             ))
             .http(lightwave)
             .secret(secret)
-            // Addresses are asked for machine by machine.
-            .lookup_batch(100)
     }
 
     fn validate(config: &Config, problems: &mut Problems) {
