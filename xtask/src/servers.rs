@@ -1,6 +1,6 @@
 //! The third-party servers of the tests: all of them are got before the tests begin, while the compiler is at work.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::{csi_sanity, progress, sidecars, vcsim, workspace};
+use crate::{csi_sanity, debian, progress, promtool, sidecars, vcsim, workspace};
 
 /// The Python environment of moto and boto3.
 ///
@@ -31,12 +31,19 @@ pub fn openstack() -> Result<Environment> {
 /// Clouds that stand-ins answer for (`tests/stand-ins`), each with an environment that has the cloud's own client.
 const STAND_INS: &[&str] = &["azure", "cloudstack", "gce", "mesos", "ovirt", "photon", "rackspace"];
 
+/// Headers with which the C part of oVirt's SDK is compiled.
+const LIBXML2: &str = "/usr/include/libxml2";
+
 /// The Python environment of a stand-in and of the cloud's own client.
 ///
 /// # Errors
 ///
 /// As [`Environment::get`].
 pub fn stand_in(cloud: &str) -> Result<Environment> {
+    if cloud == "ovirt" && !Path::new(LIBXML2).exists() {
+        // Without them the build says what is missing.
+        debian::install(&["gcc", "python3-dev", "libxml2-dev"])?;
+    }
     Environment::get(cloud, &format!("tests/python/{cloud}.txt"))
 }
 
@@ -91,14 +98,16 @@ fn get() -> Result<Found> {
     openstack_cloud()?;
     vcsim::programs()?;
     csi_sanity::program()?;
+    promtool::program()?;
     sidecars::programs()?;
     for cloud in STAND_INS {
         stand_in(cloud)?;
     }
     Ok(format!(
-        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {} with sidecars, and stand-ins for {} further clouds",
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {} with sidecars, promtool {}, and stand-ins for {} further clouds",
         vcsim::TOOL.version,
         csi_sanity::TOOL.version,
+        promtool::TOOL.version,
         STAND_INS.len()
     )
     .into())
