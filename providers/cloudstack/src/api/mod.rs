@@ -135,8 +135,11 @@ impl Api {
             let asked = call.clone().field("page", page).field("pagesize", PAGE);
             let mut answer: Value = self.send(&asked)?;
             let count = answer["count"].as_u64().and_then(|count| usize::try_from(count).ok());
-            let Value::Array(found) = answer[items].take() else {
-                return Ok(None);
+            let found = match answer.get_mut(items).map(Value::take) {
+                Some(Value::Array(found)) => found,
+                // An empty list is left out.
+                None if answer.is_object() => return Ok(None),
+                _ => return Err(Failure::other(format!("the answer has no list {items}"))),
             };
             seen += found.len();
             let is_last = found.len() < PAGE || count.is_some_and(|count| count <= seen);

@@ -73,6 +73,22 @@ fn an_empty_list_has_no_array_and_an_odd_item_is_not_taken_for_one_that_does_not
 }
 
 #[test]
+fn an_answer_that_has_no_list_is_not_an_empty_list() {
+    for odd in [
+        json!([]),
+        json!("text"),
+        json!(null),
+        json!({ "item": {} }),
+        json!({ "item": null }),
+    ] {
+        let answer = odd.clone();
+        let host = host(move |command, _| said(command, answer.clone()));
+        let listed = provider(&host).api.list::<Item>(Call::new("listItems"), "item");
+        assert!(listed.is_err(), "{odd}: {listed:?}");
+    }
+}
+
+#[test]
 fn codes_and_words_decide_what_a_refusal_is() {
     let no_such = no_such("id", "7");
     let limit = "The given user has reached his/her account api limit, please retry after 1500 ms.";
