@@ -11,6 +11,7 @@ app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
 {{- define "cloudwit.labels" -}}
 {{ include "cloudwit.selector" . }}
 app.kubernetes.io/component: cloud-controller-manager
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
 {{- define "cloudwit.nodeSelector" -}}

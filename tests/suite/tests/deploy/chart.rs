@@ -41,8 +41,9 @@ fn wanted() -> Vec<(&'static str, Value)> {
             json!("system-cluster-critical"),
         ),
         (
-            "/spec/template/spec/nodeSelector",
-            json!({ "node-role.kubernetes.io/control-plane": "" }),
+            "/spec/template/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms",
+            // k3s and RKE2 give the label a value.
+            json!([{ "matchExpressions": [{ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists" }] }]),
         ),
         ("/spec/template/spec/securityContext/runAsNonRoot", json!(true)),
         (

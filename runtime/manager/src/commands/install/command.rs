@@ -59,6 +59,10 @@ pub struct InstallArgs {
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "How it runs", value_parser = whole(1_u8..=9))]
     pub replicas: u8,
 
+    /// On which Nodes: those with this label, or with this value of it. All that are given have to fit. Without it, control-plane Nodes.
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label, help_heading = "How it runs")]
+    pub node_selector: Vec<(String, Option<String>)>,
+
     /// The cluster's name in the cloud.
     #[arg(
         long,
@@ -125,6 +129,20 @@ pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
     }
     apply::apply(&objects, args.kubeconfig.as_deref(), args.force_conflicts).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `KEY` or `KEY=VALUE`.
+fn label(text: &str) -> Result<(String, Option<String>), String> {
+    let (key, value) = match text.split_once('=') {
+        Some((key, value)) => (key, Some(value.to_owned())),
+        None => (text, None),
+    };
+    if key.is_empty() {
+        return Err(format!(
+            "{text:?} names no label; write KEY or KEY=VALUE, such as node-role.kubernetes.io/control-plane"
+        ));
+    }
+    Ok((key.to_owned(), value))
 }
 
 fn host_and_port(text: &str) -> Result<(String, u16), String> {

@@ -10,6 +10,7 @@ use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
 use crate::flags::checks;
 use crate::flags::command_line::{self, Parsed};
+use crate::flags::groups::serving::DEFAULT_SECURE_PORT;
 use crate::process::memory;
 use crate::webhook::Webhook;
 
@@ -36,6 +37,7 @@ pub struct Settings {
     controller_accounts: bool,
     existing_secret: Option<String>,
     api_server: Option<(String, u16)>,
+    node_selector: Vec<(String, Option<String>)>,
     flags: Vec<String>,
 }
 
@@ -57,8 +59,14 @@ impl Settings {
             controller_accounts: args.controller_accounts,
             existing_secret: args.existing_secret.clone(),
             api_server: args.api_server.clone(),
+            node_selector: args.node_selector.clone(),
             flags,
         }
+    }
+
+    /// Where HTTPS is served. ([`objects`] refuses flags that cannot be read.)
+    fn secure_port(&self) -> u16 {
+        parsed(&self.flags).map_or(DEFAULT_SECURE_PORT, |parsed| parsed.args.secure_serving.secure_port)
     }
 
     /// The webhooks that are served, and their port. None where there are none, or they get a certificate by flags: whoever has that registers them, too.
@@ -151,7 +159,11 @@ fn set_up(deployment: &mut Value, settings: &Settings, bundle: &Bundle) {
             volume["secret"]["secretName"] = json!(secret);
         }
     }
+    if !settings.node_selector.is_empty() {
+        pod["affinity"]["nodeAffinity"] = node_affinity(&settings.node_selector);
+    }
     let container = &mut pod["containers"][0];
+    serve_on(container, settings.secure_port());
     container["image"] = json!(settings.image);
     let guests = bundle.configuration["guestMemoryBytes"].as_u64();
     container["resources"]["limits"]["memory"] = json!(memory::quantity(&bundle.sources, guests));
@@ -167,6 +179,32 @@ fn set_up(deployment: &mut Value, settings: &Settings, bundle: &Bundle) {
     if let (Some((host, port)), Some(env)) = (&settings.api_server, container["env"].as_array_mut()) {
         env.push(json!({ "name": "KUBERNETES_SERVICE_HOST", "value": host }));
         env.push(json!({ "name": "KUBERNETES_SERVICE_PORT", "value": port.to_string() }));
+    }
+}
+
+/// Nodes with all of these labels.
+fn node_affinity(labels: &[(String, Option<String>)]) -> Value {
+    let expression = |(key, value): &(String, Option<String>)| match value {
+        Some(value) => json!({ "key": key, "operator": "In", "values": [value] }),
+        None => json!({ "key": key, "operator": "Exists" }),
+    };
+    let expressions: Vec<Value> = labels.iter().map(expression).collect();
+    json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{ "matchExpressions": expressions }] } })
+}
+
+/// The port goes with --secure-port, and the probes with the port. Where nothing is served, there is nothing to probe.
+fn serve_on(container: &mut Value, secure_port: u16) {
+    let Some(parts) = container.as_object_mut() else { return };
+    if secure_port == 0 {
+        for part in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            parts.remove(part);
+        }
+    }
+    let ports = parts.get_mut("ports").and_then(Value::as_array_mut);
+    for ports in ports {
+        ports.retain(|port| secure_port != 0 || port["name"] != "https");
+        let https = ports.iter_mut().filter(|port| port["name"] == "https");
+        https.for_each(|port| port["containerPort"] = json!(secure_port));
     }
 }
 

@@ -59,6 +59,52 @@ fn arguments(objects: &[Value]) -> Vec<&str> {
 }
 
 #[test]
+fn the_port_takes_the_probes_with_it_and_labels_choose_the_nodes() {
+    let dir = folder();
+    let config = config(dir.path());
+    let pod = |flags: &[&str]| {
+        let flags: Vec<&str> = [config.as_str()].iter().chain(flags).copied().collect();
+        named(&objects(&flags).unwrap(), "Deployment", "cloudwit")["spec"]["template"]["spec"].clone()
+    };
+    let port = |pod: &Value| pod["containers"][0]["ports"][0].clone();
+    let usual = pod(&[]);
+    let https = serde_json::json!({ "name": "https", "containerPort": 10258 });
+    assert_eq!(port(&usual), https);
+    let moved = pod(&["--", "--secure-port=10358"]);
+    assert_eq!(port(&moved)["containerPort"], 10358);
+    assert_eq!(
+        moved["containers"][0]["livenessProbe"],
+        usual["containers"][0]["livenessProbe"]
+    );
+    assert!(usual["containers"][0]["livenessProbe"].is_object());
+    let silent = pod(&["--", "--secure-port=0"]);
+    assert_eq!(port(&silent), Value::Null);
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        assert!(silent["containers"][0].get(probe).is_none(), "{probe}");
+    }
+
+    let terms = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    let expressions = |pod: &Value| pod.pointer(terms).unwrap()[0]["matchExpressions"].clone();
+    let control_plane = serde_json::json!([{ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists" }]);
+    assert_eq!(expressions(&usual), control_plane);
+    let chosen = pod(&[
+        "--node-selector=example.com/clouds",
+        "--node-selector=kubernetes.io/os=linux",
+    ]);
+    assert_eq!(
+        expressions(&chosen),
+        serde_json::json!([
+            { "key": "example.com/clouds", "operator": "Exists" },
+            { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        ])
+    );
+    assert_eq!(
+        chosen["affinity"]["podAntiAffinity"],
+        usual["affinity"]["podAntiAffinity"]
+    );
+}
+
+#[test]
 fn every_file_travels_and_the_paths_become_those_of_the_pod() {
     let dir = folder();
     let objects = objects(&[&config(dir.path())]).unwrap();

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use crate::flags::values::go::{address, boolean, whole};
 
+/// Where HTTPS is served unless a flag says otherwise (upstream's `CloudControllerManagerPort`).
+pub const DEFAULT_SECURE_PORT: u16 = 10258;
+
 /// Flags about HTTPS.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Secure serving")]
@@ -14,7 +17,7 @@ pub struct SecureServingArgs {
     pub bind_address: IpAddr,
 
     /// The port of /healthz, /livez, /readyz, /metrics, /configz and /explain. 0 serves nothing.
-    #[arg(long, value_name = "PORT", default_value_t = 10258, value_parser = whole(0..=u16::MAX))]
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_SECURE_PORT, value_parser = whole(0..=u16::MAX))]
     pub secure_port: u16,
 
     /// Where the generated pair is kept when there is no --tls-cert-file, so that it outlives a restart; empty keeps it in memory.
