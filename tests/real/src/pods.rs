@@ -96,6 +96,8 @@ impl Pods {
         command.args([
             "install",
             "--apply",
+            // The machines come later.
+            "--timeout=0",
             "--cloud-provider=sim",
             &format!("--component={}", path("sim.wasm")),
             &format!("--cloud-config={}", path("sim.json")),

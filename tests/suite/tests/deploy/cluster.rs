@@ -84,7 +84,7 @@ impl Cluster {
         };
         cluster.write_operators_files().await;
         let said = cluster.install(&[&["--apply"], flags].concat());
-        assert!(said.contains("Deployment cloudwit applied"), "{said}");
+        assert!(said.contains("Deployment cloudwit created"), "{said}");
         cluster
     }
 
@@ -121,7 +121,11 @@ impl Cluster {
             .arg("--cluster-cidr=10.244.0.0/16")
             .args(flags);
         if flags.contains(&"--apply") {
+            // Nobody makes Pods of the Deployment here.
             command.arg(kubeconfig);
+            if !flags.iter().any(|flag| flag.starts_with("--timeout")) {
+                command.arg("--timeout=0");
+            }
         }
         let done = command.output().unwrap();
         String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap()

@@ -40,7 +40,12 @@ async fn check(client: &Client, object: &Value) -> Result<(), String> {
 async fn installing_is_repeatable_respects_others_and_refuses_what_would_not_run() {
     let cluster = Cluster::new(&[]).await;
     let again = cluster.install(&["--apply"]);
-    assert!(again.contains("Deployment cloudwit applied"), "{again}");
+    assert!(again.contains("Deployment cloudwit unchanged"), "{again}");
+    let late = cluster.install(&["--apply", "--timeout=1s"]);
+    assert!(
+        late.contains("after 1 s the Deployment has not been looked at yet") && late.contains("describe pods"),
+        "{late}"
+    );
 
     let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "kube-system");
     let scaled = json!({ "spec": { "replicas": 1 } });
@@ -54,7 +59,7 @@ async fn installing_is_repeatable_respects_others_and_refuses_what_would_not_run
         "{refused}"
     );
     let forced = cluster.install(&["--apply", "--force-conflicts"]);
-    assert!(forced.contains("Deployment cloudwit applied"), "{forced}");
+    assert!(forced.contains("Deployment cloudwit configured"), "{forced}");
     let deployment = deployments.get("cloudwit").await.unwrap();
     assert_eq!(deployment.spec.replicas, Some(2));
 
@@ -147,7 +152,10 @@ async fn installing_again_renews_the_certificate_of_the_webhooks_and_the_one_bef
     assert_eq!(first.matches("BEGIN CERTIFICATE").count(), 1, "{first}");
     for _ in 0..2 {
         let said = cluster.install(&["--apply", "--webhooks=persistent-volume-label"]);
-        assert!(said.contains("MutatingWebhookConfiguration cloudwit applied"), "{said}");
+        assert!(
+            said.contains("MutatingWebhookConfiguration cloudwit configured"),
+            "{said}"
+        );
     }
     let (both, renewed) = state().await;
     assert_ne!(renewed, served);

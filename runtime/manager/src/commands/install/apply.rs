@@ -26,8 +26,11 @@ pub async fn apply(objects: &[Value], kubeconfig: Option<&Path>, force: bool) ->
             ..PatchParams::apply(MANAGER)
         };
         let name = object.metadata.name.clone().unwrap_or_default();
+        let before = api.get_metadata_opt(&name).await;
+        let before = before.with_context(|| format!("reading {shown}"))?;
+        let before = before.map(|object| object.metadata.resource_version);
         match api.patch(&name, &params, &Patch::Apply(&object)).await {
-            Ok(_) => println!("{shown} applied"),
+            Ok(after) => println!("{shown} {}", became(before, &after.metadata.resource_version)),
             Err(kube::Error::Api(status)) if status.code == 409 => bail!(
                 "{shown}: others have set some of its fields: {}; --force-conflicts takes them over",
                 status.message
@@ -36,6 +39,15 @@ pub async fn apply(objects: &[Value], kubeconfig: Option<&Path>, force: bool) ->
         }
     }
     Ok(())
+}
+
+/// What became of an object that had this version, or did not exist.
+fn became(before: Option<Option<String>>, after: &Option<String>) -> &'static str {
+    match before {
+        None => "created",
+        Some(version) if version == *after => "unchanged",
+        Some(_) => "configured",
+    }
 }
 
 /// The authorities that the API server trusts the webhooks by now, as PEM; none where they are not registered.

@@ -18,8 +18,10 @@ use crate::commands::install::apply;
 use crate::commands::install::bundle::Bundle;
 use crate::commands::install::check;
 use crate::commands::install::manifests::{self, Settings};
+use crate::commands::install::ready;
 use crate::commands::install::webhooks::{self, Pair};
 use crate::config::mistakes::Mistakes;
+use crate::flags::values::duration::GoDuration;
 use crate::flags::values::go::whole;
 
 /// Flags of `install`.
@@ -96,6 +98,16 @@ pub struct InstallArgs {
     #[arg(long, requires = "apply", help_heading = "What happens with it")]
     pub force_conflicts: bool,
 
+    /// With --apply: how long to wait until a replica is ready. 0 does not wait.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5m",
+        requires = "apply",
+        help_heading = "What happens with it"
+    )]
+    pub timeout: GoDuration,
+
     /// With --apply: kubeconfig of an administrator; without it the service account of the Pod.
     #[arg(long, value_name = "FILE", requires = "apply", help_heading = "What happens with it")]
     pub kubeconfig: Option<PathBuf>,
@@ -128,6 +140,9 @@ pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     apply::apply(&objects, args.kubeconfig.as_deref(), args.force_conflicts).await?;
+    if !args.timeout.0.is_zero() {
+        ready::wait(args.kubeconfig.as_deref(), args.timeout.0).await?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
