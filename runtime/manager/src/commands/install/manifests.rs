@@ -200,8 +200,7 @@ fn serve_on(container: &mut Value, secure_port: u16) {
             parts.remove(part);
         }
     }
-    let ports = parts.get_mut("ports").and_then(Value::as_array_mut);
-    for ports in ports {
+    if let Some(ports) = parts.get_mut("ports").and_then(Value::as_array_mut) {
         ports.retain(|port| secure_port != 0 || port["name"] != "https");
         let https = ports.iter_mut().filter(|port| port["name"] == "https");
         https.for_each(|port| port["containerPort"] = json!(secure_port));
