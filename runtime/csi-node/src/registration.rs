@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cloudwit_csi::server::{self, ServeError};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 use tracing::{error, info};
@@ -106,9 +107,14 @@ pub async fn run(
                 () = &mut end => ending = true,
             }
         };
+        let begun = Instant::now();
         server::serve_services(services, socket, over).await?;
         if ending {
             return Ok(());
+        }
+        if begun.elapsed() > AGAIN.1 {
+            // It was registered meanwhile.
+            again = AGAIN.0;
         }
         tokio::select! {
             () = tokio::time::sleep(again) => again = (again * 2).min(AGAIN.1),

@@ -9,19 +9,23 @@ use tracing::{info, warn};
 
 use super::content::{self, Content};
 use super::kind::FileSystem;
-use crate::program;
+use crate::program::{self, Ended};
 
 /// Reads a few blocks.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Writes tables over the whole device, or reads them all: terabytes take minutes.
-const WORK: Duration = Duration::from_secs(15 * 60);
+/// Writes tables over the whole device, or reads them all: terabytes on slow disks take hours, and what is killed begins anew. The kubelet is told meanwhile that it
+/// is under way.
+const WORK: Duration = Duration::from_secs(12 * 3600);
 
 /// `e2fsck`: errors are left (e2fsck(8)).
 const ERRORS_LEFT: i32 = 4;
 
 /// `e2fsck`: errors were mended.
 const MENDED: i32 = 1 | 2;
+
+/// `e2fsck`: an operational error.
+const NOT_POSSIBLE: i32 = 8;
 
 /// What signatures are on a device.
 ///
@@ -42,9 +46,9 @@ pub fn look(device: &Path) -> Result<Content, Status> {
 pub fn format(device: &Path, file_system: FileSystem) -> Result<(), Status> {
     let name = format!("mkfs.{file_system}");
     let flags: &[&str] = match file_system {
-        // No blocks are kept for root: a volume belongs to one user.
-        FileSystem::Ext2 | FileSystem::Ext3 | FileSystem::Ext4 => &["-F", "-m0"],
-        FileSystem::Xfs => &["-f"],
+        // No blocks are kept for root: a volume belongs to one user. Nothing is discarded: it was found empty.
+        FileSystem::Ext2 | FileSystem::Ext3 | FileSystem::Ext4 => &["-F", "-m0", "-E", "nodiscard"],
+        FileSystem::Xfs => &["-f", "-K"],
     };
     let arguments = flags.iter().map(OsStr::new).chain([device.as_os_str()]);
     info!(device = %device.display(), %file_system, "formatting volume");
@@ -65,21 +69,36 @@ pub fn check(device: &Path, file_system: FileSystem) -> Result<(), Status> {
         return Ok(());
     }
     let ended = program::run("e2fsck", [OsStr::new("-a"), device.as_os_str()], WORK)?;
+    match verdict(&ended)? {
+        Verdict::Sound => {}
+        Verdict::Mended => info!(device = %device.display(), "file system errors corrected"),
+        Verdict::Unchecked => warn!(device = %device.display(), "file system not checked; e2fsck {}", ended.told()),
+    }
+    Ok(())
+}
+
+/// What e2fsck found.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// No error.
+    Sound,
+    /// Errors, which it mended.
+    Mended,
+    /// It could not look, such as at a device that is mounted elsewhere: the mount tells.
+    Unchecked,
+}
+
+/// One that was killed may have stopped in the middle of mending, so what it was about is not mounted.
+fn verdict(ended: &Ended) -> Result<Verdict, Status> {
     match ended.code {
-        Some(0) => Ok(()),
+        Some(0) => Ok(Verdict::Sound),
         Some(code) if code & ERRORS_LEFT != 0 => Err(Status::failed_precondition(format!(
             "the file system has errors that have to be mended by hand; e2fsck {}",
             ended.told()
         ))),
-        Some(code) if code & !MENDED == 0 => {
-            info!(device = %device.display(), "file system errors corrected");
-            Ok(())
-        }
-        // Such as a device that is mounted elsewhere: the mount tells.
-        _ => {
-            warn!(device = %device.display(), "file system not checked; e2fsck {}", ended.told());
-            Ok(())
-        }
+        Some(code) if code & !MENDED == 0 => Ok(Verdict::Mended),
+        Some(code) if code & !(MENDED | NOT_POSSIBLE) == 0 => Ok(Verdict::Unchecked),
+        _ => Err(Status::unavailable(format!("e2fsck {}", ended.told()))),
     }
 }
 
@@ -99,5 +118,35 @@ pub fn grow(device: &Path, mounted_at: &Path, file_system: FileSystem) -> Result
     match ended.code {
         Some(0) => Ok(()),
         _ => Err(Status::unavailable(format!("{name} {}", ended.told()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    #[test]
+    fn only_a_check_that_came_to_its_end_is_followed_by_a_mount() {
+        for (code, expected) in [
+            (Some(0), Ok(Verdict::Sound)),
+            (Some(1), Ok(Verdict::Mended)),
+            (Some(3), Ok(Verdict::Mended)),
+            (Some(8), Ok(Verdict::Unchecked)),
+            (Some(4), Err(Code::FailedPrecondition)),
+            (Some(12), Err(Code::FailedPrecondition)),
+            (Some(16), Err(Code::Unavailable)),
+            (Some(32), Err(Code::Unavailable)),
+            (Some(128), Err(Code::Unavailable)),
+            (None, Err(Code::Unavailable)),
+        ] {
+            let ended = Ended {
+                code,
+                output: String::new(),
+                errors: String::new(),
+            };
+            assert_eq!(verdict(&ended).map_err(|status| status.code()), expected, "{code:?}");
+        }
     }
 }

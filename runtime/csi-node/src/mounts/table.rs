@@ -41,6 +41,9 @@ pub enum TableError {
     /// It is larger than any machine's.
     #[error("{MOUNTINFO} has more than {LARGEST} bytes")]
     Large,
+    /// Two looks in a row were never the same.
+    #[error("{MOUNTINFO} changes all the time")]
+    Changes,
     /// A line is not as the kernel writes it.
     #[error("line {0} of {MOUNTINFO} is not understood")]
     Line(usize),
@@ -52,23 +55,38 @@ impl From<TableError> for tonic::Status {
     }
 }
 
+/// Looks at the table until it is the same twice; a busy machine mounts some tens a second.
+const LOOKS: usize = 10;
+
+fn bytes() -> Result<Vec<u8>, TableError> {
+    let mut bytes = Vec::new();
+    File::open(MOUNTINFO)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(TableError::Large);
+    }
+    Ok(bytes)
+}
+
 /// All mounts, in the order of the kernel: what is mounted over another comes after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table(pub Vec<Mount>);
 
 impl Table {
-    /// As it is now.
+    /// As it is now. Read until it is the same twice: kernels before 5.8 leave entries out when another is unmounted while it is read.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// When it cannot be read, or changes all the time.
     pub fn read() -> Result<Self, TableError> {
-        let mut bytes = Vec::new();
-        File::open(MOUNTINFO)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(TableError::Large);
+        let mut before = bytes()?;
+        for _ in 0..LOOKS {
+            let now = bytes()?;
+            if now == before {
+                return Self::parse(&now);
+            }
+            before = now;
         }
-        Self::parse(&bytes)
+        Err(TableError::Changes)
     }
 
     /// Reads what the kernel wrote.

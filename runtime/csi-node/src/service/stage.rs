@@ -5,6 +5,7 @@ use cloudwit_csi::proto::{
     NodeStageVolumeRequest, NodeStageVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse,
 };
 use tonic::Status;
+use tracing::warn;
 
 use super::publish::read_only_already;
 use super::target;
@@ -69,9 +70,10 @@ pub(super) fn stage(plugin: &Plugin, request: NodeStageVolumeRequest) -> Result<
             None => return Ok(NodeStageVolumeResponse {}),
         },
     };
-    // A volume made of a snapshot may be larger than it was.
+    // A volume made of a snapshot may be larger than it was. One that cannot grow is as good as before; a claim that waits for growth is told by NodeExpandVolume.
     if grows && !options.read_only {
-        tools::grow(&device.path, &path, mounted)?;
+        let grown = tools::grow(&device.path, &path, mounted);
+        grown.unwrap_or_else(|error| warn!(path = %path.display(), %error, "file system not grown"));
     }
     Ok(NodeStageVolumeResponse {})
 }

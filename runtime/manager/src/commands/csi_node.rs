@@ -20,8 +20,8 @@ use crate::process::stop::StopSignals;
 use crate::process::work_runtime::WorkRuntime;
 use crate::providers::csi::LONGEST_PATH;
 
-/// How long what is under way may take when the process is to stop: Pods have 30 s.
-const LAST_WORK: Duration = Duration::from_secs(25);
+/// How long what is under way may take when the process is to stop: a file system that is being made is not left half made. The chart gives the Pod 15 minutes.
+const LAST_WORK: Duration = Duration::from_secs(880);
 
 /// Arguments of `csi-node`.
 #[derive(Debug, clap::Args)]

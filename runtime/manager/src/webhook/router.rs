@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use http::{StatusCode, header};
 use http_body::Body as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use crate::webhook::Webhook;
@@ -23,11 +23,14 @@ use crate::webhook::volume_label::gather::Gatherer;
 pub const TIME_LIMIT: Duration = Duration::from_secs(8);
 /// The time of its body.
 const BODY_TIME: Duration = Duration::from_secs(4);
-/// The largest body: an object has at most 3 MiB on its way to the API server (`apiserver pkg/server/config.go`, `MaxRequestBodyBytes`), and what is around it is
-/// small.
-const BODY: usize = 4 << 20;
-/// Bodies that are read at a time, so that they have at most 32 MiB together.
-const BODIES: usize = 8;
+/// The largest body: etcd takes no object of more than 1.5 MiB (`--max-request-bytes`), and what is around it is small.
+const BODY: usize = 2 << 20;
+/// Bodies that are read at a time, so that they have at most 8 MiB together.
+const BODIES: usize = 4;
+/// An object with a larger body is a rare one: what was read of it may have ten times that.
+const LARGE: usize = 64 << 10;
+/// Rare ones at a time.
+const LARGE_ONES: usize = 4;
 /// Requests at a time.
 const REQUESTS: usize = 256;
 
@@ -37,12 +40,14 @@ struct Served {
     gatherer: Gatherer,
     metrics: WebhookMetrics,
     bodies: Arc<Semaphore>,
+    large: Arc<Semaphore>,
     requests: Arc<Semaphore>,
 }
 
 /// The selected webhooks, each under its path.
 pub fn router(webhooks: &[Webhook], gatherer: &Gatherer, metrics: &WebhookMetrics) -> Router {
     let (bodies, requests) = (Arc::new(Semaphore::new(BODIES)), Arc::new(Semaphore::new(REQUESTS)));
+    let large = Arc::new(Semaphore::new(LARGE_ONES));
     let mut router = Router::new();
     for webhook in webhooks {
         let served = Served {
@@ -50,6 +55,7 @@ pub fn router(webhooks: &[Webhook], gatherer: &Gatherer, metrics: &WebhookMetric
             gatherer: gatherer.clone(),
             metrics: metrics.clone(),
             bodies: bodies.clone(),
+            large: large.clone(),
             requests: requests.clone(),
         };
         router = router.route(webhook.path(), any(serve).with_state(served));
@@ -77,7 +83,7 @@ impl Served {
     async fn answer(&self, request: Request, begun: Instant) -> Result<Response, Refused> {
         let busy = |_| (StatusCode::SERVICE_UNAVAILABLE, "too many requests".to_owned());
         let _place = self.requests.try_acquire().map_err(busy)?;
-        let (uid, volume) = self.read(request, begun).await?;
+        let (uid, volume, _large) = self.read(request, begun).await?;
         let answer = match volume {
             Ok(None) => Answer::Allowed(Vec::new()),
             Ok(Some(volume)) => {
@@ -102,8 +108,12 @@ impl Served {
         Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
     }
 
-    /// Reads the request. Its body is gone when this returns, so waiting for the cloud costs little memory.
-    async fn read(&self, request: Request, begun: Instant) -> Result<(String, Created), Refused> {
+    /// Reads the request. Its body is gone when this returns, so waiting for the cloud costs little memory; a large object keeps a place until it is answered.
+    async fn read(
+        &self,
+        request: Request,
+        begun: Instant,
+    ) -> Result<(String, Created, Option<SemaphorePermit<'_>>), Refused> {
         let content_type = request.headers().get(header::CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let slow = |_| {
@@ -118,10 +128,13 @@ impl Served {
         };
         let (body, _place) = timeout_at(begun + BODY_TIME, reading).await.map_err(slow)?;
         let body = body?;
+        let busy = |_| (StatusCode::SERVICE_UNAVAILABLE, "too many large objects".to_owned());
+        let is_large = body.len() > LARGE;
+        let large = is_large.then(|| self.large.try_acquire().map_err(busy)).transpose()?;
         let request = review::parse(content_type.as_deref(), &body)
             .map_err(|wrong| (StatusCode::BAD_REQUEST, wrong.to_string()))?;
         let created = volume_label::created(&request);
-        Ok((request.uid, created))
+        Ok((request.uid, created, large))
     }
 }
 

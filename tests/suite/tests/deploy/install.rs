@@ -150,7 +150,7 @@ async fn installing_again_renews_the_certificate_of_the_webhooks_and_the_one_bef
     };
     let (first, served) = state().await;
     assert_eq!(first.matches("BEGIN CERTIFICATE").count(), 1, "{first}");
-    for _ in 0..2 {
+    for _ in 0..4 {
         let said = cluster.install(&["--apply", "--webhooks=persistent-volume-label"]);
         assert!(
             said.contains("MutatingWebhookConfiguration cloudwit configured"),
@@ -159,6 +159,6 @@ async fn installing_again_renews_the_certificate_of_the_webhooks_and_the_one_bef
     }
     let (both, renewed) = state().await;
     assert_ne!(renewed, served);
-    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 2, "{both}");
-    assert!(!both.contains(first.trim()), "it is two certificates old");
+    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 4, "{both}");
+    assert!(!both.contains(first.trim()), "it is four certificates old");
 }

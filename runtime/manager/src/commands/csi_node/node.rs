@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::api::server;
 
-/// Between two tries to reach the API server. Volumes are unmounted without it.
+/// Between two tries to reach the API server. A plugin that is registered mounts and unmounts without it.
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// A Node's name (RFC 1123 subdomain), which goes into a field selector.

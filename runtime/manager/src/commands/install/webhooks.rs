@@ -6,8 +6,8 @@
 //! | Service `cloudwit-webhook` | where the API server asks |
 //! | MutatingWebhookConfiguration `cloudwit` | which objects it asks about, and whom it trusts |
 //!
-//! The authority signs one pair and its key is thrown away, so there is none to keep. `install --apply` makes another one each time; the one before is trusted on
-//! until the next time, since Pods get the new Secret later than the API server the configuration.
+//! The authority signs one pair and its key is thrown away, so there is none to keep. `install --apply` makes another one each time; the three before are
+//! trusted on, since Pods get the new Secret later than the API server the configuration.
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
@@ -75,6 +75,9 @@ impl Pair {
     }
 }
 
+/// Authorities that were trusted before and still are.
+const KNOWN: usize = 3;
+
 /// Puts the webhooks into what is installed: the Deployment serves them on this port, and the API server asks, once there is somebody to ask. `known` are the
 /// authorities that it trusts now, as PEM.
 pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair: &Pair, known: Option<&str>) {
@@ -106,18 +109,22 @@ pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair:
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
         "metadata": { "name": CONFIGURATION, "labels": labels }, "webhooks": webhooks,
     });
-    objects.splice(at..at, [secret, service]);
-    objects.push(configuration);
+    if known.is_some() {
+        // Trusted first and served then, so that what stops half way leaves the webhooks answering.
+        objects.splice(at..at, [configuration, secret, service]);
+    } else {
+        objects.splice(at..at, [secret, service]);
+        objects.push(configuration);
+    }
 }
 
-/// The new authority, and the newest of those that were trusted before.
+/// The new authority, and the newest of those that were trusted before: Pods may serve an older pair for a while.
 fn authorities(new: &str, known: Option<&str>) -> String {
     const END: &str = "-----END CERTIFICATE-----";
-    let newest = known.and_then(|known| known.find(END).map(|end| &known[..end + END.len()]));
-    match newest.map(str::trim).filter(|newest| *newest != new.trim()) {
-        Some(newest) => format!("{}\n{newest}\n", new.trim()),
-        None => new.to_owned(),
-    }
+    let known = known.unwrap_or_default().split_inclusive(END).map(str::trim);
+    let known = known.filter(|known| known.ends_with(END) && *known != new.trim());
+    let all: Vec<&str> = [new.trim()].into_iter().chain(known.take(KNOWN)).collect();
+    all.join("\n") + "\n"
 }
 
 fn registration(webhook: Webhook, authorities: &Value) -> Value {
@@ -178,4 +185,51 @@ fn serve(deployment: &mut Value, port: u16) {
         &mut pod["volumes"],
         json!({ "name": "webhook", "secret": { "secretName": NAME, "defaultMode": 0o440 } }),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(name: &str) -> String {
+        format!("-----BEGIN CERTIFICATE-----\n{name}\n-----END CERTIFICATE-----\n")
+    }
+
+    #[test]
+    fn new_authority_comes_first_and_the_last_three_stay_trusted() {
+        let one = certificate("a");
+        assert_eq!(authorities(&one, None), one);
+        assert_eq!(authorities(&one, Some(&one)), one);
+        let known = ["d", "c", "b", "a"].map(certificate).concat();
+        assert_eq!(
+            authorities(&certificate("e"), Some(&known)),
+            ["e", "d", "c", "b"].map(certificate).concat()
+        );
+        assert_eq!(authorities(&one, Some("nothing")), one);
+    }
+
+    #[test]
+    fn renewed_pair_is_trusted_before_it_is_served() {
+        let deployment = json!({
+            "kind": "Deployment", "metadata": { "labels": {} },
+            "spec": { "selector": { "matchLabels": {} }, "template": { "spec": { "containers": [{}] } } },
+        });
+        let kinds = |known: Option<&str>| {
+            let mut objects = vec![deployment.clone()];
+            let pair = Pair {
+                authority: certificate("b"),
+                certificate: certificate("c"),
+                key: String::new(),
+            };
+            register(&mut objects, &[Webhook::PersistentVolumeLabel], 10260, &pair, known);
+            objects
+                .iter()
+                .map(|object| object["kind"].as_str().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let configuration = "MutatingWebhookConfiguration";
+        assert_eq!(kinds(None), ["Secret", "Service", "Deployment", configuration]);
+        let known = certificate("a");
+        assert_eq!(kinds(Some(&known)), [configuration, "Secret", "Service", "Deployment"]);
+    }
 }

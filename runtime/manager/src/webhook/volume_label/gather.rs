@@ -111,20 +111,28 @@ async fn look_up(volumes: &[InTreeVolume], sources: &[Source]) -> BTreeMap<InTre
         };
         let (mine, others) = split(open, &served);
         open = others;
-        match source.cloud.volume_labels(&mine).await {
-            Ok(answers) => {
-                for (volume, answer) in mine.into_iter().zip(answers) {
-                    if matches!(answer, Err(Failure::NotFound(_))) {
-                        open.push(volume.clone());
+        let mut parts = vec![mine];
+        while let Some(mut part) = parts.pop() {
+            match source.cloud.volume_labels(&part).await {
+                Ok(answers) => {
+                    for (volume, answer) in part.into_iter().zip(answers) {
+                        if matches!(answer, Err(Failure::NotFound(_))) {
+                            open.push(volume.clone());
+                        }
+                        let answer = answer.map_err(|failure| refused(source, &volume, &failure.into()));
+                        found.insert(volume, answer);
                     }
-                    let answer = answer.map_err(|failure| refused(source, &volume, &failure.into()));
-                    found.insert(volume, answer);
                 }
-            }
-            Err(error) => {
-                for volume in mine {
-                    let text = refused(source, &volume, &error);
-                    found.insert(volume, Err(text));
+                // One odd volume costs no other: each half is asked about alone. Who has waited for too long is gone by then.
+                Err(error) if error.is_about_items() && part.len() > 1 => {
+                    let tail = part.split_off(part.len() / 2);
+                    parts.extend([part, tail]);
+                }
+                Err(error) => {
+                    for volume in part {
+                        let text = refused(source, &volume, &error);
+                        found.insert(volume, Err(text));
+                    }
                 }
             }
         }

@@ -10,13 +10,16 @@ use crate::webhook::volume_label::question::{BETA_ZONE, ZONE};
 /// Between the zones of one label (`cloud-provider volume/constants.go`, `LabelMultiZoneDelimiter`).
 const MANY_ZONES: &str = "__";
 
+/// Terms of an affinity that get requirements; the scheduler would look at each of them for each Node and Pod.
+const TERMS: usize = 256;
+
 /// The patch for these labels of the cloud; empty without labels. Every label is set, whatever the user wrote.
 ///
 /// Each label is a requirement of the Node, too. The terms of the affinity are alternatives, so each of them gets every requirement; but none is added when one of
 /// the keys is required already, since the user knows better then.
 ///
 /// # Errors
-/// When the value of a zone is no list of zones.
+/// When the value of a zone is no list of zones, or the affinity has more terms than any that somebody wrote.
 pub fn patch(volume: &PersistentVolume, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, String> {
     if labels.is_empty() {
         return Ok(Vec::new());
@@ -29,7 +32,7 @@ pub fn patch(volume: &PersistentVolume, labels: &BTreeMap<String, String>) -> Re
             .map(|(key, value)| add(&format!("/metadata/labels/{}", escaped(key)), json!(value)))
             .collect(),
     };
-    patch.extend(affinity(volume, labels, &requirements));
+    patch.extend(affinity(volume, labels, &requirements)?);
     Ok(patch)
 }
 
@@ -54,37 +57,40 @@ fn zones(value: &str) -> Result<BTreeSet<&str>, String> {
     }
 }
 
-fn affinity(volume: &PersistentVolume, labels: &BTreeMap<String, String>, requirements: &[Value]) -> Vec<Value> {
+fn affinity(
+    volume: &PersistentVolume,
+    labels: &BTreeMap<String, String>,
+    requirements: &[Value],
+) -> Result<Vec<Value>, String> {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref());
     let new_terms = json!([{ "matchExpressions": requirements }]);
     let Some(affinity) = affinity else {
-        return vec![add(
-            "/spec/nodeAffinity",
-            json!({ "required": { "nodeSelectorTerms": new_terms } }),
-        )];
+        let whole = json!({ "required": { "nodeSelectorTerms": new_terms } });
+        return Ok(vec![add("/spec/nodeAffinity", whole)]);
     };
     let Some(required) = &affinity.required else {
-        return vec![add(
-            "/spec/nodeAffinity/required",
-            json!({ "nodeSelectorTerms": new_terms }),
-        )];
+        let required = json!({ "nodeSelectorTerms": new_terms });
+        return Ok(vec![add("/spec/nodeAffinity/required", required)]);
     };
     let terms = &required.node_selector_terms;
     if terms.is_empty() {
-        return vec![add("/spec/nodeAffinity/required/nodeSelectorTerms", new_terms)];
+        return Ok(vec![add("/spec/nodeAffinity/required/nodeSelectorTerms", new_terms)]);
+    }
+    if terms.len() > TERMS {
+        return Err(format!(
+            "its affinity has {} terms, at most {TERMS} are possible",
+            terms.len()
+        ));
     }
     let is_required = |term: &NodeSelectorTerm| {
         let mut keys = term.match_expressions.iter().flatten().map(|one| &one.key);
         keys.any(|key| labels.contains_key(key))
     };
     if terms.iter().any(is_required) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    terms
-        .iter()
-        .enumerate()
-        .flat_map(|(at, term)| into_term(at, term, requirements))
-        .collect()
+    let terms = terms.iter().enumerate();
+    Ok(terms.flat_map(|(at, term)| into_term(at, term, requirements)).collect())
 }
 
 /// What adds the requirements to one term.

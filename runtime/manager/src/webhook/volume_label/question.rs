@@ -21,6 +21,9 @@ const PLACEHOLDER: &str = "placeholder-for-provisioning";
 /// The longest id that a provider is asked about, in bytes; part of the contract.
 const LONGEST_ID: usize = 1024;
 
+/// The longest value of a label, in bytes (`apimachinery pkg/util/validation`, `LabelValueMaxLength`). The API server looks after us.
+const LONGEST_LABEL: usize = 63;
+
 /// What to do about a PersistentVolume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
@@ -52,6 +55,12 @@ pub fn question(volume: &PersistentVolume) -> Question {
     };
     if source != InTreeSource::VsphereVolume && ids.iter().any(|id| id == PLACEHOLDER) {
         return Question::Nothing;
+    }
+    if let Some(zone) = zone.filter(|zone| zone.len() > LONGEST_LABEL) {
+        return Question::Wrong(format!(
+            "its zone label has {} bytes, at most {LONGEST_LABEL} are possible",
+            zone.len()
+        ));
     }
     let id = ids.into_iter().next().unwrap_or_default();
     match id.len() {

@@ -82,6 +82,13 @@ fn each_source_is_asked_about_by_its_id() {
 }
 
 #[test]
+fn zone_that_is_no_label_value_is_refused_before_anybody_is_asked() {
+    let with = |length: usize| question(&volume(json!({ZONE: "z".repeat(length)}), Value::Null, gce("d")));
+    assert!(matches!(with(63), Question::Cloud(_)));
+    assert!(matches!(with(64), Question::Wrong(_)));
+}
+
+#[test]
 fn labels_of_a_provisioner_are_trusted_when_zone_and_region_are_there() {
     let trusted = |pairs: [(&str, &str); 2]| {
         let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use cloudwit_model::Answer;
 use cloudwit_model::volume_cloud::Each;
+use cloudwit_model::{Answer, FaultKind, ProviderFault};
 use futures::future::join_all;
 
 use super::*;
@@ -29,6 +29,14 @@ impl VolumeLabels for FakeCloud {
             self.calls.lock().unwrap().push((self.name, volumes.len()));
             if volumes.iter().any(|volume| volume.id == "break") {
                 return Err(Failure::Unavailable("the cloud is down".into()).into());
+            }
+            if volumes.iter().any(|volume| volume.id == "odd") {
+                return Err(CloudError::Fault(ProviderFault {
+                    provider: self.name.into(),
+                    kind: FaultKind::Trap,
+                    message: "unreachable".into(),
+                    output: String::new(),
+                }));
             }
             let one = |volume: &InTreeVolume| match volume.id.starts_with(self.name) {
                 true => Ok(BTreeMap::from([("of".to_owned(), self.name.to_owned())])),
@@ -125,6 +133,20 @@ async fn call_that_fails_is_the_answer_to_each_of_its_volumes() {
         nobody.contains("no provider knows labels of azureDisk volumes"),
         "{nobody}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn volume_on_which_the_provider_faults_costs_no_other() {
+    let (gatherer, calls) = gatherer(&[("a", Some(&[CINDER]))]);
+    let ids = (0..40).map(|number| match number {
+        7 => "odd".to_owned(),
+        number => format!("a{number}"),
+    });
+    let asked = ids.map(|id| gatherer.labels(volume(CINDER, &id)));
+    let answers = join_all(asked).await;
+    let refused: Vec<usize> = (0..answers.len()).filter(|at| answers[*at].is_err()).collect();
+    assert_eq!(refused, [7]);
+    assert!(calls.lock().unwrap().len() <= 14, "halves, and not one by one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::patch;
+use super::{TERMS, patch};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REGION: &str = "topology.kubernetes.io/region";
@@ -201,4 +201,15 @@ proptest! {
             prop_assert_eq!(found_keys, wanted);
         }
     }
+}
+
+#[test]
+fn affinity_of_more_terms_than_anybody_writes_is_refused() {
+    let with = |count: usize| {
+        let terms = json!({"required": {"nodeSelectorTerms": vec![json!({}); count]}});
+        let volume: PersistentVolume = serde_json::from_value(volume(Value::Null, terms)).unwrap();
+        patch(&volume, &BTreeMap::from([(ZONE.to_owned(), "a".to_owned())]))
+    };
+    assert_eq!(with(TERMS).unwrap().len(), 1 + TERMS);
+    assert!(with(TERMS + 1).unwrap_err().contains("257 terms"));
 }
