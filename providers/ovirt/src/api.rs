@@ -65,14 +65,18 @@ impl Api {
         })
     }
 
-    /// A GET below the API; none for 404.
+    /// A GET below the API; none where the engine itself answers 404.
     ///
     /// # Errors
-    /// What the engine says.
+    /// What the engine says; `unavailable` for a 404 of somebody else.
     pub fn optional<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<Option<T>, Failure> {
         let response = self.send(path, query)?;
         match response.status {
-            404 => Ok(None),
+            404 if is_the_engines(&response) => Ok(None),
+            404 => Err(Failure::unavailable(format!(
+                "{}: this 404 is not the engine's; is connection.uri right, and is the engine behind its proxy up?",
+                response.request
+            ))),
             _ => response.success()?.json().map(Some),
         }
     }
@@ -179,6 +183,12 @@ impl Api {
         let most = self.context.now() + TOKEN_LIFE;
         Ok((granted.access_token, ends.map_or(most, |ends| most.min(ends / 1000))))
     }
+}
+
+/// Whether a 404 is one of the engine: without a body, or with a fault. Those of proxies have a page or a text.
+fn is_the_engines(response: &Response) -> bool {
+    let is_fault = |body: Value| body["reason"].is_string();
+    response.body.trim_ascii().is_empty() || response.json::<Value>().is_ok_and(is_fault)
 }
 
 impl Credentials {

@@ -132,6 +132,26 @@ fn only_the_engines_word_about_exactly_this_id_is_absence() {
         lookup(&proxy, &[by_id("1")]).remove(0).unwrap_err().kind,
         FailureKind::Unavailable
     );
+    // One that has the engine behind it for everything but this machine.
+    for (body, is_engines) in [
+        ("", true),
+        (r#"{"reason": "Operation Failed", "detail": "Entity not found"}"#, true),
+        (" <html>not found</html>", false),
+        ("default backend - 404", false),
+        (r#"{"message": "no route matched"}"#, false),
+        ("[]", false),
+    ] {
+        let engine = engine(other());
+        let host = host(move |request| match request.url.contains("/vms/") {
+            true => FakeAnswer::new(404, &[], body),
+            false => engine(request),
+        });
+        let found = lookup(&host, &[by_id("1")]).remove(0);
+        match is_engines {
+            true => assert_eq!(found, Ok(Presence::Absent(Evidence::ById)), "{body}"),
+            false => assert_eq!(found.unwrap_err().kind, FailureKind::Unavailable, "{body}"),
+        }
+    }
     for wrong in ["aws:///i-1", "ovirt:///", "ovirt:///a/b", "ovirt://1"] {
         let node = NodeRef::named("node").with_provider_id(wrong);
         assert_eq!(found(other(), node).unwrap_err().kind, FailureKind::Invalid, "{wrong}");
@@ -153,7 +173,8 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
         "{found:?}"
     );
     assert_eq!(found[9], Ok(Presence::Absent(Evidence::ById)));
-    assert_eq!(paths(&host), ["/vms", "/vms/gone", "/vms", "/clusters", "/datacenters"]);
+    let expected = ["/vms", "/vms/gone", "/vms", "/vms/gone", "/clusters", "/datacenters"];
+    assert_eq!(paths(&host), expected);
     let searches: Vec<_> = host
         .requests()
         .iter()
