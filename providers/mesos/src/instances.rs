@@ -48,6 +48,9 @@ impl Machines for Mesos {
                     "is admitted and has not registered with the leading master yet"
                 }
                 agent if registry.unreachable.contains(agent) => "is unreachable for the masters, and may run",
+                _ if agents.has_host(&id.node().name) => {
+                    "has registered anew under another id: delete its Node, so that it joins again"
+                }
                 _ => {
                     answers.denied(id);
                     continue;
@@ -89,6 +92,18 @@ fn readable(agents: &Agents) -> Vec<Agent> {
             .ok()
     };
     agents.registered.iter().filter_map(read).collect()
+}
+
+impl Agents {
+    /// Whether an agent has this host name, in whatever case; one that is not back yet counts too.
+    fn has_host(&self, name: &str) -> bool {
+        let has = |agent: &Value| {
+            agent["hostname"]
+                .as_str()
+                .is_some_and(|host| host.eq_ignore_ascii_case(name))
+        };
+        self.registered.iter().chain(&self.recovered).any(has)
+    }
 }
 
 fn id(agent: &Value) -> Option<&str> {
