@@ -197,10 +197,20 @@ impl Api {
     fn list(&self, first: &str) -> Result<Vec<Value>, Failure> {
         paginate(|next| {
             let page: Page = self.get(next.unwrap_or(first))?;
-            // A link leads to another page below the target, never elsewhere.
-            let next = page.next_page_link.filter(|link| link.starts_with('/'));
-            Ok((page.items, next))
+            let link = page.next_page_link.filter(|link| !link.is_empty());
+            Ok((page.items, link.map(|link| self.below_target(&link)).transpose()?))
         })
+    }
+
+    /// The path of a link to a page. One that leads elsewhere is not followed, and a list without the rest is none.
+    fn below_target(&self, link: &str) -> Result<String, Failure> {
+        let path = link.strip_prefix(self.global.target()).unwrap_or(link);
+        match path.starts_with('/') {
+            true => Ok(path.to_owned()),
+            false => Err(Failure::other(format!(
+                "the list goes on at {link:?}, which is not below the target"
+            ))),
+        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {

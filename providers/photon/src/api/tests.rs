@@ -35,13 +35,21 @@ fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
                 200,
                 &json!({ "items": [1], "nextPageLink": "/v1/projects/2/vms?pageLink=x" }),
             ),
-            _ => FakeAnswer::json(200, &json!({ "items": [2], "nextPageLink": "https://elsewhere.test/" })),
+            "/projects/2/vms?pageLink=x" => FakeAnswer::json(
+                200,
+                &json!({ "items": [2], "nextPageLink": "https://photon.test/v1/projects/2/vms?pageLink=y" }),
+            ),
+            _ => FakeAnswer::json(200, &json!({ "items": [3], "nextPageLink": "" })),
         }
     });
     let api = host.provider::<Photon>().api;
-    assert_eq!(api.machines(), Ok(vec![json!(1), json!(2)]));
-    assert_eq!(api.machines().map(|found| found.len()), Ok(2));
-    let pages = ["/v1/projects/2/vms", "/v1/projects/2/vms?pageLink=x"];
+    assert_eq!(api.machines(), Ok(vec![json!(1), json!(2), json!(3)]));
+    assert_eq!(api.machines().map(|found| found.len()), Ok(3));
+    let pages = [
+        "/v1/projects/2/vms",
+        "/v1/projects/2/vms?pageLink=x",
+        "/v1/projects/2/vms?pageLink=y",
+    ];
     let expected = [
         &["/v1/tenants?name=t", "/v1/tenants/1/projects?name=p"][..],
         &pages,
@@ -49,6 +57,25 @@ fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
     ]
     .concat();
     assert_eq!(paths(&host), expected);
+}
+
+#[test]
+fn a_list_that_goes_on_elsewhere_is_a_failure() {
+    for link in [
+        "https://elsewhere.test/v1",
+        "https://photon.test.evil/v1",
+        "v1/projects",
+    ] {
+        let host = host("", move |request| match request.url.contains("/vms") {
+            true => FakeAnswer::json(200, &json!({ "items": [1], "nextPageLink": link })),
+            false => FakeAnswer::json(
+                200,
+                &json!({ "items": [{ "id": "1", "name": "t" }, { "id": "2", "name": "p" }] }),
+            ),
+        });
+        let failure = host.provider::<Photon>().api.machines().unwrap_err();
+        assert!(failure.message.contains(link), "{failure:?}");
+    }
 }
 
 #[test]
