@@ -117,10 +117,10 @@ impl Photon {
     fn existing(&self, machine: &Machine) -> Result<Existing, Failure> {
         let mut instance = Instance::new(format!("{PROVIDER_ID_PREFIX}{}", machine.id));
         instance.instance_type = Some(label_value(&machine.flavor)).filter(|flavor| !flavor.is_empty());
-        // Names of machines may be such that no host has.
+        // Names of machines may be such that no host has. Where Nodes are named by their addresses, theirs are not those of machines.
         let is_host = |name: &&String| {
-            name.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+            let may_have = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            !name.is_empty() && name.bytes().all(may_have) && !self.config.global.by_address()
         };
         let hostname = Some(&machine.name).filter(is_host);
         let hostname = hostname.map(|name| Address::new(AddressKind::Hostname, name));

@@ -44,7 +44,7 @@ async fn a_lightwave_token_that_ended_is_replaced() {
 async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
     let mut scene = Scene::new("photon").await;
     let made = scene
-        .does("add_machine", json!({ "name": "Node A", "flavor": "big (fast)" }))
+        .does("add_machine", json!({ "name": "vm-a", "flavor": "big (fast)" }))
         .await;
     scene.does("tasks_take", json!({ "seconds": 0.3 })).await;
     let ip = made["ip"].as_str().unwrap();
