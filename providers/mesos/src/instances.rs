@@ -31,7 +31,16 @@ impl Machines for Mesos {
             return Ok(());
         }
         let missing: Vec<Id<'_>> = missing.collect();
-        let registry = self.api.registry(&agents.leader)?;
+        let registry = match self.api.registry(&agents.leader) {
+            Ok(registry) => registry,
+            Err(failure) => {
+                // Those that are listed have their answers without it.
+                for id in missing {
+                    answers.failed(Key::Id(id.as_str()), failure.clone());
+                }
+                return Ok(());
+            }
+        };
         let known: Vec<&str> = agents
             .registered
             .iter()
