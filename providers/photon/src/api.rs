@@ -17,11 +17,15 @@ use crate::config::{Global, PASSWORD};
 /// What tokens are good for.
 const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
 
-/// How often a task is looked at in one call; it is gone on with in the next. Those for networks read, and take no longer than a request or two.
+/// How often a task is looked at in one call; it is gone on with in the next.
 const LOOKS: usize = 3;
 
-/// How long networks are believed, and a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
-const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
+/// How long networks are believed: shorter than the pause between two looks at the addresses of Nodes, 300 s, and long enough for a search by address that
+/// takes several calls.
+const KEPT: Keep = Keep::at_most(Duration::from_secs(240));
+
+/// How long a task is remembered that has not ended: over several such pauses. Photon Controller's own client waits for half an hour.
+const TASK_KEPT: Keep = Keep::at_most(Duration::from_secs(900));
 
 /// What is left of a call's time when no further task is begun.
 const RESERVE: Duration = Duration::from_secs(5);
@@ -151,19 +155,24 @@ impl Api {
         let root = self.global.root();
         // The name of the path changed with the API's root.
         let what = if root.is_empty() { "networks" } else { "subnets" };
+        // A task that the cloud does not show is begun anew.
+        let look = |id: &str| {
+            let task = self.get::<Task>(&format!("{root}/tasks/{id}"));
+            task.inspect_err(|_| state.remove(&key))
+        };
         let mut task: Task = match state.get::<String>(&key) {
-            Some(begun) => self.get(&format!("{root}/tasks/{}", begun.value))?,
+            Some(begun) => look(&begun.value)?,
             None => self.get(&format!("{root}/vms/{machine}/{what}"))?,
         };
         for _ in 0..LOOKS {
             match task.state.as_str() {
-                "QUEUED" | "STARTED" => task = self.get(&format!("{root}/tasks/{}", task.id))?,
+                "QUEUED" | "STARTED" => task = look(&task.id)?,
                 _ => break,
             }
         }
         match task.state.as_str() {
             "QUEUED" | "STARTED" => {
-                state.put(&key, &task.id, KEPT);
+                state.put(&key, &task.id, TASK_KEPT);
                 Err(Failure::unavailable(format!(
                     "the task for the networks of {machine} goes on"
                 )))

@@ -103,13 +103,31 @@ fn a_task_is_gone_on_with_in_the_next_call() {
             ),
         }
     });
-    let api = host.provider::<Photon>().api;
-    assert_eq!(api.connections("vm").unwrap_err().kind, FailureKind::Unavailable);
-    assert_eq!(api.connections("vm"), Ok(vec![json!({ "ipAddress": "-" })]));
+    let connections = || host.provider::<Photon>().api.connections("vm");
+    assert_eq!(connections().unwrap_err().kind, FailureKind::Unavailable);
+    // Addresses are looked at every five minutes.
+    host.now(1_795_430_000 + 300);
+    assert_eq!(connections(), Ok(vec![json!({ "ipAddress": "-" })]));
+    host.now(1_795_430_000 + 300 + 200);
+    assert_eq!(connections(), Ok(vec![json!({ "ipAddress": "-" })]));
     assert_eq!(
         paths(&host),
         ["/vms/vm/networks", "/tasks/7", "/tasks/7", "/tasks/7", "/tasks/7"]
     );
+}
+
+#[test]
+fn a_task_that_the_cloud_forgot_is_begun_anew() {
+    let host = host("", |request| match request.url.contains("/tasks/") {
+        true => FakeAnswer::json(404, &json!({ "code": "TaskNotFound", "message": "no" })),
+        false => FakeAnswer::json(200, &json!({ "id": "7", "state": "STARTED" })),
+    });
+    let api = host.provider::<Photon>().api;
+    host.context().state().put("task/vm", "6", TASK_KEPT);
+    for _ in 0..2 {
+        assert_eq!(api.connections("vm").unwrap_err().kind, FailureKind::Unavailable);
+    }
+    assert_eq!(paths(&host), ["/v1/tasks/6", "/v1/vms/vm/subnets", "/v1/tasks/7"]);
 }
 
 #[test]
