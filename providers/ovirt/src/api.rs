@@ -18,6 +18,9 @@ pub const PAGE: usize = 100;
 /// Longest use of a token, in seconds. The engine ends sessions that are idle for half an hour, and says of most tokens that they never end.
 const TOKEN_LIFE: u64 = 24 * 3600;
 
+/// Codes of the single sign-on that say nothing of the user (RFC 6749, section 4.1.2.1). The engine gives them with 400, as it does refusals.
+const TRANSIENT: [&str; 2] = ["server_error", "temporarily_unavailable"];
+
 /// Who asks, for the engine's own logs.
 const AGENT: &str = concat!("cloudwit-ovirt/", env!("CARGO_PKG_VERSION"));
 
@@ -44,6 +47,9 @@ struct Granted {
     access_token: String,
     /// Milliseconds since 1970, as a text or a number.
     exp: Value,
+    /// What went wrong, in one word.
+    error_code: Option<String>,
+    /// The same in words; the code where there is no `error_code`.
     error: Option<String>,
     error_description: Option<String>,
 }
@@ -161,14 +167,26 @@ impl Api {
 
     fn token(&self, url: &str, form: &Form) -> Result<(String, u64), Failure> {
         let response = self.http.post(url).form(form).send_any()?;
-        // A refusal is one of the user, whatever its status.
+        // What a proxy says while the engine is away is nothing about the user.
+        let response = match response.status {
+            429 | 500.. => response.success()?,
+            _ => response,
+        };
+        // A refusal is one of the user, whatever else its status is.
         let granted: Granted = match response.json() {
             Ok(granted) => granted,
             Err(odd) => return Err(response.success().err().unwrap_or(odd)),
         };
-        if let Some(code) = granted.error {
-            let more = granted.error_description.unwrap_or_default();
-            return Err(Failure::denied(format!("the engine gives no token: {code} {more}")));
+        let mut words = [granted.error_code, granted.error, granted.error_description]
+            .into_iter()
+            .flatten()
+            .peekable();
+        if let Some(code) = words.peek().cloned() {
+            let text = format!("the engine gives no token: {}", words.collect::<Vec<_>>().join(" "));
+            return Err(match TRANSIENT.contains(&code.as_str()) {
+                true => Failure::unavailable(text),
+                false => Failure::denied(text),
+            });
         }
         let granted = match response.success()? {
             _ if granted.access_token.is_empty() => {

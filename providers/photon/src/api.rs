@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::keys::Encoding;
@@ -33,6 +34,9 @@ const RESERVE: Duration = Duration::from_secs(5);
 /// How long the project's id is believed.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
 
+/// What the cloud says by 400 though it passes: something else is done with the machine.
+const CODES: Codes = Codes::new(&[("ConcurrentTask", Case::Conflict), ("StateError", Case::Conflict)]);
+
 /// Who asks, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-photon/", env!("CARGO_PKG_VERSION"));
 
@@ -62,6 +66,13 @@ struct Page {
 struct Named {
     id: String,
     name: String,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    code: String,
+    #[serde(default)]
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -256,6 +267,12 @@ impl Api {
 
 /// Something that is not there is no machine that was asked for.
 fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
+    if response.status == 400
+        && let Ok(refusal) = response.json::<Refusal>()
+        && CODES.case(&refusal.code).is_some()
+    {
+        return Err(CODES.failure(&response, &refusal.code, &refusal.message));
+    }
     let response = response.success().map_err(|failure| match failure.is_not_found() {
         true => Failure::unavailable(format!("{}; are target and api-root right?", failure.message)),
         false => failure,

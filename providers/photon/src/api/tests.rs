@@ -180,6 +180,13 @@ fn only_the_clouds_own_word_is_that_there_is_no_machine() {
         ),
         (404, "<html>not found</html>", Err(FailureKind::Unavailable)),
         (200, "<html>login</html>", Err(FailureKind::Other)),
+        (
+            400,
+            r#"{"code": "ConcurrentTask", "message": "busy"}"#,
+            Err(FailureKind::Conflict),
+        ),
+        (400, r#"{"code": "StateError"}"#, Err(FailureKind::Conflict)),
+        (400, r#"{"code": "InvalidEntity"}"#, Err(FailureKind::Invalid)),
         (403, "", Err(FailureKind::Denied)),
         (500, "", Err(FailureKind::Unavailable)),
         (429, "", Err(FailureKind::RateLimited)),
