@@ -139,6 +139,9 @@ impl Api {
         let state = self.context.state();
         state.get_or_make("project", PROJECT_KEPT, Duration::from_secs(5), || {
             let root = self.global.root();
+            if self.global.tenant().is_empty() {
+                return self.project_by_id(self.global.project());
+            }
             let tenant = self.named("tenant", &format!("{root}/tenants"), self.global.tenant())?;
             self.named(
                 "project",
@@ -203,6 +206,16 @@ impl Api {
                 )))
             }
         }
+    }
+
+    fn project_by_id(&self, id: &str) -> Result<String, Failure> {
+        let response = self.send(&format!("{}/projects/{id}", self.global.root()))?;
+        if response.status == 404 {
+            return Err(Failure::invalid(format!(
+                "there is no project with the id {id}, or the user does not see it; with the project's name the tenant is needed too"
+            )));
+        }
+        read::<Named>(response).map(|project| project.id)
     }
 
     fn named(&self, what: &str, path: &str, name: &str) -> Result<String, Failure> {

@@ -8,6 +8,7 @@ use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config::is_id;
 use crate::{PROVIDER_ID_PREFIX, Photon};
 
 /// So many machines are asked for one by one; more are taken from the project's list.
@@ -35,11 +36,9 @@ impl Machines for Photon {
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
         let key = Key::of(node, PROVIDER_ID_PREFIX)?;
         match key {
-            Key::Id(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
-                Err(Failure::invalid(format!(
-                    "the provider id {PROVIDER_ID_PREFIX}{id} is none of Photon Controller's"
-                )))
-            }
+            Key::Id(id) if !is_id(id) => Err(Failure::invalid(format!(
+                "the provider id {PROVIDER_ID_PREFIX}{id} is none of Photon Controller's"
+            ))),
             key => Ok(key),
         }
     }

@@ -79,6 +79,30 @@ fn a_list_that_goes_on_elsewhere_is_a_failure() {
 }
 
 #[test]
+fn a_project_without_a_tenant_is_an_id() {
+    for (status, answer, expected) in [
+        (
+            200,
+            json!({ "id": "8a-5b", "name": "p", "kind": "project" }),
+            Ok("8a-5b".to_owned()),
+        ),
+        (
+            404,
+            json!({ "code": "ProjectNotFound", "message": "no" }),
+            Err(FailureKind::Invalid),
+        ),
+        (500, json!({}), Err(FailureKind::Unavailable)),
+    ] {
+        let host = FakeHost::new();
+        host.config("[Global]\ntarget = https://photon.test\nproject = 8a-5b\n");
+        host.serve(move |_| FakeAnswer::json(status, &answer));
+        let found = host.provider::<Photon>().api.project();
+        assert_eq!(found.map_err(|failure| failure.kind), expected, "{status}");
+        assert_eq!(paths(&host), ["/v1/projects/8a-5b"]);
+    }
+}
+
+#[test]
 fn a_project_that_is_not_there_is_named() {
     let host = host("", |_| FakeAnswer::json(200, &json!({ "items": [] })));
     let failure = host.provider::<Photon>().api.machines().unwrap_err();
