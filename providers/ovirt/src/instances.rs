@@ -76,8 +76,8 @@ impl Machines for Ovirt {
     fn describe(&self, found: &[Found<'_, Machine>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
         let machines: Vec<&Machine> = found.iter().map(|found| found.machine).collect();
         let places = self.places(&machines)?;
-        let both = machines.iter().zip(&places);
-        Ok(both.map(|(machine, place)| machine.existing(place)).collect())
+        let both = machines.iter().zip(places);
+        Ok(both.map(|(machine, place)| machine.existing(&place?)).collect())
     }
 }
 

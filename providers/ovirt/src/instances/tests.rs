@@ -82,6 +82,62 @@ fn zones_are_as_the_operator_wants_them() {
 }
 
 #[test]
+fn a_place_that_the_engine_does_not_tell_is_asked_for_again_and_none_is_guessed() {
+    let silent = |path: &'static str, zones: &str| {
+        let looks = std::cell::Cell::new(0);
+        let engine = engine(vec![machine("1", "node-1")]);
+        host_with(&format!("{CONFIG}{zones}"), move |request| {
+            let is_silent = request.url.contains(path) && looks.replace(looks.get() + 1) < 2;
+            match is_silent {
+                true => FakeAnswer::json(200, &json!({})),
+                false => engine(request),
+            }
+        })
+    };
+    for path in ["/clusters", "/datacenters"] {
+        let host = silent(path, "");
+        let failure = lookup(&host, &[by_id("1")]).remove(0).unwrap_err();
+        assert!(
+            failure.kind == FailureKind::Unavailable && failure.message.contains("c-1"),
+            "{failure:?}"
+        );
+        let found = instance(lookup(&host, &[by_id("1")]).remove(0));
+        assert_eq!(
+            (found.zone.as_deref(), found.region.as_deref()),
+            (Some("Cluster-One"), Some("North"))
+        );
+    }
+    let host = silent("/datacenters", "[zones]\nregion = r\n");
+    let found = instance(lookup(&host, &[by_id("1")]).remove(0));
+    assert_eq!(found.region.as_deref(), Some("r"), "no data centre is needed");
+}
+
+#[test]
+fn labels_of_two_zones_are_not_guessed_between() {
+    let mut both = machine("1", "node-1");
+    let labels = |names: &[&str]| -> Value { names.iter().map(|name| json!({ "name": name })).collect() };
+    for (names, zone) in [
+        (&["zone-a", "zone-b"][..], None),
+        (&["zone-a b", "zone-a-b", "rack"], Some("a-b")),
+    ] {
+        both["affinity_labels"]["affinity_label"] = labels(names);
+        let host = host_with(
+            &format!("{CONFIG}[zones]\nlabel-prefix = zone-\n"),
+            engine(vec![both.clone()]),
+        );
+        let found = lookup(&host, &[by_id("1")]).remove(0);
+        match zone {
+            Some(zone) => assert_eq!(instance(found).zone.as_deref(), Some(zone)),
+            None => {
+                let failure = found.unwrap_err();
+                let named = failure.message.contains("a, b");
+                assert!(failure.kind == FailureKind::Invalid && named, "{failure:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn states_are_running_or_stopped() {
     for (status, stopped) in [
         ("up", false),
