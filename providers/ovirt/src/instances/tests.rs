@@ -240,6 +240,29 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
 }
 
 #[test]
+fn many_machines_outside_the_filter_are_taken_from_a_list_of_all() {
+    let count = MOST_MISSING + 1;
+    let all = move |request: &cloudwit_guest_sdk::testing::SentRequest| {
+        let machines: Vec<Value> = (0..count).map(|number| machine(&format!("vm-{number}"), "n")).collect();
+        let search = request.query("search").unwrap_or_default();
+        match (request.url.contains("/vms"), search.as_str()) {
+            (true, "sortby name page 1") => FakeAnswer::json(200, &json!({ "vm": machines[..100] })),
+            (true, "sortby name page 2") => FakeAnswer::json(200, &json!({ "vm": machines[100..] })),
+            (true, _) => FakeAnswer::json(200, &json!({})),
+            (false, _) => engine(Vec::new())(request),
+        }
+    };
+    let host = host_with(&format!("{CONFIG}[filters]\nvms = tag=k8s\n"), all);
+    let nodes: Vec<NodeRef> = (0..count).map(|number| by_id(&format!("vm-{number}"))).collect();
+    let found = lookup(&host, &nodes);
+    assert!(
+        found.iter().all(|one| matches!(one, Ok(Presence::Running(_)))),
+        "{found:?}"
+    );
+    assert_eq!(paths(&host), ["/vms", "/vms", "/vms", "/clusters", "/datacenters"]);
+}
+
+#[test]
 fn two_machines_of_one_name_are_not_guessed_between() {
     let host = host_with(
         &format!("{CONFIG}[filters]\nvms = tag=k8s\n"),
