@@ -142,6 +142,7 @@ fn masters_that_know_no_agent_or_show_no_registry_deny_none() {
             json!({ "slaves": { "slaves": [{ "info": { "id": { "value": "a-S9" } } }] } }),
         ),
         (json!([agent("a-S0", "n")]), 200, json!({ "slaves": {} })),
+        (json!([agent("a-S0", "n")]), 200, json!({})),
         (json!([agent("a-S0", "n")]), 403, json!({})),
         (json!([agent("a-S0", "n")]), 404, json!({})),
     ] {

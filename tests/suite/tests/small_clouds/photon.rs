@@ -12,6 +12,7 @@ fn days() -> Days {
     Days {
         cloud: "photon",
         call: "/vms",
+        single: Some("/vms/[0-9a-f]"),
         empty: json!({ "items": [] }),
         refused: "invalid_grant",
         wrong: "username = nobody@photon.local\n",
@@ -50,7 +51,7 @@ async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
     let ip = made["ip"].as_str().unwrap();
     NodeBuilder::new(ip).create(&scene.client).await.unwrap();
     scene.config = format!(
-        "overrideIP = true\nlightwave =\nusername =\ntarget = {}/open\n",
+        "overrideIP = true\nlightwave =\nusername =\ntarget = {}/open\ntenant =\nproject = p-1\nvmID = 1-2\nauthentication = false\n",
         scene.cloud.url()
     );
     scene.start(&[NODES]).await;
