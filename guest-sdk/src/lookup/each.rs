@@ -38,7 +38,8 @@ pub fn ask_each<M>(
 }
 
 /// The same for a cloud whose "there is none" is also what a wrong project, account or proxy says: an id is denied only where `sees_any` says that the cloud
-/// shows other machines. It is asked once, and only when an id is missing; `nothing` is what to check when it shows none.
+/// shows other machines. It is asked once, and only when an id is missing, which is then asked for again: a cloud that was away just before has it.
+/// `nothing` is what to check when it shows none.
 pub fn ask_each_where_any<M>(
     ids: &[Id<'_>],
     most: usize,
@@ -49,9 +50,12 @@ pub fn ask_each_where_any<M>(
 ) {
     let mut seen = None;
     ask_each(ids, most, answers, |id| {
-        let found = ask(id)?;
+        let mut found = ask(id)?;
         if found.is_none() && seen.is_none() {
-            seen = Some(sees_any()?);
+            let sees_any = *seen.insert(sees_any()?);
+            if sees_any {
+                found = ask(id)?;
+            }
         }
         match seen {
             Some(false) if found.is_none() => Err(Failure::unavailable(nothing)),
@@ -117,6 +121,25 @@ mod tests {
         assert_eq!(with(Ok(false)), (told(["there", wrong, wrong]), 1));
         let down = Err(Failure::unavailable("down"));
         assert_eq!(with(down), (told(["there", "down", "down"]), 1));
+    }
+
+    #[test]
+    fn what_was_missing_is_asked_for_again_after_other_machines_were_seen() {
+        for (again, expected) in [
+            (Ok(Some(())), "there"),
+            (Ok(None), "denied"),
+            (Err(Failure::unavailable("away")), "away"),
+        ] {
+            let asked = std::cell::Cell::new(0);
+            let told = words(1, |ids, answers| {
+                let ask = |_: &str| {
+                    asked.set(asked.get() + 1);
+                    if asked.get() == 1 { Ok(None) } else { again.clone() }
+                };
+                ask_each_where_any(ids, 9, answers, ask, || Ok(true), "the wrong project?");
+            });
+            assert_eq!((told, asked.get()), (vec![expected.to_owned()], 2));
+        }
     }
 
     #[test]

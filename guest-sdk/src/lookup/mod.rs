@@ -67,6 +67,11 @@ impl<'n> Id<'n> {
     pub fn as_str(&self) -> &'n str {
         self.id
     }
+
+    /// The Node that has it; the first where several have.
+    pub fn node(&self) -> &'n NodeRef {
+        self.node
+    }
 }
 
 impl AsRef<str> for Id<'_> {

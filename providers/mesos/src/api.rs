@@ -73,9 +73,9 @@ impl Api {
     /// All agents. Masters are asked in their order until one answers.
     ///
     /// # Errors
-    /// What the last of them says.
+    /// What the last of them says; a refusal counts more than a master that is down.
     pub fn agents(&self) -> Result<Agents, Failure> {
-        let mut last = Failure::invalid("there is no master");
+        let mut told: Option<Failure> = None;
         for master in &self.masters {
             match self.get::<List>(format!("{master}{AGENTS}")) {
                 Ok((url, list)) => {
@@ -85,10 +85,13 @@ impl Api {
                         recovered: list.recovered_slaves,
                     });
                 }
-                Err(failure) => last = failure,
+                Err(failure) => match &told {
+                    Some(known) if known.kind != FailureKind::Unavailable => {}
+                    _ => told = Some(failure),
+                },
             }
         }
-        Err(last)
+        Err(told.unwrap_or_else(|| Failure::invalid("there is no master")))
     }
 
     /// The registry of the leading master.

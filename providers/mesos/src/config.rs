@@ -14,6 +14,9 @@ const MASTER: &str = "localhost:5050";
 /// How long to wait for an answer where the key is left out, likewise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Shortest and longest wait: what the host counts in, and a third of the time that a call has, so that a second master can be asked.
+const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
+
 /// Most masters; a quorum has five.
 const MOST_MASTERS: usize = 9;
 
@@ -76,8 +79,8 @@ impl Masters {
     }
 
     pub(crate) fn timeout(&self) -> Duration {
-        let wanted = given(&self.http_client_timeout).and_then(seconds);
-        wanted.unwrap_or(TIMEOUT)
+        let wanted = given(&self.http_client_timeout).and_then(wait);
+        wanted.map_or(TIMEOUT, |wanted| wanted.clamp(WAITS.0, WAITS.1))
     }
 
     /// The wish to reach each master.
@@ -107,9 +110,14 @@ impl Masters {
             let text = format!("{} masters; write at most {MOST_MASTERS}", urls.len());
             problems.add("mesos-cloud.mesos-master", text);
         }
-        if given(&self.http_client_timeout).is_some_and(|text| seconds(text).is_none()) {
-            let text = "this is no time to wait; write it like 10s";
-            problems.add("mesos-cloud.http-client-timeout", text);
+        let key = "mesos-cloud.http-client-timeout";
+        match given(&self.http_client_timeout).map(wait) {
+            Some(None) => problems.add(key, "this is no time to wait; write it like 10s"),
+            Some(Some(wanted)) if wanted != self.timeout() => {
+                let text = format!("counts as {} s: the wait is 1 s to 20 s", self.timeout().as_secs());
+                problems.warn(key, text);
+            }
+            _ => {}
         }
         if given(&self.state_cache_ttl).is_some() {
             let text = "has no effect: one list answers for all Nodes that wait";
@@ -136,10 +144,13 @@ impl Masters {
     }
 }
 
-/// A time to wait of at most an hour, in Go's syntax.
-fn seconds(text: &str) -> Option<Duration> {
-    let seconds = u64::try_from(parse_duration(text)?).ok()?;
-    (1..=3600).contains(&seconds).then_some(Duration::from_secs(seconds))
+/// A time to wait in Go's syntax; one of less than a second in milliseconds alone.
+fn wait(text: &str) -> Option<Duration> {
+    let short = text.strip_suffix("ms").and_then(|number| number.parse().ok());
+    if let Some(number @ 1..1000) = short {
+        return Some(Duration::from_millis(number));
+    }
+    u64::try_from(parse_duration(text)?).ok().map(Duration::from_secs)
 }
 
 #[cfg(test)]

@@ -31,7 +31,16 @@ impl Machines for Mesos {
             return Ok(());
         }
         let missing: Vec<Id<'_>> = missing.collect();
-        let registry = self.api.registry(&agents.leader)?;
+        let registry = match self.api.registry(&agents.leader) {
+            Ok(registry) => registry,
+            Err(failure) => {
+                // Those that are listed have their answers without it.
+                for id in missing {
+                    answers.failed(Key::Id(id.as_str()), failure.clone());
+                }
+                return Ok(());
+            }
+        };
         let known: Vec<&str> = agents
             .registered
             .iter()
@@ -48,6 +57,9 @@ impl Machines for Mesos {
                     "is admitted and has not registered with the leading master yet"
                 }
                 agent if registry.unreachable.contains(agent) => "is unreachable for the masters, and may run",
+                _ if agents.has_host(&id.node().name) => {
+                    "has registered anew under another id: delete its Node, so that it joins again"
+                }
                 _ => {
                     answers.denied(id);
                     continue;
@@ -89,6 +101,18 @@ fn readable(agents: &Agents) -> Vec<Agent> {
             .ok()
     };
     agents.registered.iter().filter_map(read).collect()
+}
+
+impl Agents {
+    /// Whether an agent has this host name, in whatever case; one that is not back yet counts too.
+    fn has_host(&self, name: &str) -> bool {
+        let has = |agent: &Value| {
+            agent["hostname"]
+                .as_str()
+                .is_some_and(|host| host.eq_ignore_ascii_case(name))
+        };
+        self.registered.iter().chain(&self.recovered).any(has)
+    }
 }
 
 fn id(agent: &Value) -> Option<&str> {

@@ -18,6 +18,9 @@ pub const PAGE: usize = 100;
 /// Longest use of a token, in seconds. The engine ends sessions that are idle for half an hour, and says of most tokens that they never end.
 const TOKEN_LIFE: u64 = 24 * 3600;
 
+/// Codes of the single sign-on that say nothing of the user (RFC 6749, section 4.1.2.1). The engine gives them with 400, as it does refusals.
+const TRANSIENT: [&str; 2] = ["server_error", "temporarily_unavailable"];
+
 /// Who asks, for the engine's own logs.
 const AGENT: &str = concat!("cloudwit-ovirt/", env!("CARGO_PKG_VERSION"));
 
@@ -44,6 +47,9 @@ struct Granted {
     access_token: String,
     /// Milliseconds since 1970, as a text or a number.
     exp: Value,
+    /// What went wrong, in one word.
+    error_code: Option<String>,
+    /// The same in words; the code where there is no `error_code`.
     error: Option<String>,
     error_description: Option<String>,
 }
@@ -65,14 +71,18 @@ impl Api {
         })
     }
 
-    /// A GET below the API; none for 404.
+    /// A GET below the API; none where the engine itself answers 404.
     ///
     /// # Errors
-    /// What the engine says.
+    /// What the engine says; `unavailable` for a 404 of somebody else.
     pub fn optional<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<Option<T>, Failure> {
         let response = self.send(path, query)?;
         match response.status {
-            404 => Ok(None),
+            404 if is_the_engines(&response) => Ok(None),
+            404 => Err(Failure::unavailable(format!(
+                "{}: this 404 is not the engine's; is connection.uri right, and is the engine behind its proxy up?",
+                response.request
+            ))),
             _ => response.success()?.json().map(Some),
         }
     }
@@ -157,14 +167,26 @@ impl Api {
 
     fn token(&self, url: &str, form: &Form) -> Result<(String, u64), Failure> {
         let response = self.http.post(url).form(form).send_any()?;
-        // A refusal is one of the user, whatever its status.
+        // What a proxy says while the engine is away is nothing about the user.
+        let response = match response.status {
+            429 | 500.. => response.success()?,
+            _ => response,
+        };
+        // A refusal is one of the user, whatever else its status is.
         let granted: Granted = match response.json() {
             Ok(granted) => granted,
             Err(odd) => return Err(response.success().err().unwrap_or(odd)),
         };
-        if let Some(code) = granted.error {
-            let more = granted.error_description.unwrap_or_default();
-            return Err(Failure::denied(format!("the engine gives no token: {code} {more}")));
+        let mut words = [granted.error_code, granted.error, granted.error_description]
+            .into_iter()
+            .flatten()
+            .peekable();
+        if let Some(code) = words.peek().cloned() {
+            let text = format!("the engine gives no token: {}", words.collect::<Vec<_>>().join(" "));
+            return Err(match TRANSIENT.contains(&code.as_str()) {
+                true => Failure::unavailable(text),
+                false => Failure::denied(text),
+            });
         }
         let granted = match response.success()? {
             _ if granted.access_token.is_empty() => {
@@ -179,6 +201,12 @@ impl Api {
         let most = self.context.now() + TOKEN_LIFE;
         Ok((granted.access_token, ends.map_or(most, |ends| most.min(ends / 1000))))
     }
+}
+
+/// Whether a 404 is one of the engine: without a body, or with a fault. Those of proxies have a page or a text.
+fn is_the_engines(response: &Response) -> bool {
+    let is_fault = |body: Value| body["reason"].is_string();
+    response.body.trim_ascii().is_empty() || response.json::<Value>().is_ok_and(is_fault)
 }
 
 impl Credentials {

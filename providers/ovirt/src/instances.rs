@@ -1,5 +1,7 @@
 //! Machines behind Nodes: by id, and by the name that the guest agent reports; many at once from the pages of a list.
 
+use std::collections::BTreeSet;
+
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_where_any};
 use cloudwit_guest_sdk::prelude::*;
@@ -38,17 +40,31 @@ impl Machines for Ovirt {
     }
 
     fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        let filter = given(&self.config.filters.vms);
         if wanted.ids.len() + wanted.names.len() <= FEW {
             self.by_names(&wanted.names, answers)?;
         } else {
-            self.list(String::new(), |machine| {
+            self.list(filter, |machine| {
                 note(&wanted.names, &machine, answers);
                 answers.found_all([machine], |machine| Key::Id(&machine.id));
             })?;
         }
-        let missing = wanted.ids.iter().copied();
-        let missing: Vec<Id<'_>> = missing.filter(|id| !answers.has(Key::Id(id.as_str()))).collect();
-        self.by_ids(&missing, answers)
+        let missing = |answers: &Answers<'_, Machine>| -> Vec<Id<'_>> {
+            let ids = wanted.ids.iter().copied();
+            ids.filter(|id| !answers.has(Key::Id(id.as_str()))).collect()
+        };
+        let mut ids = missing(answers);
+        // Too many to ask for one by one, and the filter is about new Nodes alone.
+        if filter.is_some() && ids.len() > MOST_MISSING {
+            let outside: BTreeSet<&str> = ids.iter().map(Id::as_str).collect();
+            self.list(None, |machine| {
+                if outside.contains(machine.id.as_str()) {
+                    answers.found_all([machine], |machine| Key::Id(&machine.id));
+                }
+            })?;
+            ids = missing(answers);
+        }
+        self.by_ids(&ids, answers)
     }
 
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
@@ -61,8 +77,11 @@ impl Machines for Ovirt {
     }
 
     fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
+        let filter = given(&self.config.filters.vms);
         for name in names {
-            self.list(format!("fqdn={}", name.name), |machine| {
+            let name_alone = format!("fqdn={}", name.name);
+            let search = filter.map(|filter| format!("{filter} and {name_alone}"));
+            self.list(Some(&search.unwrap_or(name_alone)), |machine| {
                 note(std::slice::from_ref(name), &machine, answers);
             })?;
         }
@@ -76,24 +95,19 @@ impl Machines for Ovirt {
     fn describe(&self, found: &[Found<'_, Machine>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
         let machines: Vec<&Machine> = found.iter().map(|found| found.machine).collect();
         let places = self.places(&machines)?;
-        let both = machines.iter().zip(&places);
-        Ok(both.map(|(machine, place)| machine.existing(place)).collect())
+        let both = machines.iter().zip(places);
+        Ok(both.map(|(machine, place)| machine.existing(&place?)).collect())
     }
 }
 
 impl Ovirt {
-    /// Each machine that the operator's filter and this search find, once. One that cannot be read is left out.
-    fn list(&self, search: String, mut each: impl FnMut(Machine)) -> Result<(), Failure> {
-        let filter = given(&self.config.filters.vms).map(str::to_owned);
-        let terms = filter
-            .into_iter()
-            .chain(Some(search).filter(|search| !search.is_empty()));
-        let search = terms.collect::<Vec<String>>().join(" and ");
+    /// Each machine that this search finds, once; all without one. One that cannot be read is left out.
+    fn list(&self, search: Option<&str>, mut each: impl FnMut(Machine)) -> Result<(), Failure> {
         // A machine that is made while pages are read can move from one page to the next.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         self.api.each(
             VMS,
-            &search,
+            search.unwrap_or_default(),
             &self.follow(),
             |item: Value| match serde_json::from_value::<Machine>(item) {
                 Ok(machine) if seen.insert(machine.id.clone()) => each(machine),

@@ -1,6 +1,6 @@
 //! Where a machine is: its cluster is the zone and its data centre the region, unless the operator says otherwise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cloudwit_guest_sdk::names::label_value;
@@ -47,13 +47,13 @@ struct CenterList {
 }
 
 impl Ovirt {
-    /// Where each of these machines is, in their order.
+    /// Where each of these machines is, in their order: a zone that is missing or guessed would stay in the Node's labels.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn places(&self, machines: &[&Machine]) -> Result<Vec<Place>, Failure> {
+    pub fn places(&self, machines: &[&Machine]) -> Result<Vec<Result<Place, Failure>>, Failure> {
         if !self.config.zones.enabled() {
-            return Ok(vec![Place::default(); machines.len()]);
+            return Ok(vec![Ok(Place::default()); machines.len()]);
         }
         let state = self.context.state();
         let wait = Duration::from_secs(5);
@@ -70,25 +70,47 @@ impl Ovirt {
         Ok(machines.iter().map(|machine| self.place(machine, &clusters)).collect())
     }
 
-    fn place(&self, machine: &Machine, clusters: &Clusters) -> Place {
+    /// `unavailable` for a cluster that the engine does not tell whole, `invalid` for labels of two zones.
+    fn place(&self, machine: &Machine, clusters: &Clusters) -> Result<Place, Failure> {
         let zones = &self.config.zones;
-        let Place { zone, region } = clusters.get(&machine.cluster.id).cloned().unwrap_or_default();
+        let Machine { name, id, cluster, .. } = machine;
+        let Some(Place { zone, region }) = clusters.get(&cluster.id).cloned() else {
+            return Err(Failure::unavailable(format!(
+                "the engine does not tell the cluster {} of the virtual machine {name} ({id}), or its data centre",
+                cluster.id
+            )));
+        };
         let labels = machine.affinity_labels.affinity_label.iter();
-        let mut labelled = labels.filter_map(|label| label.name.strip_prefix(zones.label_prefix()?).and_then(value));
-        Place {
-            zone: labelled.next().or(zone),
-            region: zones.region().and_then(value).or(region),
+        let labelled = labels.filter_map(|label| label.name.strip_prefix(zones.label_prefix()?).and_then(value));
+        let labelled: BTreeSet<String> = labelled.collect();
+        if labelled.len() > 1 {
+            let labelled: Vec<String> = labelled.into_iter().collect();
+            return Err(Failure::invalid(format!(
+                "the virtual machine {name} ({id}) has affinity labels of several zones: {}; remove all but one",
+                labelled.join(", ")
+            )));
         }
+        Ok(Place {
+            zone: labelled.into_iter().next().or(zone),
+            region: zones.region().and_then(value).or(region),
+        })
     }
 
+    /// Clusters without those whose data centre is needed and not told.
     fn clusters(&self) -> Result<Clusters, Failure> {
         let clusters: ClusterList = self.api.get("/clusters", &[])?;
         let centers: CenterList = self.api.get("/datacenters", &[])?;
         let center = |id: &str| centers.data_center.iter().find(|center| center.id == id);
-        let named = clusters.cluster.into_iter().map(|cluster| {
-            let region = center(&cluster.data_center.id).and_then(|center| value(&center.name));
+        let named = clusters.cluster.into_iter().filter_map(|cluster| {
             let zone = value(&cluster.name);
-            (cluster.id, Place { zone, region })
+            // A cluster need not be in a data centre.
+            let is_needless = cluster.data_center.id.is_empty() || self.config.zones.region().is_some();
+            let region = match center(&cluster.data_center.id) {
+                Some(center) => value(&center.name),
+                None if is_needless => None,
+                None => return None,
+            };
+            Some((cluster.id, Place { zone, region }))
         });
         Ok(named.collect())
     }

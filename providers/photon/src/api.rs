@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::http::paginate;
 use cloudwit_guest_sdk::keys::Encoding;
@@ -17,17 +18,24 @@ use crate::config::{Global, PASSWORD};
 /// What tokens are good for.
 const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
 
-/// How often a task is looked at in one call; it is gone on with in the next. Those for networks read, and take no longer than a request or two.
+/// How often a task is looked at in one call; it is gone on with in the next.
 const LOOKS: usize = 3;
 
-/// How long networks are believed, and a task is remembered that has not ended. Photon Controller's own client waits for half an hour.
-const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
+/// How long networks are believed: shorter than the pause between two looks at the addresses of Nodes, 300 s, and long enough for a search by address that
+/// takes several calls.
+const KEPT: Keep = Keep::at_most(Duration::from_secs(240));
+
+/// How long a task is remembered that has not ended: over several such pauses. Photon Controller's own client waits for half an hour.
+const TASK_KEPT: Keep = Keep::at_most(Duration::from_secs(900));
 
 /// What is left of a call's time when no further task is begun.
 const RESERVE: Duration = Duration::from_secs(5);
 
 /// How long the project's id is believed.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
+
+/// What the cloud says by 400 though it passes: something else is done with the machine.
+const CODES: Codes = Codes::new(&[("ConcurrentTask", Case::Conflict), ("StateError", Case::Conflict)]);
 
 /// Who asks, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-photon/", env!("CARGO_PKG_VERSION"));
@@ -58,6 +66,13 @@ struct Page {
 struct Named {
     id: String,
     name: String,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    code: String,
+    #[serde(default)]
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +139,9 @@ impl Api {
         let state = self.context.state();
         state.get_or_make("project", PROJECT_KEPT, Duration::from_secs(5), || {
             let root = self.global.root();
+            if self.global.tenant().is_empty() {
+                return self.project_by_id(self.global.project());
+            }
             let tenant = self.named("tenant", &format!("{root}/tenants"), self.global.tenant())?;
             self.named(
                 "project",
@@ -151,19 +169,24 @@ impl Api {
         let root = self.global.root();
         // The name of the path changed with the API's root.
         let what = if root.is_empty() { "networks" } else { "subnets" };
+        // A task that the cloud does not show is begun anew.
+        let look = |id: &str| {
+            let task = self.get::<Task>(&format!("{root}/tasks/{id}"));
+            task.inspect_err(|_| state.remove(&key))
+        };
         let mut task: Task = match state.get::<String>(&key) {
-            Some(begun) => self.get(&format!("{root}/tasks/{}", begun.value))?,
+            Some(begun) => look(&begun.value)?,
             None => self.get(&format!("{root}/vms/{machine}/{what}"))?,
         };
         for _ in 0..LOOKS {
             match task.state.as_str() {
-                "QUEUED" | "STARTED" => task = self.get(&format!("{root}/tasks/{}", task.id))?,
+                "QUEUED" | "STARTED" => task = look(&task.id)?,
                 _ => break,
             }
         }
         match task.state.as_str() {
             "QUEUED" | "STARTED" => {
-                state.put(&key, &task.id, KEPT);
+                state.put(&key, &task.id, TASK_KEPT);
                 Err(Failure::unavailable(format!(
                     "the task for the networks of {machine} goes on"
                 )))
@@ -185,6 +208,16 @@ impl Api {
         }
     }
 
+    fn project_by_id(&self, id: &str) -> Result<String, Failure> {
+        let response = self.send(&format!("{}/projects/{id}", self.global.root()))?;
+        if response.status == 404 {
+            return Err(Failure::invalid(format!(
+                "there is no project with the id {id}, or the user does not see it; with the project's name the tenant is needed too"
+            )));
+        }
+        read::<Named>(response).map(|project| project.id)
+    }
+
     fn named(&self, what: &str, path: &str, name: &str) -> Result<String, Failure> {
         let query = cloudwit_guest_sdk::url::percent_encode(name);
         let found = self.list(&format!("{path}?name={query}"))?.into_iter();
@@ -197,10 +230,20 @@ impl Api {
     fn list(&self, first: &str) -> Result<Vec<Value>, Failure> {
         paginate(|next| {
             let page: Page = self.get(next.unwrap_or(first))?;
-            // A link leads to another page below the target, never elsewhere.
-            let next = page.next_page_link.filter(|link| link.starts_with('/'));
-            Ok((page.items, next))
+            let link = page.next_page_link.filter(|link| !link.is_empty());
+            Ok((page.items, link.map(|link| self.below_target(&link)).transpose()?))
         })
+    }
+
+    /// The path of a link to a page. One that leads elsewhere is not followed, and a list without the rest is none.
+    fn below_target(&self, link: &str) -> Result<String, Failure> {
+        let path = link.strip_prefix(self.global.target()).unwrap_or(link);
+        match path.starts_with('/') {
+            true => Ok(path.to_owned()),
+            false => Err(Failure::other(format!(
+                "the list goes on at {link:?}, which is not below the target"
+            ))),
+        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
@@ -237,6 +280,12 @@ impl Api {
 
 /// Something that is not there is no machine that was asked for.
 fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
+    if response.status == 400
+        && let Ok(refusal) = response.json::<Refusal>()
+        && CODES.case(&refusal.code).is_some()
+    {
+        return Err(CODES.failure(&response, &refusal.code, &refusal.message));
+    }
     let response = response.success().map_err(|failure| match failure.is_not_found() {
         true => Failure::unavailable(format!("{}; are target and api-root right?", failure.message)),
         false => failure,

@@ -28,6 +28,10 @@ pub struct Global {
     tenant: Option<String>,
     project: Option<String>,
     overrideip: bool,
+    /// Of kubelets, whose own machine it is.
+    vmid: Option<String>,
+    /// Whether somebody is asked who he is.
+    authentication: bool,
     api_root: Option<String>,
     lightwave: Option<String>,
     username: Option<String>,
@@ -47,10 +51,12 @@ impl Global {
         }
     }
 
+    /// Name of the tenant. Empty where the project is given by its id, as in files of Kubernetes 1.7 and later.
     pub(crate) fn tenant(&self) -> &str {
         given(&self.tenant).unwrap_or_default()
     }
 
+    /// Name of the project; its id where there is no tenant.
     pub(crate) fn project(&self) -> &str {
         given(&self.project).unwrap_or_default()
     }
@@ -81,13 +87,24 @@ impl Global {
             ),
             Some(_) => {}
         }
-        for (name, value) in [("tenant", self.tenant()), ("project", self.project())] {
-            if value.is_empty() {
-                problems.add(
-                    format!("global.{name}"),
-                    format!("this key is missing; write the name of the {name}"),
-                );
-            }
+        match (self.tenant(), self.project()) {
+            (_, "") => problems.add(
+                "global.project",
+                "this key is missing; write the id of the project, or its name and that of its tenant",
+            ),
+            ("", id) if !is_id(id) => problems.add(
+                "global.tenant",
+                format!("this key is missing, and \"{id}\" is no project's id; write the name of the tenant"),
+            ),
+            _ => {}
+        }
+        if given(&self.vmid).is_some() {
+            problems.warn("global.vmid", "has no effect: machines are found by their Nodes");
+        }
+        if self.authentication && self.lightwave().is_none() {
+            let text =
+                "needs lightwave, the URL where tokens come from, and username; the password is the secret password";
+            problems.add("global.authentication", text);
         }
         if self.ignorecertificate {
             let text = "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grant of \
@@ -115,6 +132,11 @@ impl Global {
             _ => {}
         }
     }
+}
+
+/// Whether it can be an id, which stands in paths.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 #[cfg(test)]

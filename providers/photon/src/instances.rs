@@ -8,6 +8,7 @@ use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config::is_id;
 use crate::{PROVIDER_ID_PREFIX, Photon};
 
 /// So many machines are asked for one by one; more are taken from the project's list.
@@ -35,11 +36,9 @@ impl Machines for Photon {
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
         let key = Key::of(node, PROVIDER_ID_PREFIX)?;
         match key {
-            Key::Id(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
-                Err(Failure::invalid(format!(
-                    "the provider id {PROVIDER_ID_PREFIX}{id} is none of Photon Controller's"
-                )))
-            }
+            Key::Id(id) if !is_id(id) => Err(Failure::invalid(format!(
+                "the provider id {PROVIDER_ID_PREFIX}{id} is none of Photon Controller's"
+            ))),
             key => Ok(key),
         }
     }
@@ -117,10 +116,10 @@ impl Photon {
     fn existing(&self, machine: &Machine) -> Result<Existing, Failure> {
         let mut instance = Instance::new(format!("{PROVIDER_ID_PREFIX}{}", machine.id));
         instance.instance_type = Some(label_value(&machine.flavor)).filter(|flavor| !flavor.is_empty());
-        // Names of machines may be such that no host has.
+        // Names of machines may be such that no host has. Where Nodes are named by their addresses, theirs are not those of machines.
         let is_host = |name: &&String| {
-            name.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+            let may_have = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            !name.is_empty() && name.bytes().all(may_have) && !self.config.global.by_address()
         };
         let hostname = Some(&machine.name).filter(is_host);
         let hostname = hostname.map(|name| Address::new(AddressKind::Hostname, name));

@@ -50,7 +50,10 @@ class Masters(Cloud):
                 registered = [shown(one, one.keys() - {"recovered"}) for one in agents if not one["recovered"]]
                 recovered = [shown(one, ["id", "hostname", "port", "attributes", "domain"]) for one in agents if one["recovered"]]
                 return Answer(value={"slaves": registered, "recovered_slaves": recovered})
-            case "/registrar(1)/registry" if entry != "follower":
+            case "/registrar(1)/registry" if entry == "follower":
+                # It has not recovered it, and does not redirect.
+                return Answer(value={})
+            case "/registrar(1)/registry":
                 of = lambda kind: {"slaves": [{"id": {"value": id}, "timestamp": {"nanoseconds": 1}} for id in self.registry[kind]]}
                 admitted = [{"info": {"id": {"value": id}, "hostname": self.agents[id]["hostname"]}} for id in self.registry["admitted"]]
                 registry = {"master": {"info": {"id": self.id}}, "slaves": {"slaves": admitted}}

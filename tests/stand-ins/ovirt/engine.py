@@ -17,7 +17,7 @@ LINKS = {"nics", "nics.reporteddevices", "affinitylabels"}
 class Engine(Cloud):
     def __init__(self):
         self.user, self.password = "admin@internal", "a pass&word+of 100%"
-        self.tokens = Tokens()
+        self.tokens, self.signs_on = Tokens(), True
         self.machines, self.clusters, self.labels = {}, {}, {}
         self.center = {"id": str(uuid.uuid4()), "href": f"{API}/datacenters/1", "name": "North"}
 
@@ -46,6 +46,8 @@ class Engine(Cloud):
 
     def token(self, form):
         wrong = lambda code, text: Answer(400, {"error_code": code, "error": text})
+        if not self.signs_on:
+            return wrong("server_error", "null")
         if form.get("grant_type") != "password" or form.get("scope") != "ovirt-app-api":
             return wrong("invalid_request", f"The request asks for a token by {form.get('grant_type')} for {form.get('scope')}")
         if (form.get("username"), form.get("password")) != (self.user, self.password):
@@ -109,6 +111,10 @@ class Engine(Cloud):
 
     def do_account(self):
         return {"user": self.user, "password": self.password}
+
+    def do_sign_on(self, works):
+        """Whether the single sign-on works; it says by 400 that it does not."""
+        self.signs_on = works
 
     def do_add_machine(self, name, fqdn=None, cluster="Default", cores=2, memory=4 << 30, ips=None, labels=(), tags=()):
         number = len(self.machines) + 1

@@ -50,6 +50,8 @@ class Controller(Cloud):
                 return named(self.tenant)
             case ["tenants", "t-1", "projects"]:
                 return named(self.project)
+            case ["projects", "p-1"]:
+                return self.project
             case ["projects", "p-1", "vms"]:
                 some, following = page(list(self.machines.values()), query.get("pageLink"), PAGE)
                 found = {"items": [self.machine(one) for one in some]}

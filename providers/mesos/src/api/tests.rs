@@ -84,6 +84,22 @@ fn what_is_no_list_of_agents_is_a_failure() {
 }
 
 #[test]
+fn a_refusal_counts_more_than_a_master_that_is_down() {
+    for masters in [
+        "leads.test:5050,dead.test:5050",
+        "dead.test:5050,leads.test:5050",
+        "dead.test:5050,leads.test:5050,dead.test:5050",
+    ] {
+        let host = host(&format!("mesos-master = {masters}\n"));
+        host.serve(|request| match request.url.contains("dead") {
+            true => FakeAnswer::breaks(),
+            false => FakeAnswer::new(403, &[], ""),
+        });
+        assert_eq!(agents(&host).unwrap_err().kind, FailureKind::Denied, "{masters}");
+    }
+}
+
+#[test]
 fn a_principal_is_in_every_request() {
     let host = host("mesos-master = m.test:5050\nauth = basic\n");
     host.serve(|_| list());

@@ -19,13 +19,23 @@ fn problems(text: &str) -> Vec<String> {
 fn the_in_tree_providers_file_is_read() {
     assert_eq!(problems(""), [""; 0]);
     let text = "mesos-master = 10.0.0.1:5050\nhttp-client-timeout = 500ms\nstate-cache-ttl = 1h\n";
-    assert_eq!(problems(text), ["http-client-timeout", "state-cache-ttl!"]);
-    let masters = Masters {
-        http_client_timeout: Some("1m30s".into()),
-        ..Masters::default()
-    };
-    assert_eq!(masters.timeout(), Duration::from_secs(90));
-    assert_eq!(masters.urls(), ["http://localhost:5050"]);
+    assert_eq!(problems(text), ["http-client-timeout!", "state-cache-ttl!"]);
+    for (text, seconds, found) in [
+        ("1ms", 1, &["http-client-timeout!"][..]),
+        ("1s", 1, &[]),
+        ("20s", 20, &[]),
+        ("1m30s", 20, &["http-client-timeout!"]),
+        ("0ms", 10, &["http-client-timeout"]),
+        ("soon", 10, &["http-client-timeout"]),
+    ] {
+        let masters = Masters {
+            http_client_timeout: Some(text.into()),
+            ..Masters::default()
+        };
+        assert_eq!(masters.timeout(), Duration::from_secs(seconds), "{text}");
+        assert_eq!(problems(&format!("http-client-timeout = {text}\n")), found, "{text}");
+    }
+    assert_eq!(Masters::default().urls(), ["http://localhost:5050"]);
 }
 
 #[test]

@@ -98,12 +98,36 @@ fn a_node_of_the_in_tree_provider_is_found_by_its_name_and_keeps_its_id() {
 
 #[test]
 fn only_an_agent_that_the_registry_does_not_have_is_gone() {
-    let host = host(vec![agent("a-S0", "node-1"), json!({ "id": 7 })]);
+    let host = host(vec![agent("a-S0", "node-2"), json!({ "id": 7 })]);
     assert_eq!(lookup(&host, by_id("a-S1")), Ok(Presence::Absent(Evidence::ById)));
     for (id, why) in [("a-S6", "admitted"), ("a-S7", "admitted"), ("a-S8", "unreachable")] {
         let failure = lookup(&host, by_id(id)).unwrap_err();
         assert!(
             failure.kind == FailureKind::Unavailable && failure.message.contains(why),
+            "{failure:?}"
+        );
+    }
+}
+
+#[test]
+fn a_machine_whose_agent_registered_anew_is_not_gone() {
+    let registered = host(vec![agent("a-S9", "Node-1")]);
+    let recovered = FakeHost::new();
+    recovered.config("[mesos-cloud]\nmesos-master = m.test:5050\n");
+    recovered.serve(|request| match request.url.ends_with("/master/slaves") {
+        true => FakeAnswer::json(
+            200,
+            &json!({ "slaves": [agent("a-S0", "other")], "recovered_slaves": [{ "id": "a-S9", "hostname": "node-1" }] }),
+        ),
+        false => FakeAnswer::json(
+            200,
+            &json!({ "slaves": { "slaves": [{ "info": { "id": { "value": "a-S0" } } }] } }),
+        ),
+    });
+    for host in [registered, recovered] {
+        let failure = lookup(&host, by_id("a-S1")).unwrap_err();
+        assert!(
+            failure.kind == FailureKind::Unavailable && failure.message.contains("another id"),
             "{failure:?}"
         );
     }
@@ -118,17 +142,22 @@ fn masters_that_know_no_agent_or_show_no_registry_deny_none() {
             json!({ "slaves": { "slaves": [{ "info": { "id": { "value": "a-S9" } } }] } }),
         ),
         (json!([agent("a-S0", "n")]), 200, json!({ "slaves": {} })),
+        (json!([agent("a-S0", "n")]), 200, json!({})),
         (json!([agent("a-S0", "n")]), 403, json!({})),
         (json!([agent("a-S0", "n")]), 404, json!({})),
     ] {
         let host = FakeHost::new();
         host.config("[mesos-cloud]\nmesos-master = m.test:5050\n");
+        let is_listed = slaves != json!([]);
         host.serve(move |request| match request.url.ends_with("/master/slaves") {
             true => FakeAnswer::json(200, &json!({ "slaves": slaves })),
             false => FakeAnswer::json(status, &registry),
         });
-        let found = host.provider::<Mesos>().lookup(&[by_id("a-S1")]);
-        let failed = found.map_or(true, |found| found[0].is_err());
-        assert!(failed, "{status}");
+        let found = host
+            .provider::<Mesos>()
+            .lookup(&[by_id("a-S1"), by_id("a-S0")])
+            .unwrap();
+        assert!(found[0].is_err(), "{status}");
+        assert_eq!(matches!(found[1], Ok(Presence::Running(_))), is_listed, "{status}");
     }
 }

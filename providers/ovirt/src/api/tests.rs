@@ -46,7 +46,30 @@ fn a_refused_login_is_denied_whatever_its_status() {
         host.serve(move |_| FakeAnswer::json(status, &refusal));
         let failure = provider(&host).api.any_machine().unwrap_err();
         assert_eq!(failure.kind, FailureKind::Denied, "{status}");
-        assert!(failure.message.contains("Cannot authenticate user"), "{failure:?}");
+        let words = "access_denied Cannot authenticate user 'admin@internal'";
+        assert!(failure.message.ends_with(words), "{failure:?}");
+    }
+}
+
+#[test]
+fn a_single_sign_on_that_fails_denies_nobody() {
+    for (status, answer, kind) in [
+        (
+            400,
+            json!({ "error_code": "server_error", "error": "null" }),
+            FailureKind::Unavailable,
+        ),
+        (400, json!({ "error": "server_error" }), FailureKind::Unavailable),
+        (400, json!({ "error": "invalid_grant" }), FailureKind::Denied),
+        (503, json!({ "error": "no backend" }), FailureKind::Unavailable),
+        (500, json!({ "error": "access_denied" }), FailureKind::Unavailable),
+        (429, json!({ "error": "slow down" }), FailureKind::RateLimited),
+    ] {
+        let host = FakeHost::new();
+        host.config(CONFIG).secret("password", "S");
+        host.serve(move |_| FakeAnswer::json(status, &answer));
+        let failure = provider(&host).api.any_machine().unwrap_err();
+        assert_eq!(failure.kind, kind, "{status} {failure:?}");
     }
     for (status, kind) in [(503, FailureKind::Unavailable), (200, FailureKind::Other)] {
         let host = FakeHost::new();

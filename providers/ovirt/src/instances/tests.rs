@@ -82,6 +82,62 @@ fn zones_are_as_the_operator_wants_them() {
 }
 
 #[test]
+fn a_place_that_the_engine_does_not_tell_is_asked_for_again_and_none_is_guessed() {
+    let silent = |path: &'static str, zones: &str| {
+        let looks = std::cell::Cell::new(0);
+        let engine = engine(vec![machine("1", "node-1")]);
+        host_with(&format!("{CONFIG}{zones}"), move |request| {
+            let is_silent = request.url.contains(path) && looks.replace(looks.get() + 1) < 2;
+            match is_silent {
+                true => FakeAnswer::json(200, &json!({})),
+                false => engine(request),
+            }
+        })
+    };
+    for path in ["/clusters", "/datacenters"] {
+        let host = silent(path, "");
+        let failure = lookup(&host, &[by_id("1")]).remove(0).unwrap_err();
+        assert!(
+            failure.kind == FailureKind::Unavailable && failure.message.contains("c-1"),
+            "{failure:?}"
+        );
+        let found = instance(lookup(&host, &[by_id("1")]).remove(0));
+        assert_eq!(
+            (found.zone.as_deref(), found.region.as_deref()),
+            (Some("Cluster-One"), Some("North"))
+        );
+    }
+    let host = silent("/datacenters", "[zones]\nregion = r\n");
+    let found = instance(lookup(&host, &[by_id("1")]).remove(0));
+    assert_eq!(found.region.as_deref(), Some("r"), "no data centre is needed");
+}
+
+#[test]
+fn labels_of_two_zones_are_not_guessed_between() {
+    let mut both = machine("1", "node-1");
+    let labels = |names: &[&str]| -> Value { names.iter().map(|name| json!({ "name": name })).collect() };
+    for (names, zone) in [
+        (&["zone-a", "zone-b"][..], None),
+        (&["zone-a b", "zone-a-b", "rack"], Some("a-b")),
+    ] {
+        both["affinity_labels"]["affinity_label"] = labels(names);
+        let host = host_with(
+            &format!("{CONFIG}[zones]\nlabel-prefix = zone-\n"),
+            engine(vec![both.clone()]),
+        );
+        let found = lookup(&host, &[by_id("1")]).remove(0);
+        match zone {
+            Some(zone) => assert_eq!(instance(found).zone.as_deref(), Some(zone)),
+            None => {
+                let failure = found.unwrap_err();
+                let named = failure.message.contains("a, b");
+                assert!(failure.kind == FailureKind::Invalid && named, "{failure:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn states_are_running_or_stopped() {
     for (status, stopped) in [
         ("up", false),
@@ -132,6 +188,26 @@ fn only_the_engines_word_about_exactly_this_id_is_absence() {
         lookup(&proxy, &[by_id("1")]).remove(0).unwrap_err().kind,
         FailureKind::Unavailable
     );
+    // One that has the engine behind it for everything but this machine.
+    for (body, is_engines) in [
+        ("", true),
+        (r#"{"reason": "Operation Failed", "detail": "Entity not found"}"#, true),
+        (" <html>not found</html>", false),
+        ("default backend - 404", false),
+        (r#"{"message": "no route matched"}"#, false),
+        ("[]", false),
+    ] {
+        let engine = engine(other());
+        let host = host(move |request| match request.url.contains("/vms/") {
+            true => FakeAnswer::new(404, &[], body),
+            false => engine(request),
+        });
+        let found = lookup(&host, &[by_id("1")]).remove(0);
+        match is_engines {
+            true => assert_eq!(found, Ok(Presence::Absent(Evidence::ById)), "{body}"),
+            false => assert_eq!(found.unwrap_err().kind, FailureKind::Unavailable, "{body}"),
+        }
+    }
     for wrong in ["aws:///i-1", "ovirt:///", "ovirt:///a/b", "ovirt://1"] {
         let node = NodeRef::named("node").with_provider_id(wrong);
         assert_eq!(found(other(), node).unwrap_err().kind, FailureKind::Invalid, "{wrong}");
@@ -153,13 +229,37 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
         "{found:?}"
     );
     assert_eq!(found[9], Ok(Presence::Absent(Evidence::ById)));
-    assert_eq!(paths(&host), ["/vms", "/vms/gone", "/vms", "/clusters", "/datacenters"]);
+    let expected = ["/vms", "/vms/gone", "/vms", "/vms/gone", "/clusters", "/datacenters"];
+    assert_eq!(paths(&host), expected);
     let searches: Vec<_> = host
         .requests()
         .iter()
         .filter_map(|request| request.query("search"))
         .collect();
     assert_eq!(searches, ["tag=k8s sortby name page 1"]);
+}
+
+#[test]
+fn many_machines_outside_the_filter_are_taken_from_a_list_of_all() {
+    let count = MOST_MISSING + 1;
+    let all = move |request: &cloudwit_guest_sdk::testing::SentRequest| {
+        let machines: Vec<Value> = (0..count).map(|number| machine(&format!("vm-{number}"), "n")).collect();
+        let search = request.query("search").unwrap_or_default();
+        match (request.url.contains("/vms"), search.as_str()) {
+            (true, "sortby name page 1") => FakeAnswer::json(200, &json!({ "vm": machines[..100] })),
+            (true, "sortby name page 2") => FakeAnswer::json(200, &json!({ "vm": machines[100..] })),
+            (true, _) => FakeAnswer::json(200, &json!({})),
+            (false, _) => engine(Vec::new())(request),
+        }
+    };
+    let host = host_with(&format!("{CONFIG}[filters]\nvms = tag=k8s\n"), all);
+    let nodes: Vec<NodeRef> = (0..count).map(|number| by_id(&format!("vm-{number}"))).collect();
+    let found = lookup(&host, &nodes);
+    assert!(
+        found.iter().all(|one| matches!(one, Ok(Presence::Running(_)))),
+        "{found:?}"
+    );
+    assert_eq!(paths(&host), ["/vms", "/vms", "/vms", "/clusters", "/datacenters"]);
 }
 
 #[test]

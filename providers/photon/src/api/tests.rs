@@ -35,13 +35,21 @@ fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
                 200,
                 &json!({ "items": [1], "nextPageLink": "/v1/projects/2/vms?pageLink=x" }),
             ),
-            _ => FakeAnswer::json(200, &json!({ "items": [2], "nextPageLink": "https://elsewhere.test/" })),
+            "/projects/2/vms?pageLink=x" => FakeAnswer::json(
+                200,
+                &json!({ "items": [2], "nextPageLink": "https://photon.test/v1/projects/2/vms?pageLink=y" }),
+            ),
+            _ => FakeAnswer::json(200, &json!({ "items": [3], "nextPageLink": "" })),
         }
     });
     let api = host.provider::<Photon>().api;
-    assert_eq!(api.machines(), Ok(vec![json!(1), json!(2)]));
-    assert_eq!(api.machines().map(|found| found.len()), Ok(2));
-    let pages = ["/v1/projects/2/vms", "/v1/projects/2/vms?pageLink=x"];
+    assert_eq!(api.machines(), Ok(vec![json!(1), json!(2), json!(3)]));
+    assert_eq!(api.machines().map(|found| found.len()), Ok(3));
+    let pages = [
+        "/v1/projects/2/vms",
+        "/v1/projects/2/vms?pageLink=x",
+        "/v1/projects/2/vms?pageLink=y",
+    ];
     let expected = [
         &["/v1/tenants?name=t", "/v1/tenants/1/projects?name=p"][..],
         &pages,
@@ -49,6 +57,49 @@ fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
     ]
     .concat();
     assert_eq!(paths(&host), expected);
+}
+
+#[test]
+fn a_list_that_goes_on_elsewhere_is_a_failure() {
+    for link in [
+        "https://elsewhere.test/v1",
+        "https://photon.test.evil/v1",
+        "v1/projects",
+    ] {
+        let host = host("", move |request| match request.url.contains("/vms") {
+            true => FakeAnswer::json(200, &json!({ "items": [1], "nextPageLink": link })),
+            false => FakeAnswer::json(
+                200,
+                &json!({ "items": [{ "id": "1", "name": "t" }, { "id": "2", "name": "p" }] }),
+            ),
+        });
+        let failure = host.provider::<Photon>().api.machines().unwrap_err();
+        assert!(failure.message.contains(link), "{failure:?}");
+    }
+}
+
+#[test]
+fn a_project_without_a_tenant_is_an_id() {
+    for (status, answer, expected) in [
+        (
+            200,
+            json!({ "id": "8a-5b", "name": "p", "kind": "project" }),
+            Ok("8a-5b".to_owned()),
+        ),
+        (
+            404,
+            json!({ "code": "ProjectNotFound", "message": "no" }),
+            Err(FailureKind::Invalid),
+        ),
+        (500, json!({}), Err(FailureKind::Unavailable)),
+    ] {
+        let host = FakeHost::new();
+        host.config("[Global]\ntarget = https://photon.test\nproject = 8a-5b\n");
+        host.serve(move |_| FakeAnswer::json(status, &answer));
+        let found = host.provider::<Photon>().api.project();
+        assert_eq!(found.map_err(|failure| failure.kind), expected, "{status}");
+        assert_eq!(paths(&host), ["/v1/projects/8a-5b"]);
+    }
 }
 
 #[test]
@@ -76,13 +127,31 @@ fn a_task_is_gone_on_with_in_the_next_call() {
             ),
         }
     });
-    let api = host.provider::<Photon>().api;
-    assert_eq!(api.connections("vm").unwrap_err().kind, FailureKind::Unavailable);
-    assert_eq!(api.connections("vm"), Ok(vec![json!({ "ipAddress": "-" })]));
+    let connections = || host.provider::<Photon>().api.connections("vm");
+    assert_eq!(connections().unwrap_err().kind, FailureKind::Unavailable);
+    // Addresses are looked at every five minutes.
+    host.now(1_795_430_000 + 300);
+    assert_eq!(connections(), Ok(vec![json!({ "ipAddress": "-" })]));
+    host.now(1_795_430_000 + 300 + 200);
+    assert_eq!(connections(), Ok(vec![json!({ "ipAddress": "-" })]));
     assert_eq!(
         paths(&host),
         ["/vms/vm/networks", "/tasks/7", "/tasks/7", "/tasks/7", "/tasks/7"]
     );
+}
+
+#[test]
+fn a_task_that_the_cloud_forgot_is_begun_anew() {
+    let host = host("", |request| match request.url.contains("/tasks/") {
+        true => FakeAnswer::json(404, &json!({ "code": "TaskNotFound", "message": "no" })),
+        false => FakeAnswer::json(200, &json!({ "id": "7", "state": "STARTED" })),
+    });
+    let api = host.provider::<Photon>().api;
+    host.context().state().put("task/vm", "6", TASK_KEPT);
+    for _ in 0..2 {
+        assert_eq!(api.connections("vm").unwrap_err().kind, FailureKind::Unavailable);
+    }
+    assert_eq!(paths(&host), ["/v1/tasks/6", "/v1/vms/vm/subnets", "/v1/tasks/7"]);
 }
 
 #[test]
@@ -135,6 +204,13 @@ fn only_the_clouds_own_word_is_that_there_is_no_machine() {
         ),
         (404, "<html>not found</html>", Err(FailureKind::Unavailable)),
         (200, "<html>login</html>", Err(FailureKind::Other)),
+        (
+            400,
+            r#"{"code": "ConcurrentTask", "message": "busy"}"#,
+            Err(FailureKind::Conflict),
+        ),
+        (400, r#"{"code": "StateError"}"#, Err(FailureKind::Conflict)),
+        (400, r#"{"code": "InvalidEntity"}"#, Err(FailureKind::Invalid)),
         (403, "", Err(FailureKind::Denied)),
         (500, "", Err(FailureKind::Unavailable)),
         (429, "", Err(FailureKind::RateLimited)),

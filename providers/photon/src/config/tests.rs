@@ -25,7 +25,20 @@ fn the_in_tree_providers_file_is_read() {
         problems(&format!("{SOUND}ignoreCertificate = true\n")),
         ["global.ignorecertificate"]
     );
-    assert_eq!(problems(""), ["global.target", "global.tenant", "global.project"]);
+    assert_eq!(problems(""), ["global.target", "global.project"]);
+    // That of Kubernetes 1.7 and later.
+    let later = "[Global]\ntarget = https://photon.test\nproject = 8a5b1c2d-0e3f\noverrideIP = false\nvmID = 1-2\n";
+    assert_eq!(problems(&format!("{later}authentication = false\n")), ["global.vmid"]);
+    assert_eq!(
+        problems(&format!("{later}authentication = true\n")),
+        ["global.vmid", "global.authentication"]
+    );
+    let lightwave = "authentication = true\nlightwave = https://lw.test\nusername = me\n";
+    assert_eq!(problems(&format!("{later}{lightwave}")), ["global.vmid"]);
+    assert_eq!(
+        problems("[Global]\ntarget = https://photon.test\nproject = my project\n"),
+        ["global.tenant"]
+    );
     assert_eq!(
         problems(&format!("{SOUND}target = photon\napi-root = v1\n")),
         ["global.target", "global.api-root"]

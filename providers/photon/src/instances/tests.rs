@@ -78,9 +78,12 @@ fn a_machine_is_found_by_name_or_by_address() {
         [(AddressKind::InternalIp, "10.0.0.1"), (AddressKind::Hostname, "Node-1")]
     );
     let named = NodeRef::named("10.0.0.2");
+    let found = running(lookup(&host("overrideIP = true\n", machines()), named.clone()));
+    assert_eq!(found.provider_id, "photon://a-2");
+    // The Node's own Hostname, its address, would go.
     assert_eq!(
-        running(lookup(&host("overrideIP = true\n", machines()), named.clone())).provider_id,
-        "photon://a-2"
+        found.addresses,
+        [Address::new(AddressKind::InternalIp, "10.0.0.2".to_owned())]
     );
     assert_eq!(
         lookup(&host("", machines()), named),
@@ -101,6 +104,10 @@ fn states_are_running_or_stopped() {
         one["state"] = state.into();
         let found = lookup(&host("", vec![one]), by_id("a-1")).unwrap();
         assert_eq!(matches!(found, Presence::Stopped(_)), stopped, "{state}");
+    }
+    for name in ["", "Node A"] {
+        let found = running(lookup(&host("", vec![machine("a-1", name, "10.0.0.1")]), by_id("a-1")));
+        assert_eq!(found.addresses.len(), 1, "{name:?} is no host's");
     }
     let failure = lookup(&host("", vec![machine("a-1", "node", "-")]), by_id("a-1")).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unavailable);

@@ -5,12 +5,17 @@ use serde_json::{Value, json};
 
 use crate::scene::{LIFECYCLE, NODES, Scene};
 
+/// So many calls take several seconds: Nodes are looked at twice in a second, and their addresses once.
+const ENOUGH: usize = 12;
+
 /// What differs from cloud to cloud.
 pub struct Days {
     /// Name of the cloud.
     pub cloud: &'static str,
     /// A part of the name of each call by which machines are found.
     pub call: &'static str,
+    /// Which calls are for one machine, as a regular expression; none where there is but a list.
+    pub single: Option<&'static str>,
     /// The empty list.
     pub empty: Value,
     /// What the log says when credentials are wrong.
@@ -61,15 +66,19 @@ impl Days {
         scene.wrote_nothing(self.login).await;
     }
 
-    /// No failure and no odd answer deletes a Node.
+    /// No failure and no odd answer deletes a Node, however long it lasts; the cloud's own word does.
     pub async fn what_is_no_denial_deletes_no_node(&self) {
+        let page = json!("<html>not found</html>");
         let mut scene = self.scene().await;
-        scene.joins("kept").await;
+        let id = scene.joins("kept").await;
+        // What the cloud shows beside it: an empty cloud denies nothing.
+        scene.joins("other").await;
         scene.start(&[LIFECYCLE]).await;
         scene.initialised("kept").await;
+        scene.initialised("other").await;
         scene.falls_silent("kept").await;
         for (what, status, value) in [
-            ("a proxy's page", 404, json!("<html>not found</html>")),
+            ("a proxy's page", 404, page.clone()),
             ("an empty list", 200, self.empty.clone()),
             ("no permission", 403, json!("no")),
             ("the cloud fails", 500, json!("oops")),
@@ -80,13 +89,32 @@ impl Days {
         ] {
             // All that is asked, and whatever is asked after it.
             let headers = json!({ "Retry-After": "1" });
-            let fault = json!({ "method": "GET", "status": status, "value": value, "headers": headers, "times": 4 });
-            scene.cloud.faults(json!([fault])).await.unwrap();
-            scene.is_asked(what, self.call, 3).await;
-            assert!(scene.node("kept").await.is_some(), "{what}");
-            scene.cloud.heal().await.unwrap();
+            let fault = json!({ "method": "GET", "status": status, "value": value, "headers": headers, "times": -1 });
+            self.keeps(&scene, what, fault).await;
         }
-        assert!(scene.node("kept").await.is_some());
+        if let Some(single) = self.single {
+            // The cloud shows other machines meanwhile.
+            let fault = json!({ "method": "GET", "path": single, "status": 404, "value": page, "times": -1 });
+            self.keeps(&scene, "a proxy's page for one machine", fault).await;
+        }
+        scene.does("delete", json!({ "id": id })).await;
+        scene
+            .settled("the Node whose machine is gone goes", || async {
+                match scene.node("kept").await {
+                    None => Ok(()),
+                    Some(_) => Err("it is there".to_owned()),
+                }
+            })
+            .await;
+        assert!(scene.node("other").await.is_some());
+    }
+
+    /// A Node stays through a fault for longer than two denials need, which are a second apart.
+    async fn keeps(&self, scene: &Scene, what: &str, fault: Value) {
+        scene.cloud.faults(json!([fault])).await.unwrap();
+        scene.is_asked(what, self.call, ENOUGH).await;
+        assert!(scene.node("kept").await.is_some(), "{what}");
+        scene.cloud.heal().await.unwrap();
     }
 
     /// What is wrong is in the log, and no secret is.
@@ -106,6 +134,8 @@ impl Days {
             })
             .await;
         assert!(is_uninitialised(&scene.node("one").await.unwrap()));
+        // Each process has a log of its own.
+        assert!(!scene.log().contains(secret));
         scene.kill().unwrap();
         scene.config = self.config.into();
         scene.start(&[NODES]).await;

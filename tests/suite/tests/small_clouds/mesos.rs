@@ -12,6 +12,7 @@ fn days() -> Days {
     Days {
         cloud: "mesos",
         call: "GET /master/slaves",
+        single: None,
         empty: json!({ "slaves": [], "recovered_slaves": [] }),
         refused: "ERR_INVALID_CREDENTIALS",
         wrong: "uid = nobody\n",

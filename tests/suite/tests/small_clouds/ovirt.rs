@@ -14,6 +14,7 @@ fn days() -> Days {
     Days {
         cloud: "ovirt",
         call: "GET /vms",
+        single: Some("/vms/[0-9a-f]"),
         empty: json!({}),
         // What follows is a part of the secret `username`.
         refused: "Cannot authenticate user 'nobody",
@@ -41,6 +42,18 @@ async fn ovirt_wrong_credentials_are_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ovirt_a_token_that_ended_is_replaced() {
     days().a_token_that_ended_is_replaced().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ovirt_single_sign_on_that_fails_is_asked_again() {
+    let mut scene = Scene::new("ovirt").await;
+    scene.joins("one").await;
+    scene.does("sign_on", json!({ "works": false })).await;
+    scene.start(&[NODES]).await;
+    scene.is_asked("the log in is tried", days().login, 2).await;
+    assert!(scene.log().contains("server_error"), "{}", scene.log());
+    scene.does("sign_on", json!({ "works": true })).await;
+    scene.initialised("one").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ fn days() -> Days {
     Days {
         cloud: "photon",
         call: "/vms",
+        single: Some("/vms/[0-9a-f]"),
         empty: json!({ "items": [] }),
         refused: "invalid_grant",
         wrong: "username = nobody@photon.local\n",
@@ -44,13 +45,13 @@ async fn a_lightwave_token_that_ended_is_replaced() {
 async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
     let mut scene = Scene::new("photon").await;
     let made = scene
-        .does("add_machine", json!({ "name": "Node A", "flavor": "big (fast)" }))
+        .does("add_machine", json!({ "name": "vm-a", "flavor": "big (fast)" }))
         .await;
     scene.does("tasks_take", json!({ "seconds": 0.3 })).await;
     let ip = made["ip"].as_str().unwrap();
     NodeBuilder::new(ip).create(&scene.client).await.unwrap();
     scene.config = format!(
-        "overrideIP = true\nlightwave =\nusername =\ntarget = {}/open\n",
+        "overrideIP = true\nlightwave =\nusername =\ntarget = {}/open\ntenant =\nproject = p-1\nvmID = 1-2\nauthentication = false\n",
         scene.cloud.url()
     );
     scene.start(&[NODES]).await;
