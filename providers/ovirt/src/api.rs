@@ -80,8 +80,7 @@ impl Api {
         match response.status {
             404 if is_the_engines(&response) => Ok(None),
             404 => Err(Failure::unavailable(format!(
-                "{}: this 404 is not the engine's; is connection.uri right, and is the engine behind its proxy up?",
-                response.request
+                "{path}: this 404 is not the engine's; is connection.uri right, and is the engine behind its proxy up?"
             ))),
             _ => response.success()?.json().map(Some),
         }
@@ -177,29 +176,33 @@ impl Api {
             Ok(granted) => granted,
             Err(odd) => return Err(response.success().err().unwrap_or(odd)),
         };
-        let mut words = [granted.error_code, granted.error, granted.error_description]
-            .into_iter()
-            .flatten()
-            .peekable();
-        if let Some(code) = words.peek().cloned() {
-            let text = format!("the engine gives no token: {}", words.collect::<Vec<_>>().join(" "));
-            return Err(match TRANSIENT.contains(&code.as_str()) {
-                true => Failure::unavailable(text),
-                false => Failure::denied(text),
-            });
+        if let Some(failure) = granted.refusal() {
+            return Err(failure);
         }
-        let granted = match response.success()? {
-            _ if granted.access_token.is_empty() => {
-                return Err(Failure::other("the engine's answer has neither a token nor an error"));
-            }
-            _ => granted,
-        };
+        response.success()?;
+        if granted.access_token.is_empty() {
+            return Err(Failure::other("the engine's answer has neither a token nor an error"));
+        }
         let ends = match &granted.exp {
             Value::String(text) => text.parse().ok(),
             other => other.as_u64(),
         };
         let most = self.context.now() + TOKEN_LIFE;
         Ok((granted.access_token, ends.map_or(most, |ends| most.min(ends / 1000))))
+    }
+}
+
+impl Granted {
+    /// Why there is no token: one of the user, or of the single sign-on itself.
+    fn refusal(&self) -> Option<Failure> {
+        let words = [&self.error_code, &self.error, &self.error_description];
+        let words: Vec<&str> = words.into_iter().filter_map(|word| word.as_deref()).collect();
+        let code = words.first()?;
+        let text = format!("the engine gives no token: {}", words.join(" "));
+        Some(match TRANSIENT.contains(code) {
+            true => Failure::unavailable(text),
+            false => Failure::denied(text),
+        })
     }
 }
 

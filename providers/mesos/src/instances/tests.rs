@@ -111,20 +111,19 @@ fn only_an_agent_that_the_registry_does_not_have_is_gone() {
 
 #[test]
 fn a_machine_whose_agent_registered_anew_is_not_gone() {
-    let registered = host(vec![agent("a-S9", "Node-1")]);
-    let recovered = FakeHost::new();
-    recovered.config("[mesos-cloud]\nmesos-master = m.test:5050\n");
-    recovered.serve(|request| match request.url.ends_with("/master/slaves") {
-        true => FakeAnswer::json(
-            200,
-            &json!({ "slaves": [agent("a-S0", "other")], "recovered_slaves": [{ "id": "a-S9", "hostname": "node-1" }] }),
-        ),
-        false => FakeAnswer::json(
-            200,
-            &json!({ "slaves": { "slaves": [{ "info": { "id": { "value": "a-S0" } } }] } }),
-        ),
-    });
-    for host in [registered, recovered] {
+    for (registered, recovered) in [
+        (agent("a-S9", "Node-1"), json!({ "id": "a-S8" })),
+        (agent("a-S0", "other"), json!({ "id": "a-S9", "hostname": "node-1" })),
+    ] {
+        let host = FakeHost::new();
+        host.config("[mesos-cloud]\nmesos-master = m.test:5050\n");
+        host.serve(move |request| match request.url.ends_with("/master/slaves") {
+            true => FakeAnswer::json(200, &json!({ "slaves": [registered], "recovered_slaves": [recovered] })),
+            false => FakeAnswer::json(
+                200,
+                &json!({ "slaves": { "slaves": [{ "info": { "id": { "value": "a-S0" } } }] } }),
+            ),
+        });
         let failure = lookup(&host, by_id("a-S1")).unwrap_err();
         assert!(
             failure.kind == FailureKind::Unavailable && failure.message.contains("another id"),
