@@ -155,8 +155,8 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
     assert_eq!(found[9], Ok(Presence::Absent(Evidence::ById)));
     assert_eq!(
         commands(&cloud),
-        ["listVirtualMachines"; 3],
-        "a page, the missing one, and whether any is seen"
+        ["listVirtualMachines"; 4],
+        "a page, the missing one, whether any is seen, and the missing one again"
     );
 }
 
