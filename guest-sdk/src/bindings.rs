@@ -70,6 +70,31 @@ exported!(
     "__export_routes",
     "cloudwit_guest_sdk::bindings::routes"
 );
+exported!(
+    tagging,
+    "provides-tagging",
+    "__export_tagging",
+    "cloudwit_guest_sdk::bindings::tagging"
+);
+exported!(
+    clusters,
+    "provides-clusters",
+    "__export_clusters",
+    "cloudwit_guest_sdk::bindings::clusters"
+);
+exported!(dns, "provides-dns", "__export_dns", "cloudwit_guest_sdk::bindings::dns");
+exported!(
+    location,
+    "provides-location",
+    "__export_location",
+    "cloudwit_guest_sdk::bindings::location"
+);
+exported!(
+    ssh_keys,
+    "provides-ssh-keys",
+    "__export_ssh_keys",
+    "cloudwit_guest_sdk::bindings::ssh_keys"
+);
 // Its types are those of the others that are about volumes.
 exported!(
     volumes,

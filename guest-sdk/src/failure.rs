@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_request_status_and_the_beginning_of_the_answer_in_one_line() {
+    fn text_names_request_status_and_answer_start_in_one_line() {
         let failure = from_response(&response(409, &[], " {\"message\":\n\"busy\"} "), 0);
         assert_eq!(
             failure.message(),

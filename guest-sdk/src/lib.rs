@@ -51,6 +51,7 @@ pub mod provider;
 pub mod reconcile;
 pub mod register;
 pub mod service;
+pub mod small;
 pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
@@ -62,13 +63,14 @@ pub use auth::{jwt, keys, token};
 pub use config::gcfg;
 #[cfg(feature = "yaml")]
 pub use config::yaml;
-pub use http::{classify, form, url, xml};
-pub use service::{annotations, cidr, names, targets};
+pub use http::{classify, form, items, url, xml};
+pub use service::{annotations, cidr, names, ports, targets};
 
 pub use config::{NoConfig, Problems};
 pub use context::Context;
 pub use keys::{Encoding, Placeholder};
-pub use provider::{Instances, LoadBalancers, Provider, Routes, one_by_one};
+pub use provider::{Instances, LoadBalancers, Provider, Routes, Tagging, one_by_one};
+pub use small::{Clusters, Dns, EnsuredKey, KnownCluster, Location, MachineLocation, Resolver, SshKey, SshKeys};
 pub use types::*;
 pub use volumes::{
     VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
@@ -79,7 +81,10 @@ pub use {serde, serde_json};
 /// Everything a provider usually needs: `use cloudwit_guest_sdk::prelude::*;`.
 pub mod prelude {
     pub use crate::http::{Http, Response};
-    pub use crate::provider::{Instances, LoadBalancers, Provider, Routes};
+    pub use crate::provider::{Instances, LoadBalancers, Provider, Routes, Tagging};
+    pub use crate::small::{
+        Clusters, Dns, EnsuredKey, KnownCluster, Location, MachineLocation, Resolver, SshKey, SshKeys,
+    };
     pub use crate::types::*;
     pub use crate::volumes::{
         VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,

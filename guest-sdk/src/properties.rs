@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn unknown_annotations_are_told_once_each(keys in prop::collection::btree_set("[a-z]{1,6}", 0..5)) {
+    fn unknown_annotations_are_reported_once_each(keys in prop::collection::btree_set("[a-z]{1,6}", 0..5)) {
         let table = Table::new("x/", &ROWS);
         let annotations = keys.iter().map(|key| Pair::new(format!("x/{key}"), "")).collect();
         let service = Service { annotations, ..Service::new("default", "web", "1") };

@@ -137,13 +137,31 @@ pub trait Routes: Provider {
     fn apply(&self, create: &[NewRoute], delete: &[Route], tokens: &RouteTokens) -> Result<RouteOutcome, Failure>;
 }
 
+/// Tags on the machines of Nodes, as an operator wants them. Export `tagging` of the contract.
+///
+/// Called with at most 200 Nodes, each with a provider id, and 1 to 50 tags. The answer has the order and the number of `nodes`; make few requests, and let a
+/// machine that the cloud refuses cost no other. An inner failure is for one machine: `not-found` when there is none (not for [`untag`](Self::untag)), `invalid` for
+/// an id that this cloud cannot have given out, `implemented-elsewhere` for a machine that carries no tags.
+pub trait Tagging: Provider {
+    /// Gives the machines these tags, in place of other values under the same keys.
+    ///
+    /// # Errors
+    /// What prevents every change.
+    fn tag(&self, nodes: &[NodeRef], tags: &[Pair]) -> Result<Vec<Result<(), Failure>>, Failure>;
+
+    /// Takes these tags off where they have these values. Success for a machine that does not exist.
+    ///
+    /// # Errors
+    /// What prevents every change.
+    fn untag(&self, nodes: &[NodeRef], tags: &[Pair]) -> Result<Vec<Result<(), Failure>>, Failure>;
+}
+
 pub(crate) fn update_one<P: LoadBalancers>(
     provider: &P,
     update: &TargetUpdate,
     targets: &[Target],
 ) -> Result<Vec<AnnotationChange>, Failure> {
-    let token = update.token.as_deref().filter(|token| !token.is_empty());
-    provider.update_targets(&update.service, targets, token)
+    provider.update_targets(&update.service, targets, update.token())
 }
 
 /// How soon updates that were not begun are asked for again.

@@ -4,15 +4,16 @@
 //! configuration, make the provider, ask it. Natively nothing is exported (the names of exports are no valid symbols there); the
 //! macro then only checks that the traits are implemented.
 
-use crate::bindings::{info, instances, load_balancers, routes};
+use crate::bindings::{info, instances, load_balancers, routes, tagging};
 use crate::provider::update_one;
 use crate::types::*;
-use crate::{Context, Instances, LoadBalancers, Provider, Routes, config, host};
+use crate::{Context, Instances, LoadBalancers, Provider, Routes, Tagging, config, host};
 
 use info::exports::cloudwit::provider::info::Guest as InfoGuest;
 use instances::exports::cloudwit::provider::instances::Guest as InstancesGuest;
 use load_balancers::exports::cloudwit::provider::load_balancers::Guest as LoadBalancersGuest;
 use routes::exports::cloudwit::provider::routes::Guest as RoutesGuest;
+use tagging::exports::cloudwit::provider::tagging::Guest as TaggingGuest;
 
 /// Makes the crate a provider: `register_provider!(Sim: Instances, LoadBalancers, Routes);`.
 ///
@@ -47,6 +48,9 @@ macro_rules! __export_interface {
     ($provider:ident, Routes) => {
         $crate::bindings::routes::__export_routes!($provider with_types_in $crate::bindings::routes);
     };
+    ($provider:ident, Tagging) => {
+        $crate::bindings::tagging::__export_tagging!($provider with_types_in $crate::bindings::tagging);
+    };
     ($provider:ident, Volumes) => {
         $crate::bindings::volumes::__export_volumes!($provider with_types_in $crate::bindings::volumes);
     };
@@ -68,9 +72,21 @@ macro_rules! __export_interface {
     ($provider:ident, VolumeLabels) => {
         $crate::bindings::volume_labels::__export_volume_labels!($provider with_types_in $crate::bindings::volume_labels);
     };
+    ($provider:ident, Clusters) => {
+        $crate::bindings::clusters::__export_clusters!($provider with_types_in $crate::bindings::clusters);
+    };
+    ($provider:ident, Dns) => {
+        $crate::bindings::dns::__export_dns!($provider with_types_in $crate::bindings::dns);
+    };
+    ($provider:ident, Location) => {
+        $crate::bindings::location::__export_location!($provider with_types_in $crate::bindings::location);
+    };
+    ($provider:ident, SshKeys) => {
+        $crate::bindings::ssh_keys::__export_ssh_keys!($provider with_types_in $crate::bindings::ssh_keys);
+    };
     ($provider:ident, $other:ident) => {
         compile_error!(concat!(
-            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers, Routes, VolumeLabels, Volumes and beside it \
+            "`", stringify!($other), "` is no interface of the contract; there are Instances, LoadBalancers, Routes, Clusters, Dns, Location, SshKeys, Tagging, VolumeLabels, Volumes and beside it \
              VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification and VolumeCapacity"
         ));
     };
@@ -81,10 +97,18 @@ macro_rules! __export_interface {
 /// # Errors
 /// `invalid` with every mistake of the configuration, or what the provider's own `new` says.
 pub(crate) fn start<P: Provider>() -> Result<P, Failure> {
+    P::new(configured::<P>()?, Context::new())
+}
+
+/// What the operator configured, for a call that needs no provider.
+///
+/// # Errors
+/// `invalid` with every mistake.
+pub(crate) fn configured<P: Provider>() -> Result<P::Config, Failure> {
     let config = config::read::<P>().map_err(|problems| problems.into_failure())?;
     #[cfg(not(target_family = "wasm"))]
     crate::testing::describe(P::describe(Some(&config)));
-    P::new(config, Context::new())
+    Ok(config)
 }
 
 impl<P: Provider> InfoGuest for P {
@@ -133,6 +157,16 @@ impl<P: LoadBalancers> LoadBalancersGuest for P {
 
     fn delete(service: Service, token: Option<String>) -> Result<Vec<AnnotationChange>, Failure> {
         start::<P>()?.delete(&service, token.as_deref())
+    }
+}
+
+impl<P: Tagging> TaggingGuest for P {
+    fn tag(nodes: Vec<NodeRef>, tags: Vec<Pair>) -> Result<Vec<Result<(), Failure>>, Failure> {
+        start::<P>()?.tag(&nodes, &tags)
+    }
+
+    fn untag(nodes: Vec<NodeRef>, tags: Vec<Pair>) -> Result<Vec<Result<(), Failure>>, Failure> {
+        start::<P>()?.untag(&nodes, &tags)
     }
 }
 

@@ -103,12 +103,35 @@ impl Service {
         }
     }
 
+    /// `spec.loadBalancerClass`.
+    pub fn class(&self) -> Option<&str> {
+        let class = self.extra.iter().find(|pair| pair.key == "load-balancer-class");
+        class.map(|pair| pair.value.as_str())
+    }
+
+    /// The address of `spec.loadBalancerIP`; none where it is empty.
+    pub fn fixed_ip(&self) -> Option<&str> {
+        self.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty())
+    }
+
+    /// Whether an IPv4 address will do: it names this family among others, or none.
+    pub fn takes_ipv4(&self) -> bool {
+        self.ip_families.is_empty() || self.ip_families.contains(&IpFamily::Ipv4)
+    }
+
     /// The value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations
             .iter()
             .find(|pair| pair.key == key)
             .map(|pair| pair.value.as_str())
+    }
+}
+
+impl TargetUpdate {
+    /// The token that this update continues with; none where it is the first.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref().filter(|token| !token.is_empty())
     }
 }
 
@@ -268,6 +291,27 @@ impl Description {
             key: "service-finalizers".to_owned(),
             value: names.join(","),
         });
+        self
+    }
+
+    /// The label by which another controller of this cloud notes on Nodes which tags their machines have: `k8s.io/cloud-provider-NAME`.
+    pub fn tagging_label(mut self, label: &str) -> Self {
+        self.extra.push(Pair {
+            key: "tagging-label".to_owned(),
+            value: label.to_owned(),
+        });
+        self
+    }
+
+    /// Interfaces that the component exports and that this configuration switches off, by their names in the contract (`load-balancers`): no controller
+    /// runs for them, as if they were not exported. At most 16.
+    pub fn disabled_interfaces(mut self, names: &[&str]) -> Self {
+        if !names.is_empty() {
+            self.extra.push(Pair {
+                key: "disabled-interfaces".to_owned(),
+                value: names.join(","),
+            });
+        }
         self
     }
 

@@ -3,7 +3,7 @@
 On one port: moto itself; `POST /test/call/SERVICE/METHOD` with arguments as JSON, which asks moto through boto3 as its administrator and gives the
 answer as JSON; and `/test/calls`, what others than boto3 here have called so far (GET), or forget it (DELETE).
 
-Signatures are checked unless `--unchecked` is given. With `--lifelike`, two things are as in AWS without which AWS's own controller cannot be run.
+Signatures are checked unless `--unchecked` is given. Volumes are as EC2's (`moto_ebs.py`). With `--lifelike`, two things are as in AWS without which AWS's own controller cannot be run.
 Says PORT=, ACCESS_KEY=, SECRET_KEY= and READY.
 """
 
@@ -29,6 +29,7 @@ from moto.ec2.models.route_tables import Route  # noqa: E402
 from moto.elb.models import FakeHealthCheck, LoadBalancer  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from moto.sts.responses import TokenResponse  # noqa: E402
+from moto_ebs import be_like_ec2  # noqa: E402
 from werkzeug.serving import make_server  # noqa: E402
 from werkzeug.wrappers import Request, Response  # noqa: E402
 
@@ -203,6 +204,7 @@ def main():
     allow_web_identity()
     check_the_body_that_was_sent()
     blacken_routes()
+    be_like_ec2()
     if LIFELIKE:
         check_health_from_the_start()
     front = Front(DomainDispatcherApplication(create_backend_app))

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::bench_work::BenchWork;
-use crate::{bench, check, fuzz, image, manifests, sandbox, soak, test};
+use crate::{bench, check, clouds, fuzz, image, manifests, sandbox, soak, test};
 
 /// The commands of this repository.
 ///
@@ -88,6 +88,9 @@ enum Command {
 
     /// Render deploy/manifests from the Helm chart in deploy/chart. Builds Helm with Go the first time.
     Manifests,
+
+    /// Write the table of clouds in README.md anew, from the built components and from what each provider's README states of its proof.
+    Clouds,
 }
 
 /// Flags of `cargo xtask sandbox`.
@@ -126,10 +129,14 @@ pub enum SandboxCloud {
     /// A simulated one, which needs nothing else.
     #[default]
     Sim,
+    /// Alibaba Cloud, by a stand-in that its two SDKs judge.
+    Alibaba,
     /// AWS, by moto.
     Aws,
     /// Azure, by a stand-in that Microsoft's own clients judge.
     Azure,
+    /// Baidu AI Cloud, by a stand-in that Baidu's own SDK judges.
+    Baidu,
     /// Apache CloudStack, by a stand-in that two clients of others judge.
     Cloudstack,
     /// Google Compute Engine, by a stand-in that Google's own client judges.
@@ -144,6 +151,8 @@ pub enum SandboxCloud {
     Photon,
     /// Rackspace, by its own mimic.
     Rackspace,
+    /// Rancher 1.x, by a stand-in that checks recorded schema documents and its own client reads.
+    Rancher,
     /// vSphere, by VMware's vcsim.
     Vsphere,
 }
@@ -153,8 +162,10 @@ impl SandboxCloud {
     pub fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
+            Self::Alibaba => "alibaba",
             Self::Aws => "aws",
             Self::Azure => "azure",
+            Self::Baidu => "baidu",
             Self::Cloudstack => "cloudstack",
             Self::Gce => "gce",
             Self::Mesos => "mesos",
@@ -162,6 +173,7 @@ impl SandboxCloud {
             Self::Ovirt => "ovirt",
             Self::Photon => "photon",
             Self::Rackspace => "rackspace",
+            Self::Rancher => "rancher",
             Self::Vsphere => "vsphere",
         }
     }
@@ -286,6 +298,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Check => check::run(),
         Command::Image => image::run(),
         Command::Manifests => manifests::run(),
+        Command::Clouds => clouds::run(),
     }
 }
 

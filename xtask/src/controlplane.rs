@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_api_server_learns_the_version_that_its_module_file_requires() {
+    fn api_server_version_is_read_from_its_module_file() {
         let flags = linker_flags("require (\n\tk8s.io/kubernetes v1.2.3\n)").unwrap();
         let version = "k8s.io/component-base/version.git";
         assert_eq!(

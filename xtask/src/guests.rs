@@ -12,10 +12,12 @@ use crate::{component_names, debian, progress, tools, workspace};
 pub const PREBUILT: &str = "CLOUDWIT_GUESTS";
 
 /// The providers of this repository.
-pub const PROVIDERS: [&str; 11] = [
+pub const PROVIDERS: [&str; 14] = [
     "sim",
+    "alibaba",
     "aws",
     "azure",
+    "baidu",
     "cloudstack",
     "gce",
     "mesos",
@@ -23,6 +25,7 @@ pub const PROVIDERS: [&str; 11] = [
     "ovirt",
     "photon",
     "rackspace",
+    "rancher",
     "vsphere",
 ];
 
@@ -42,8 +45,8 @@ pub fn test_guests() -> Result<PathBuf> {
     Ok(built(&["--package", "cloudwit-test-guests", "--examples"])?.join("examples"))
 }
 
-/// The size of a component in bytes when `zstd -19` has packed it.
-pub fn packed_size(file: &Path) -> Result<u64> {
+/// A component as `zstd -19` packs it.
+pub fn packed(file: &Path) -> Result<Vec<u8>> {
     if tools::find("zstd").is_none() && !debian::install(&["zstd"])? {
         bail!("zstd is missing: install it with your package manager");
     }
@@ -59,7 +62,16 @@ pub fn packed_size(file: &Path) -> Result<u64> {
             String::from_utf8_lossy(&packed.stderr)
         );
     }
-    Ok(packed.stdout.len().try_into()?)
+    Ok(packed.stdout)
+}
+
+/// The size of a component in bytes when `zstd -19` has packed it.
+///
+/// # Errors
+///
+/// As [`packed`].
+pub fn packed_size(file: &Path) -> Result<u64> {
+    Ok(packed(file)?.len().try_into()?)
 }
 
 /// All components in a folder, by name.

@@ -20,6 +20,8 @@
 //! | [`aws_peer`] | AWS's own controller, for the comparison on AWS |
 //! | [`csi_sanity`] | builds Kubernetes' own tests of CSI drivers |
 //! | [`sidecars`] | builds Kubernetes' CSI sidecars |
+//! | [`oci_registry`] | builds a third party's OCI registry |
+//! | [`cosign`] | builds what judges signatures |
 //! | [`vcsim`] | builds a third party's vSphere |
 //! | [`guests`] | builds provider components |
 //! | [`languages`] | builds providers in other languages than Rust |
@@ -27,6 +29,7 @@
 //! | [`debian`] | packages of Debian |
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
 //! | [`image`] | builds the static binary and runs it in an empty root |
+//! | [`clouds`] | writes the table of clouds in README.md |
 //! | [`manifests`] | renders the Helm chart to plain YAML |
 //! | [`progress`] | runs a long command and shows how far it is |
 //! | [`process`] | CPU time and memory of a process |
@@ -39,8 +42,10 @@ pub mod bench_work;
 pub mod browser;
 pub mod check;
 pub mod cli;
+pub mod clouds;
 pub mod component_names;
 pub mod controlplane;
+pub mod cosign;
 pub mod csi_sanity;
 pub mod debian;
 pub mod fuzz;
@@ -53,6 +58,7 @@ pub mod languages;
 pub mod manifests;
 pub mod node_parts;
 pub mod oci;
+pub mod oci_registry;
 pub mod peer;
 pub mod process;
 pub mod programs;

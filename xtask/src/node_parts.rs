@@ -1,4 +1,5 @@
-//! What a real Node is made of, besides the components of Kubernetes: containerd, runc, CNI plugins, nftables and an image to run.
+//! What a real Node is made of, besides the components of Kubernetes: containerd, runc, CNI plugins, nftables, programs for file systems, and an image to
+//! run.
 //!
 //! They are packages of Debian in pinned versions, unpacked under `target/tools` and not installed. The image holds busybox and is made here.
 
@@ -15,8 +16,11 @@ use crate::{progress, tools, workspace};
 /// The name of the image, which also holds the sandbox of a Pod.
 pub const IMAGE: &str = "localhost/cloudwit-test:1";
 
+/// Name, version, digest.
+type Package = (&'static str, &'static str, &'static str);
+
 /// Package, version, and SHA-256 of its file for amd64 (Debian 12). Libraries are those that the programs before them are linked with.
-const PACKAGES: [(&str, &str, &str); 16] = [
+const PACKAGES: [Package; 23] = [
     (
         "busybox-static",
         "1:1.35.0-4+deb12u1+b1",
@@ -33,9 +37,19 @@ const PACKAGES: [(&str, &str, &str); 16] = [
         "4cac8143474d1249b19f7b0e80b8d0daaa6dfdaa8bd514bc468d38d4a108099f",
     ),
     (
+        "e2fsprogs",
+        "1.47.0-2+b2",
+        "fedd424691c08ef0739729026be298e7be8236337bf8e031b3c7ec66794e6fc2",
+    ),
+    (
         "libbsd0",
         "0.11.7-2",
         "bb31cc8b40f962a85b2cec970f7f79cc704a1ae4bad24257a822055404b2c60b",
+    ),
+    (
+        "libcom-err2",
+        "1.47.0-2+b2",
+        "a2bac7015e78fbc0c504df3e441f3a22292f1d2d77f9ccda760057f3690e22f2",
     ),
     (
         "libedit2",
@@ -43,9 +57,19 @@ const PACKAGES: [(&str, &str, &str); 16] = [
         "1cf14abf2716d3279db12d0657a5737cf70074a1e71d3bdf73206625e3c89ce6",
     ),
     (
+        "libext2fs2",
+        "1.47.0-2+b2",
+        "dff731f2318df99da4b8bf5f330f415f95b94c609bac29e7b2edba0a38f22a98",
+    ),
+    (
         "libgmp10",
         "2:6.2.1+dfsg1-1.1",
         "187aedef2ed763f425c1e523753b9719677633c7eede660401739e9c893482bd",
+    ),
+    (
+        "libinih1",
+        "55-1",
+        "1286ddab2ef1050389e585ad3bfd0a0d9bdd26475003a33b4eec884bccd50477",
     ),
     (
         "libjansson4",
@@ -78,9 +102,19 @@ const PACKAGES: [(&str, &str, &str); 16] = [
         "108fe67957ca7cf9ba51d801118a1b37d404bea7b6e365025cd00779e9eca38d",
     ),
     (
+        "libss2",
+        "1.47.0-2+b2",
+        "24115749c09b4e259acff1f799faccd1748ff322bd638b09d820729cb3b24579",
+    ),
+    (
         "libtinfo6",
         "6.4-4",
         "072d908f38f51090ca28ca5afa3b46b2957dc61fe35094c0b851426859a49a51",
+    ),
+    (
+        "liburcu8",
+        "0.13.2-1",
+        "8647049698200fb5e20a130a09059b51878bb98643a120c7b0c6cbfd3f9b42dd",
     ),
     (
         "libxtables12",
@@ -97,6 +131,49 @@ const PACKAGES: [(&str, &str, &str); 16] = [
         "1.1.5+ds1-1+deb12u1",
         "a00351f8c0318de0b424ecf5cd0fdb69880a89f3511cae4f6fff7de3e57881c5",
     ),
+    (
+        "xfsprogs",
+        "6.1.0-1",
+        "e2d2a60dd29d568b5724b66d9ff864305cec61a15e6ba842079398524e1c5718",
+    ),
+];
+
+/// The folder with a root of its own that has the programs for file systems and all that they need: what an image of `cloudwit csi-node` holds besides it.
+pub const FILE_SYSTEMS: &str = "file-systems";
+
+/// Packages that only that root has: the machine's own are others' as well.
+const LIBRARIES: [Package; 4] = [
+    (
+        "libblkid1",
+        "2.38.1-5+deb12u3",
+        "5a083377f29191cafcdf0f91ec124349b4a7895b531556633a136e43c6d53943",
+    ),
+    (
+        "libc6",
+        "2.36-9+deb12u14",
+        "ba4f88f73dbc3ae9055f3c20f4523bfdbaf1ad13ff95e258924f77d20b4fbedf",
+    ),
+    (
+        "libuuid1",
+        "2.38.1-5+deb12u3",
+        "5fff398321da62d28a842bcbabd193d72ae21724962c029dc32b1dc6b2deaeaf",
+    ),
+    (
+        "util-linux",
+        "2.38.1-5+deb12u3",
+        "8eb241ff24b2e1ee9c0373f4fc9bc728b85bf5966c1496154df7da01c0e42f34",
+    ),
+];
+
+/// Packages that are in both.
+const SHARED: [&str; 7] = [
+    "e2fsprogs",
+    "libcom-err2",
+    "libext2fs2",
+    "libinih1",
+    "libss2",
+    "liburcu8",
+    "xfsprogs",
 ];
 
 /// Raised when the content of the folder changes for another reason than a package.
@@ -142,8 +219,12 @@ impl NodeParts {
 
 fn fingerprint() -> String {
     let mut hash = Sha256::new();
-    hash.update(format!("{LAYOUT} {IMAGE} {PACKAGES:?}"));
+    hash.update(format!("{LAYOUT} {IMAGE} {PACKAGES:?} {LIBRARIES:?} {SHARED:?}"));
     hex(&hash.finalize()[..8])
+}
+
+fn all() -> impl Iterator<Item = &'static Package> {
+    PACKAGES.iter().chain(&LIBRARIES)
 }
 
 /// Gets all packages, checks what they hold, and unpacks them.
@@ -154,9 +235,9 @@ fn unpack(folder: &Path) -> Result<()> {
     // As root, since the folder may be one that apt's own user cannot enter.
     command
         .args(["-o", "APT::Sandbox::User=root", "download"])
-        .args(PACKAGES.map(|(package, version, _)| format!("{package}={version}")))
+        .args(all().map(|(package, version, _)| format!("{package}={version}")))
         .current_dir(&downloads);
-    progress::run(&mut command, "fetching the parts of a Node (38 MB)", |line| {
+    progress::run(&mut command, "fetching the parts of a Node (44 MB)", |line| {
         Some(line.to_owned())
     })
     .context("getting Debian's packages failed; if a version is not found, `apt-get update` learns of it, and one that Debian has replaced is to be replaced in xtask/src/node_parts.rs")?;
@@ -167,19 +248,26 @@ fn unpack(folder: &Path) -> Result<()> {
         let content = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
         fetched.push((hex(&Sha256::digest(&content)), file));
     }
-    let wrong: Vec<&str> = PACKAGES
-        .iter()
+    let wrong: Vec<&str> = all()
         .filter(|(_, _, sum)| !fetched.iter().any(|(found, _)| found == sum))
         .map(|(package, _, _)| *package)
         .collect();
-    if !wrong.is_empty() || fetched.len() != PACKAGES.len() {
+    if !wrong.is_empty() || fetched.len() != all().count() {
         bail!(
             "packages whose content is not the pinned one: {}; nothing of them was unpacked",
             wrong.join(", ")
         );
     }
-    for (_, file) in fetched {
-        tools::output(Command::new("dpkg").arg("-x").arg(&file).arg(folder))?;
+    let unpack = |(_, _, sum): &Package, folder: &Path| {
+        let mut files = fetched.iter().filter(|(found, _)| found == sum);
+        files.try_for_each(|(_, file)| tools::output(Command::new("dpkg").arg("-x").arg(file).arg(folder)).map(drop))
+    };
+    for package in &PACKAGES {
+        unpack(package, folder)?;
+    }
+    let root = folder.join(FILE_SYSTEMS);
+    for package in all().filter(|package| LIBRARIES.contains(package) || SHARED.contains(&package.0)) {
+        unpack(package, &root)?;
     }
     fs::remove_dir_all(&downloads).with_context(|| format!("removing {}", downloads.display()))
 }
@@ -215,11 +303,14 @@ mod tests {
 
     #[test]
     fn each_package_is_pinned_once_with_a_whole_digest() {
-        for (at, (package, version, sum)) in PACKAGES.iter().enumerate() {
+        for (at, (package, version, sum)) in all().enumerate() {
             assert!(!version.is_empty() && sum.len() == 64, "{package}");
             assert!(sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{package}");
-            let again = PACKAGES[at + 1..].iter().any(|(other, _, _)| other == package);
+            let again = all().skip(at + 1).any(|(other, _, _)| other == package);
             assert!(!again, "{package} is listed twice");
+        }
+        for package in SHARED {
+            assert!(PACKAGES.iter().any(|(known, _, _)| *known == package), "{package}");
         }
     }
 }

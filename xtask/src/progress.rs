@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_output_comes_back_and_every_line_of_standard_error_is_described() {
+    fn output_is_returned_and_each_stderr_line_described() {
         let mut seen = Vec::new();
         let out = run(
             Command::new("sh").args(["-c", "echo a; echo x >&2; echo b; echo y >&2"]),

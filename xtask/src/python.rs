@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_python_that_is_too_old_or_says_nonsense_is_refused_by_its_version() {
+    fn old_or_unparsable_python_is_refused_by_version() {
         assert_eq!(checked_version("3 12 3.12.1 (main)").unwrap(), "3.12.1 (main)");
         let old = checked_version("3 9 3.9.2 (default)").unwrap_err().to_string();
         assert!(old.contains("3.9") && old.contains("3.11"), "{old}");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_package_is_pinned_to_a_version_and_to_the_digests_of_its_files() {
+    fn each_package_is_pinned_to_version_and_digests() {
         let folder = workspace::root().join("tests/python");
         let mut files = 0;
         for entry in fs::read_dir(folder).unwrap() {

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::SandboxArgs;
 use crate::node_parts::NodeParts;
-use crate::{guests, image, kubernetes, manifests, peer, programs, tools, workspace};
+use crate::{guests, image, kubernetes, manifests, peer, programs, sidecars, tools, workspace};
 
 /// What it runs of the machine's own.
-const TOOLS: [&str; 9] = [
-    "apt-get", "dpkg", "tar", "unshare", "nsenter", "ip", "mount", "umount", "hostname",
+const TOOLS: [&str; 11] = [
+    "apt-get", "dpkg", "tar", "unshare", "nsenter", "ip", "mount", "umount", "hostname", "losetup", "blkid",
 ];
 
 /// Hierarchies of control groups that kubelet and runc need in version 1.
@@ -50,6 +50,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     let parts = NodeParts::get()?;
     let kubernetes = kubernetes::binary()?;
     let provider = guests::provider("sim")?;
+    let (sidecars, snapshots) = (sidecars::programs()?, sidecars::snapshots()?);
     let mut as_pods = Vec::new();
     if args.pods {
         image::require_musl()?;
@@ -67,6 +68,16 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     command.arg("--provider").arg(provider);
     command.arg("--parts").arg(parts.folder());
     command.arg("--kubernetes").arg(kubernetes);
+    for (flag, file) in [
+        ("--provisioner", sidecars.provisioner),
+        ("--attacher", sidecars.attacher),
+        ("--resizer", sidecars.resizer),
+        ("--snapshotter", snapshots.snapshotter),
+        ("--snapshot-controller", snapshots.controller),
+        ("--snapshot-definitions", snapshots.definitions),
+    ] {
+        command.arg(flag).arg(file);
+    }
     for (flag, file) in as_pods {
         command.arg(flag).arg(file);
     }
@@ -104,6 +115,9 @@ pub fn require() -> Result<()> {
     let namespaces = [
         "--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--fork", "true",
     ];
+    if missing.is_empty() && tools::output(Command::new("losetup").arg("--find")).is_err() {
+        missing.push("loop devices".to_owned());
+    }
     if missing.is_empty() && tools::output(Command::new("unshare").args(namespaces)).is_err() {
         missing.push("the right to make namespaces".to_owned());
     }

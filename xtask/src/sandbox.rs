@@ -26,8 +26,10 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     }
     match args.cloud {
         SandboxCloud::Sim => {}
+        SandboxCloud::Alibaba => drop(servers::stand_in("alibaba")?),
         SandboxCloud::Aws => drop(servers::moto()?),
         SandboxCloud::Azure => drop(servers::stand_in("azure")?),
+        SandboxCloud::Baidu => drop(servers::stand_in("baidu")?),
         SandboxCloud::Cloudstack => drop(servers::stand_in("cloudstack")?),
         SandboxCloud::Gce => drop(servers::stand_in("gce")?),
         SandboxCloud::Mesos => drop(servers::stand_in("mesos")?),
@@ -35,6 +37,7 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
         SandboxCloud::Ovirt => drop(servers::stand_in("ovirt")?),
         SandboxCloud::Photon => drop(servers::stand_in("photon")?),
         SandboxCloud::Rackspace => drop(servers::stand_in("rackspace")?),
+        SandboxCloud::Rancher => drop(servers::stand_in("rancher")?),
         SandboxCloud::Vsphere => drop(vcsim::programs()?),
     }
     run_with(args, &guests::provider(args.cloud.name())?)

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::python::{self, Environment};
 use crate::steps::Found;
-use crate::{csi_sanity, debian, progress, promtool, sidecars, vcsim, workspace};
+use crate::{cosign, csi_sanity, debian, oci_registry, progress, promtool, sidecars, vcsim, workspace};
 
 /// The Python environment of moto and boto3.
 ///
@@ -29,7 +29,19 @@ pub fn openstack() -> Result<Environment> {
 }
 
 /// Clouds that stand-ins answer for (`tests/stand-ins`), each with an environment that has the cloud's own client.
-const STAND_INS: &[&str] = &["azure", "cloudstack", "gce", "mesos", "ovirt", "photon", "rackspace"];
+const STAND_INS: &[&str] = &[
+    "alibaba",
+    "azure",
+    "baidu",
+    "cloudstack",
+    "gce",
+    "mesos",
+    "nsx",
+    "ovirt",
+    "photon",
+    "rackspace",
+    "rancher",
+];
 
 /// Headers with which the C part of oVirt's SDK is compiled.
 const LIBXML2: &str = "/usr/include/libxml2";
@@ -99,15 +111,18 @@ fn get() -> Result<Found> {
     vcsim::programs()?;
     csi_sanity::program()?;
     promtool::program()?;
+    oci_registry::program()?;
+    cosign::program()?;
     sidecars::programs()?;
     for cloud in STAND_INS {
         stand_in(cloud)?;
     }
     Ok(format!(
-        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {} with sidecars, promtool {}, and stand-ins for {} further clouds",
+        "moto (AWS), OpenStack's services, vcsim {} (vSphere), csi-sanity {} with sidecars, promtool {}, an OCI registry with cosign {}, and stand-ins for {} further clouds",
         vcsim::TOOL.version,
         csi_sanity::TOOL.version,
         promtool::TOOL.version,
+        cosign::TOOL.version,
         STAND_INS.len()
     )
     .into())

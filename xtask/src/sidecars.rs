@@ -1,11 +1,11 @@
 //! Builds Kubernetes' CSI sidecars (`tests/sidecars`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::go_module::{GoModule, QUICK};
-use crate::tools;
+use crate::go_module::{GoModule, QUICK, go};
+use crate::{tools, workspace};
 
 /// Attaches volumes to Nodes.
 const ATTACHER: GoModule = GoModule {
@@ -34,6 +34,22 @@ const PROVISIONER: GoModule = GoModule {
     ..ATTACHER
 };
 
+/// Makes and deletes snapshots.
+const SNAPSHOTTER: GoModule = GoModule {
+    name: "csi-snapshotter",
+    package: "github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter",
+    what: "the sidecar csi-snapshotter",
+    ..ATTACHER
+};
+
+/// Makes of a user's snapshot what the sidecar sees.
+const SNAPSHOT_CONTROLLER: GoModule = GoModule {
+    name: "snapshot-controller",
+    package: "github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller",
+    what: "Kubernetes' controller of snapshots",
+    ..ATTACHER
+};
+
 /// The programs.
 #[derive(Debug, Clone)]
 pub struct Sidecars {
@@ -56,5 +72,34 @@ pub fn programs() -> Result<Sidecars> {
         attacher: ATTACHER.binary()?,
         resizer: RESIZER.binary()?,
         provisioner: PROVISIONER.binary()?,
+    })
+}
+
+/// What snapshots need.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    /// csi-snapshotter.
+    pub snapshotter: PathBuf,
+    /// snapshot-controller.
+    pub controller: PathBuf,
+    /// The folder with their CustomResourceDefinitions.
+    pub definitions: PathBuf,
+}
+
+/// All of it, built if it is not there yet.
+///
+/// # Errors
+///
+/// When Go is missing or one does not build.
+pub fn snapshots() -> Result<Snapshots> {
+    tools::require_go_for("Kubernetes' CSI sidecars")?;
+    let (snapshotter, controller) = (SNAPSHOTTER.binary()?, SNAPSHOT_CONTROLLER.binary()?);
+    let module = "github.com/kubernetes-csi/external-snapshotter/client/v8";
+    let mut list = go(&workspace::root().join(ATTACHER.folder));
+    let folder = tools::output(list.args(["list", "-m", "-f", "{{.Dir}}", module]))?;
+    Ok(Snapshots {
+        snapshotter,
+        controller,
+        definitions: Path::new(folder.trim()).join("config/crd"),
     })
 }

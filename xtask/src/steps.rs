@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failing_runner_said_is_kept() {
+    fn output_of_a_failing_runner_is_kept() {
         let script =
             "echo '     Running x (a/b-c)'; echo 'test result: FAILED. 1 passed; 2 failed; 0 ignored'; exit 101";
         let mut outputs = Outputs::default();

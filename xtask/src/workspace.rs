@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cargo_called_from_inside_does_not_learn_of_our_package() {
+    fn nested_cargo_does_not_inherit_our_package() {
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "tests run in cargo");
         let printed = crate::tools::output(&mut program("env")).unwrap();
         assert!(

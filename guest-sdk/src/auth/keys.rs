@@ -123,6 +123,14 @@ impl Key {
         self.0.hmac(hash, data).map_err(Failure::from)
     }
 
+    /// HMAC of the data under this key with a prefix or suffix, by the same rules as [`derive_as`](Self::derive_as).
+    ///
+    /// # Errors
+    /// `denied` when this use is not granted.
+    pub fn hmac_with(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Vec<u8>, Failure> {
+        self.0.hmac_with(hash, data, how).map_err(Failure::from)
+    }
+
     /// A new key: HMAC of the data under this key with `prefix` put before it (AWS wants `AWS4` for the first step, nothing after).
     ///
     /// # Errors
@@ -228,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_tell_in_tests_what_they_stand_for() {
+    fn test_placeholders_name_their_secret() {
         let host = FakeHost::new();
         host.secret("user", "a").secret("password", "b");
         let keys = Context::new().keys();
@@ -240,6 +248,27 @@ mod tests {
         );
         let basic = keys.basic("user", "password").unwrap();
         assert_eq!(String::from(basic), "cloudwit-placeholder-user.password.basic");
+    }
+
+    #[test]
+    fn a_framed_key_signs_without_being_derived() {
+        let host = FakeHost::new();
+        host.secret("secret", "k");
+        let secret = Context::new().keys().open("secret").unwrap();
+        let how = |suffix: &str, as_hex| Derivation {
+            prefix: Vec::new(),
+            suffix: suffix.into(),
+            as_hex,
+        };
+        let plain = secret.hmac_with(Hash::Sha1, b"data", &how("", false));
+        assert_eq!(plain, secret.hmac(Hash::Sha1, b"data"));
+        // HMAC-SHA1 of "data" under "k&", by Python's hmac.
+        let framed = secret.hmac_with(Hash::Sha1, b"data", &how("&", true)).unwrap();
+        assert_eq!(
+            String::from_utf8(framed).unwrap(),
+            "aa9f4e884810c00045170a5771be6eca38ebd4f4"
+        );
+        assert!(secret.hmac_with(Hash::Sha1, b"data", &how("x", false)).is_err());
     }
 
     #[test]

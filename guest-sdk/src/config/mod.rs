@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_of_a_text_is_seen_from_its_beginning() {
+    fn format_of_a_text_is_seen_from_its_beginning() {
         let expected = Tree::from(serde_json::json!({"global": {"url": "a"}}));
         for text in [
             r#" {"global": {"url": "a"}}"#,

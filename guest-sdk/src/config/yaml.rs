@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_make_text_of_what_looks_like_something_else() {
+    fn quotes_make_any_value_a_text() {
         let yaml = "a: '1'\nb: \"true\"\nc: 1.5e3\ne: |\n  one\n  two\nf: 1.2.3\ng: yes\n";
         let expected = json!({"a": "1", "b": "true", "c": 1.5e3, "e": "one\ntwo\n", "f": "1.2.3", "g": "yes"});
         assert_eq!(parse(yaml), Ok(expected));

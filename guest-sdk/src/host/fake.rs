@@ -156,6 +156,13 @@ impl Key {
     }
 
     pub(crate) fn derive(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Self, KeyError> {
+        Ok(Self {
+            name: self.name.clone(),
+            bytes: self.hmac_with(hash, data, how)?,
+        })
+    }
+
+    pub(crate) fn hmac_with(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Vec<u8>, KeyError> {
         let word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
         let usual = how.prefix.len() <= 16 && how.prefix.iter().all(word) && matches!(&*how.suffix, b"" | b"&");
         if !usual {
@@ -168,7 +175,7 @@ impl Key {
             bytes: [&how.prefix, &self.bytes, &how.suffix].map(Vec::as_slice).concat(),
         };
         let bytes = framed.hmac(hash, data)?;
-        let bytes = if how.as_hex {
+        Ok(if how.as_hex {
             bytes
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
@@ -176,10 +183,6 @@ impl Key {
                 .into()
         } else {
             bytes
-        };
-        Ok(Self {
-            name: self.name.clone(),
-            bytes,
         })
     }
 

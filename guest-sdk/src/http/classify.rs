@@ -33,7 +33,7 @@ pub enum Case {
     Denied,
     /// The request can never succeed as it stands.
     Invalid,
-    /// Somebody else changes the same thing.
+    /// Something else changes the same thing.
     Conflict,
     /// A quota, a pool or the cloud's capacity is used up.
     Exhausted,
@@ -69,6 +69,16 @@ impl Case {
             Self::Other => FailureKind::Other,
         };
         Failure::new(kind, message)
+    }
+}
+
+/// The failure for an answer to `what` that is not `whose` (`Lab's API`): that of a proxy, or a login page. Its 404 is no denial of anything.
+pub fn not_the_cloud(response: &Response, what: &str, whose: &str) -> Failure {
+    let text = format!("{what}: something answers {} that is not {whose}", response.status);
+    match response.status {
+        401 | 403 => Failure::denied(text),
+        429 => Failure::rate_limited(retry_after(response, host::unix_seconds()), text),
+        _ => Failure::unavailable(text),
     }
 }
 
@@ -175,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_codes_that_fit_the_first_counts_and_only_stars_stand_for_more() {
+    fn first_matching_code_wins_and_only_stars_match_more() {
         assert_eq!(CODES.case("SlowButWrong"), Some(Case::RateLimited));
         assert_eq!(CODES.case("Auth"), Some(Case::Denied));
         assert_eq!(CODES.case("GoneToo"), None);
@@ -214,6 +224,24 @@ mod tests {
         }
         assert_eq!(failure(500, &advice, "New").kind, FailureKind::Unavailable);
         assert_eq!(failure(503, &advice, "Bad").kind, FailureKind::Invalid);
+    }
+
+    #[test]
+    fn what_is_not_the_cloud_denies_nothing() {
+        let failure = |status| {
+            let response = Response {
+                request: "GET x".into(),
+                status,
+                headers: Vec::new(),
+                body: b"<html>".to_vec(),
+            };
+            not_the_cloud(&response, "GetThing", "Lab's API")
+        };
+        let text = "GetThing: something answers 404 that is not Lab's API";
+        assert_eq!(failure(404), Failure::unavailable(text));
+        assert_eq!(failure(200).kind, FailureKind::Unavailable);
+        assert_eq!(failure(403).kind, FailureKind::Denied);
+        assert_eq!(failure(429).kind, FailureKind::RateLimited);
     }
 
     #[test]

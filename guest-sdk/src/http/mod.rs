@@ -6,6 +6,7 @@
 
 pub mod classify;
 pub mod form;
+pub mod items;
 pub mod url;
 pub mod xml;
 

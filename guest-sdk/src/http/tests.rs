@@ -62,7 +62,7 @@ fn what_is_no_url_is_not_sent() {
 }
 
 #[test]
-fn only_success_is_a_success_unless_asked_otherwise() {
+fn only_success_is_a_success_unless_requested_otherwise() {
     let host = FakeHost::new();
     let expect = |status| {
         host.expect("GET", "https://cloud.test/api/x")
@@ -102,7 +102,7 @@ fn only_success_is_a_success_unless_asked_otherwise() {
 }
 
 #[test]
-fn no_answer_is_a_failure_that_says_why() {
+fn no_answer_is_a_failure_that_gives_reason() {
     let host = FakeHost::new();
     let url = "https://cloud.test/api/x";
     host.expect("GET", url).breaks();

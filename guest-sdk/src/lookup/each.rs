@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missing_is_asked_for_again_after_other_machines_were_seen() {
+    fn missing_is_requested_again_after_other_machines_appeared() {
         for (again, expected) in [
             (Ok(Some(())), "there"),
             (Ok(None), "denied"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_that_is_down_is_asked_once_and_denies_nothing() {
+    fn cloud_that_is_down_gets_one_request_and_denies_nothing() {
         let (told, asked) = told(3, 9, |_| Err(Failure::unavailable("down")));
         assert_eq!((told, asked), (vec!["down".to_owned(); 3], 1));
     }

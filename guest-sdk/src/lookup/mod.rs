@@ -1,6 +1,6 @@
 //! Look-ups: many Nodes in few requests, one answer for each in its place.
 //!
-//! A provider implements [`Machines`] and has [`Instances`] with it:
+//! A provider implements [`Machines`], or [`Listing`] where its cloud has a list of all machines and no filter for many ids, and has [`Instances`] with it:
 //!
 //! ```text
 //!   nodes -> key -> ids and names, each once -> batches -> by_ids, by_names -> Answers -> describe -> one answer for each Node
@@ -11,6 +11,8 @@
 
 mod answers;
 mod each;
+mod listing;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,8 @@ use crate::types::{Evidence, Failure, Instance, NodeRef, Presence, id_after};
 pub use answers::Answers;
 use answers::silence;
 pub use each::{ask_each, ask_each_where_any};
+pub use listing::Listing;
+pub use together::ask_together_where_any;
 
 /// Bytes of what separates two keys in a URL: `%2C`, or `&id=`.
 const SEPARATOR: usize = 3;
@@ -45,6 +49,27 @@ impl<'n> Key<'n> {
         id_after(prefix, provider_id)
             .map(Self::Id)
             .ok_or_else(|| Failure::invalid(format!("the provider id {provider_id} does not begin with {prefix}")))
+    }
+
+    /// The id that `read` finds in the Node's provider id; its name where it has none. `whose` provider ids are (`Lab's`), and what one looks like, are for
+    /// people.
+    ///
+    /// # Errors
+    /// `invalid` for the provider id of another cloud.
+    pub fn read(
+        node: &'n NodeRef,
+        read: impl FnOnce(&'n str) -> Option<&'n str>,
+        whose: &str,
+        example: &str,
+    ) -> Result<Self, Failure> {
+        let Some(provider_id) = &node.provider_id else {
+            return Ok(Self::Name(&node.name));
+        };
+        read(provider_id).map(Self::Id).ok_or_else(|| {
+            Failure::invalid(format!(
+                "the provider id {provider_id} is none of {whose}; they look like {example}"
+            ))
+        })
     }
 }
 

@@ -121,7 +121,7 @@ fn words(answers: Vec<Result<Presence, Failure>>) -> Vec<String> {
 }
 
 #[test]
-fn answers_keep_order_and_each_key_is_asked_once_in_batches() {
+fn answers_keep_order_and_each_key_is_requested_once_in_batches() {
     let _host = FakeHost::new();
     let cloud = lab(|key| match key {
         "1" => vec!["1/one"],
@@ -245,7 +245,7 @@ fn a_failure_of_one_machine_stays_its_own() {
 }
 
 #[test]
-fn a_description_too_few_is_nobodys() {
+fn missing_description_is_unassigned() {
     let _host = FakeHost::new();
     let cloud = lab(|key| match key {
         "1" => vec!["1/unspoken"],

@@ -1,7 +1,10 @@
-//! From what is there to what is wanted: [`diff`] tells what has to be made, changed and deleted, [`Steps`] makes the changes.
+//! From what is there to what is wanted: [`diff`] tells what has to be made, changed and deleted, [`Rounds`] plans and makes it round by round, [`Steps`]
+//! makes the changes and carries them from call to call.
 
 mod diff;
+mod rounds;
 mod steps;
 
 pub use diff::{Diff, diff};
+pub use rounds::{Apply, Jobs, Kept, Next, Rounds};
 pub use steps::{Change, Steps};

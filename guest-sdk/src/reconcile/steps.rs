@@ -50,6 +50,9 @@ pub struct Steps {
     looks: u32,
     /// Of the changes that were made since it was last right.
     marks: Vec<u32>,
+    /// What the cloud is still at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    jobs: Vec<String>,
 }
 
 /// A change, as [`Steps::make`] has to know it.
@@ -98,6 +101,7 @@ impl Steps {
             id: id.into(),
             looks: 0,
             marks: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
@@ -105,6 +109,7 @@ impl Steps {
     pub fn read(token: &str) -> Option<Self> {
         let mut steps: Self = serde_json::from_str(token).ok()?;
         steps.marks.truncate(CHANGES);
+        steps.jobs.truncate(CHANGES);
         Some(steps)
     }
 
@@ -123,6 +128,21 @@ impl Steps {
     /// The id of what is changed.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// How many jobs go on.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Adds jobs that go on in the cloud, which are in the token then.
+    pub(super) fn add_jobs(&mut self, jobs: Vec<String>) {
+        self.jobs.extend(jobs);
+    }
+
+    /// The jobs, which are looked at now.
+    pub(super) fn take_jobs(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.jobs)
     }
 
     /// Makes a change with `send`; none where it was made already.
@@ -207,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_come_a_fifth_later_each_time_and_end_after_five_and_a_half_minutes() {
+    fn checks_grow_by_a_fifth_and_end_after_330_seconds() {
         let mut steps = Steps::new("lb-1");
         let mut waited = Vec::new();
         let end = loop {
@@ -286,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_version_is_no_token_and_changes_are_bounded() {
+    fn token_of_other_version_is_ignored_and_changes_are_bounded() {
         for token in ["", "lb-1", "{}", "lb-1 1 2,x"] {
             assert_eq!(Steps::read(token), None, "{token}");
         }

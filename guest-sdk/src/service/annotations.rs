@@ -212,14 +212,17 @@ impl<'a> Reader<'a> {
     pub fn wrong<T>(&mut self, key: &str, allowed: &str) -> Option<T> {
         let whole = self.table.key(key);
         let value = self.service.annotation(&whole).unwrap_or_default();
-        self.mistakes
-            .push(format!("{whole} is {value:?}, but has to be {allowed}"));
+        self.mistake(format!("{whole} is {value:?}, but has to be {allowed}"));
         None
     }
 
     /// Notes a mistake that is more than one value: annotations that exclude each other, or need a port that is not there.
     pub fn mistake(&mut self, text: impl Into<String>) {
-        self.mistakes.push(text.into());
+        let text = text.into();
+        // An annotation that is read for each port is wrong once.
+        if !self.mistakes.contains(&text) {
+            self.mistakes.push(text);
+        }
     }
 
     /// Success if there was no mistake.

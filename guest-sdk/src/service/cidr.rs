@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_inside_up_to_the_edges_and_never_in_the_other_family() {
+    fn address_range_includes_its_edges_and_one_family_only() {
         let inside = |network: &str, address: &str| cidr(network).contains(&address.parse::<IpAddr>().unwrap());
         assert!(inside("10.0.0.0/8", "10.0.0.0") && inside("10.0.0.0/8", "10.255.255.255"));
         assert!(!inside("10.0.0.0/8", "9.255.255.255") && !inside("10.0.0.0/8", "11.0.0.0"));

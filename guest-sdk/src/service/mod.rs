@@ -3,4 +3,5 @@
 pub mod annotations;
 pub mod cidr;
 pub mod names;
+pub mod ports;
 pub mod targets;

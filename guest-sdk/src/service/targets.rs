@@ -1,8 +1,8 @@
-//! Targets of load balancers: which address of a Node gets traffic.
+//! Targets of load balancers: which address of a Node gets traffic, which machines do.
 
 use std::net::IpAddr;
 
-use crate::types::{AddressKind, IpFamily, NodeRef};
+use crate::types::{AddressKind, IpFamily, NodeRef, Target};
 
 /// The address of a Node that gets traffic: the first internal one of the family, else the first external one. None while the Node has none.
 ///
@@ -35,13 +35,37 @@ pub fn address(node: &NodeRef, family: Option<IpFamily>) -> Option<&str> {
         .map(|address| address.value.as_str())
 }
 
+/// Ids of the targets' machines, sorted and each once, as `id` reads them out of provider ids. A Node without provider id is not initialised yet, and left
+/// out.
+pub fn ids<'t>(targets: impl IntoIterator<Item = &'t Target>, id: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let provider_ids = targets
+        .into_iter()
+        .filter_map(|target| target.node.provider_id.as_deref());
+    let mut ids: Vec<String> = provider_ids.filter_map(id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::types::Address;
 
     #[test]
-    fn first_internal_address_of_the_family_is_taken_else_an_external_one() {
+    fn ids_are_sorted_and_nodes_without_one_left_out() {
+        let target = |id: Option<&str>| {
+            let mut node = NodeRef::named("n");
+            node.provider_id = id.map(str::to_owned);
+            Target { node, ready: true }
+        };
+        let targets = [Some("lab://b"), None, Some("lab://a"), Some("aws://c"), Some("lab://b")].map(target);
+        let ids = ids(&targets, |id| id.strip_prefix("lab://").map(str::to_owned));
+        assert_eq!(ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn first_internal_address_of_family_else_external_one() {
         use AddressKind::{ExternalIp, InternalIp};
         let node = |addresses: &[(AddressKind, &str)]| {
             let mut node = NodeRef::named("n");

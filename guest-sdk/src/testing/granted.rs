@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_granted() {
+    fn what_was_requested_is_granted() {
         let (host, Greedy(cloud)) = greedy();
         Greedy(cloud).get("https://api.test:443/v1");
         cloud.http().get("https://a.b.WILD.test:8443/x").send().unwrap();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "PUT https://api.test is not granted")]
-    fn a_method_that_was_not_asked_for_is_named() {
+    fn method_that_was_not_requested_is_named() {
         let (_host, Greedy(cloud)) = greedy();
         let _ = cloud.http().put("https://api.test").send();
     }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = ".view(ClusterView::Nodes, \"what for\", false)")]
-    fn a_view_that_was_not_asked_for_is_named() {
+    fn view_that_was_not_requested_is_named() {
         let (_host, Greedy(cloud)) = greedy();
         let _ = cloud.nodes();
     }

@@ -43,7 +43,7 @@ use crate::log::Level;
 use crate::testing::granted::Granted;
 use crate::testing::requests::Requests;
 use crate::types::*;
-use crate::{Context, Provider, register};
+use crate::{Context, Dns, Location, MachineLocation, Provider, Resolver, register};
 
 pub use crate::testing::requests::{Expectation, FakeAnswer, recorded};
 pub use crate::testing::sent::SentRequest;
@@ -272,6 +272,30 @@ impl FakeHost {
             Ok(provider) => provider,
             Err(failure) => panic!("the provider cannot be made: {failure:?}"),
         }
+    }
+
+    /// What `location.get` answers on a machine of this host name.
+    ///
+    /// # Errors
+    /// The provider's own, and `invalid` when the configuration is wrong.
+    pub fn locate<P: Location>(&self, hostname: &str) -> Result<MachineLocation, Failure> {
+        begin_call();
+        P::locate(register::configured::<P>()?, Context::new(), hostname)
+    }
+
+    /// What `dns.scrub` leaves of these name servers and search domains.
+    ///
+    /// # Errors
+    /// The provider's own, and `invalid` when the configuration is wrong.
+    pub fn scrub<P: Dns>(&self, nameservers: &[&str], searches: &[&str]) -> Result<Resolver, Failure> {
+        begin_call();
+        let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
+        let found = Resolver {
+            nameservers: owned(nameservers),
+            searches: owned(searches),
+            extra: Vec::new(),
+        };
+        P::scrub(register::configured::<P>()?, Context::new(), found)
     }
 
     /// What `info.check` says to the configuration.

@@ -64,7 +64,7 @@ fn host() -> FakeHost {
 }
 
 #[test]
-fn a_provider_is_made_from_its_configuration_and_asked() {
+fn provider_is_built_from_configuration_and_called() {
     let host = host();
     host.expect("GET", "https://lab.test/me").answers(200, json!({}));
     assert_eq!(host.provider::<Lab>().probe(), Ok(()));

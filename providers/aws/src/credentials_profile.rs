@@ -2,21 +2,13 @@
 //!
 //! A session token first, then the name of the instance's role, then that role's credentials.
 
-use std::time::Duration;
-
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use serde_json::Value;
 
 use crate::credentials::Given;
+use crate::metadata_service;
 use crate::sender::Sender;
-
-/// How long to wait: the service is on the machine itself. It does not answer at all when the answer may travel one hop only and
-/// Cloudwit runs in a Pod with a network of its own.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Seconds for which a session with the metadata service lasts; the longest there is, as AWS's SDKs take it.
-const SESSION: &str = "21600";
 
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 
@@ -25,21 +17,7 @@ const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 /// # Errors
 /// `not-found` when the instance has no role, `denied` when the metadata service gives nothing, `unavailable` when it does not answer.
 pub fn from_instance_profile(sender: &Sender, metadata: &str) -> Result<(Given, u64), Failure> {
-    let http = sender.context.http().base(metadata).timeout(PATIENCE);
-    let session = http
-        .put("/latest/api/token")
-        .header("x-amz-ec2-metadata-token-ttl-seconds", SESSION)
-        .send()
-        .map_err(|failure| match failure {
-            Failure {
-                kind: FailureKind::Unavailable,
-                ..
-            } => failure.context(
-                "the metadata service does not answer (in a Pod without hostNetwork it needs a hop limit of 2)",
-            ),
-            other => other.context("the metadata service"),
-        })?;
-    let http = http.header("x-aws-ec2-metadata-token", session.text().trim());
+    let http = metadata_service::session(sender.context, metadata)?;
     let roles = http.get(ROLES).send_optional()?;
     let roles = roles.as_ref().map(|roles| roles.text()).unwrap_or_default();
     let Some(role) = roles.lines().map(str::trim).find(|role| !role.is_empty()) else {

@@ -1,15 +1,13 @@
-//! Instances by id: as many as possible in one call, although one id that AWS does not know makes it refuse the whole call.
-//!
-//! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are asked for again. Should the
-//! refusal name none of ours, the ids are halved until it is clear which one is meant.
+//! Instances by id: as many as possible in one call.
 
 use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::Aws;
 use crate::api_error::AwsError;
+use crate::by_ids::{ask_by_ids, is_plain};
 use crate::instances_machine::{Machine, MachineState, described};
+use crate::{Aws, BARE_ID_PREFIX};
 
 /// The most ids in one call.
 const MOST_IDS: usize = 1000;
@@ -48,7 +46,7 @@ impl Aws {
         unique.sort();
         unique.dedup();
         // An id of an odd shape would cost all others a second call.
-        let (plain, odd): (Vec<&str>, Vec<&str>) = unique.into_iter().partition(|id| is_plain(id));
+        let (plain, odd): (Vec<&str>, Vec<&str>) = unique.into_iter().partition(|id| is_plain(BARE_ID_PREFIX, id));
         for page in plain.chunks(MOST_IDS).chain(odd.chunks(MOST_IDS)) {
             self.ask_for_ids(page, &mut answers)?;
         }
@@ -56,51 +54,31 @@ impl Aws {
     }
 
     fn ask_for_ids(&self, ids: &[&str], answers: &mut Answers) -> Result<(), AwsError> {
-        if ids.is_empty() {
-            return Ok(());
-        }
-        // With ids AWS takes no size of pages; the answer is one page as far as it says, but it may say otherwise.
-        let call = self.api.ec2("DescribeInstances").list("InstanceId", ids);
-        let error = match described(call) {
-            Ok(machines) => {
-                take(ids, machines, answers);
-                return Ok(());
-            }
-            Err(error) => error,
+        let mut refused = Vec::new();
+        let mut ask = |ids: &[&str]| {
+            // With ids AWS takes no size of pages; the answer is one page as far as it says, but it may say otherwise.
+            let call = self.api.ec2("DescribeInstances").list("InstanceId", ids);
+            take(ids, described(call)?, answers);
+            Ok(())
         };
-        if verdict(&error).is_none() {
-            return Err(error);
-        }
-        let words: Vec<&str> = error
-            .message
-            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
-            .collect();
-        let (named, rest): (Vec<&str>, Vec<&str>) = ids.iter().copied().partition(|id| words.contains(id));
-        let meant = if ids.len() == 1 { ids } else { &named };
-        for id in meant {
-            if let Some(verdict) = verdict(&error) {
-                answers.insert((*id).into(), verdict);
-            }
-        }
-        match ids {
-            [_] => Ok(()),
-            _ if !named.is_empty() => self.ask_for_ids(&rest, answers),
-            several => {
-                let (left, right) = several.split_at(several.len() / 2);
-                self.ask_for_ids(left, answers)?;
-                self.ask_for_ids(right, answers)
-            }
-        }
+        ask_by_ids(ids, &REFUSALS, &mut ask, &mut refused)?;
+        let verdicts = refused.into_iter().map(|(id, error)| (id.to_owned(), verdict(error)));
+        answers.extend(verdicts);
+        Ok(())
     }
 }
 
-/// What a refusal says about the ids it means; none when it is about something else.
-fn verdict(error: &AwsError) -> Option<Found> {
-    match error.code.as_str() {
-        "InvalidInstanceID.NotFound" => Some(Found::Gone),
-        // No such id can ever exist, but that it was written down so is no proof that a machine is gone.
-        "InvalidInstanceID.Malformed" | "InvalidID" => Some(Found::Failed(error.clone().into())),
-        _ => None,
+/// How AWS says that it does not know an id.
+const UNKNOWN: &str = "InvalidInstanceID.NotFound";
+
+/// How AWS refuses a call for one of its ids.
+const REFUSALS: [&str; 3] = [UNKNOWN, "InvalidInstanceID.Malformed", "InvalidID"];
+
+/// What a refusal says about an id. One that can never exist is no proof that a machine is gone: it may have been written down so.
+fn verdict(refusal: AwsError) -> Found {
+    match refusal.is(&[UNKNOWN]) {
+        true => Found::Gone,
+        false => Found::Failed(refusal.into()),
     }
 }
 
@@ -115,10 +93,4 @@ fn take(ids: &[&str], machines: Vec<Machine>, answers: &mut Answers) {
             answers.insert((*id).into(), Found::Failed(Failure::unavailable(text)));
         }
     }
-}
-
-/// Whether the id looks like all of AWS's: `i-` and 8 or 17 hexadecimal digits.
-fn is_plain(id: &str) -> bool {
-    let digits = id.strip_prefix("i-").unwrap_or_default();
-    matches!(digits.len(), 8 | 17) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

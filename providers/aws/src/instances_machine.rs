@@ -42,6 +42,8 @@ pub struct Machine {
     pub public_ip: String,
     /// Network interfaces that are in use.
     pub interfaces: Vec<NetworkInterface>,
+    /// Names of its block devices, such as `/dev/xvda`.
+    pub devices: Vec<String>,
     /// Tags.
     pub tags: Vec<Pair>,
     /// Whether it drops traffic that is not for itself, which the traffic of Pods is not.
@@ -101,6 +103,7 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
         public_dns: text(instance, "dnsName"),
         public_ip: text(instance, "ipAddress"),
         interfaces,
+        devices: texts(instance, &["blockDeviceMapping", "item", "deviceName"]),
         tags: ec2_tags(instance),
         // Not there for an instance with several interfaces; AWS then has to be told.
         source_dest_check: instance.text("sourceDestCheck") != Some("false"),

@@ -1,4 +1,4 @@
-//! The provider for AWS: EC2 instances behind Nodes, classic and network load balancers behind Services, routes of a VPC for Pods.
+//! The provider for AWS: EC2 instances behind Nodes, classic and network load balancers behind Services, routes of a VPC for Pods, EBS for volumes.
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
@@ -8,6 +8,9 @@
 //! | [`tags`] | what belongs to the cluster |
 //! | [`instances`] and `instances_*`, [`zones`], [`topology`] | Nodes |
 //! | [`routes`], [`routes_plan`] | routes |
+//! | [`location`], [`metadata_service`] | the instance that asks |
+//! | [`tagging`] | an operator's tags on instances |
+//! | `volumes` | disks: EBS |
 //! | `load_balancers` and all others | Services |
 //!
 //! README.md says what works, which keys there are, and which permissions they need.
@@ -22,6 +25,8 @@ pub mod api_error;
 pub mod asking;
 #[cfg(test)]
 mod balancer_stage;
+mod brake;
+mod by_ids;
 pub mod classic_apply;
 pub mod classic_balancer;
 pub mod classic_plan;
@@ -38,6 +43,8 @@ pub mod instances_machine;
 mod listener_changes;
 pub mod load_balancers;
 pub mod load_balancers_delete;
+pub mod location;
+pub mod metadata_service;
 pub mod network_apply;
 pub mod network_balancer;
 pub mod network_plan;
@@ -53,6 +60,7 @@ pub mod signature;
 pub mod steps;
 pub mod subnets;
 pub mod subnets_plan;
+pub mod tagging;
 pub mod tags;
 pub mod target_groups;
 pub mod target_instances;
@@ -61,6 +69,7 @@ mod testing;
 #[cfg(test)]
 mod testing_cloud;
 pub mod topology;
+mod volumes;
 pub mod vpc;
 pub mod zones;
 
@@ -90,7 +99,8 @@ impl Provider for Aws {
     fn describe(config: Option<&Config>) -> Description {
         let description = Description::new("aws", env!("CARGO_PKG_VERSION"))
             .prefix(PROVIDER_ID_PREFIX)
-            .prefix(BARE_ID_PREFIX);
+            .prefix(BARE_ID_PREFIX)
+            .tagging_label(tagging::LABEL);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
         let secrets = config.credentials.secrets(&Endpoints::new(config));
@@ -128,4 +138,6 @@ impl Provider for Aws {
     }
 }
 
-register_provider!(Aws: Instances, LoadBalancers, Routes);
+register_provider!(
+    Aws: Instances, LoadBalancers, Routes, Tagging, Location, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeLabels
+);

@@ -16,6 +16,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::Aws;
 use crate::api::Call;
 use crate::api_error::AwsError;
+use crate::brake::Brake;
 use crate::instances::machine_id;
 use crate::instances_by_id::Found;
 use crate::routes_plan::{Hop, Step, Table, creation, deletion};
@@ -67,7 +68,7 @@ impl Routes for Aws {
             });
         }
         let mut table = self.route_table()?;
-        let mut brake = Brake::new(self.context);
+        let mut brake = Brake::new(self.context, later);
         let deleted = delete
             .iter()
             .map(|route| brake.run(|| self.delete_route(&mut table, route)))
@@ -207,38 +208,10 @@ fn to<'a>(call: Call<'a>, destination: &str) -> Call<'a> {
     call.field(field, destination)
 }
 
-/// Once AWS says to slow down, or most of the call's time is over, nothing more is asked: the rest comes again with the next call.
-struct Brake {
-    context: Context,
-    /// So much of the call's time has to be left for a change.
-    reserve: Duration,
-    stopped: Option<Failure>,
-}
-
-impl Brake {
-    /// A third of the time is kept: AWS takes two requests of some 100 ms for each change, and what the last one takes has to fit in too.
-    fn new(context: Context) -> Self {
-        Self {
-            context,
-            reserve: context.time_left() / 3,
-            stopped: None,
-        }
-    }
-
-    fn run(&mut self, step: impl FnOnce() -> Result<(), AwsError>) -> Result<(), Failure> {
-        if self.stopped.is_none() && self.context.time_left() <= self.reserve {
-            let text = "there were more routes than could be changed in one call; the next one goes on";
-            self.stopped = Some(Failure::rate_limited(Some(NEXT), text));
-        }
-        if let Some(failure) = &self.stopped {
-            return Err(failure.clone());
-        }
-        step().map_err(Failure::from).inspect_err(|failure| {
-            if failure.kind == FailureKind::RateLimited {
-                self.stopped = Some(failure.clone());
-            }
-        })
-    }
+/// What is told of a change for which no time is left.
+fn later() -> Failure {
+    let text = "there were more routes than could be changed in one call; the next one goes on";
+    Failure::rate_limited(Some(NEXT), text)
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //!   arm/                    one call of the Resource Manager: token, JSON, pages, failures, long operations, resource ids
 //!      |
 //!   instances/   balancers/   routes/
+//!
+//!   location.rs             on a machine: the metadata service alone
 //! ```
 //!
 //! Every call gets a fresh instance: [`Azure`] holds its configuration and the way to the cloud, nothing else.
@@ -20,6 +22,7 @@ pub mod auth;
 mod balancers;
 pub mod config;
 mod instances;
+mod location;
 mod routes;
 
 use arm::Arm;
@@ -82,4 +85,4 @@ impl Provider for Azure {
     }
 }
 
-register_provider!(Azure: Instances, LoadBalancers, Routes);
+register_provider!(Azure: Instances, LoadBalancers, Routes, Location);

@@ -63,8 +63,9 @@ pub struct Global {
     pub metadata_endpoint: Option<String>,
     /// Upstream's ConfigMap `kube-system/ingress-uid`: names what load balancers share.
     pub cluster_id: Option<String>,
+    /// Another URL for Kubernetes Engine.
+    pub container_api_endpoint: Option<String>,
     alpha_features: Vec<String>,
-    container_api_endpoint: IgnoredAny,
     secondary_range_name: IgnoredAny,
 }
 
@@ -102,6 +103,7 @@ impl Global {
     fn validate(&self, problems: &mut Problems) {
         let urls = [
             ("api-endpoint", &self.api_endpoint),
+            ("container-api-endpoint", &self.container_api_endpoint),
             ("token-uri", &self.token_uri),
             ("metadata-endpoint", &self.metadata_endpoint),
         ];

@@ -9,7 +9,9 @@
 //!   api/                      one call: endpoint, token, JSON, pages, failures
 //!   operation.rs, work.rs     changes take time: the call ends with `pending`, and the next one goes on
 //!      |
-//!   instances/   routes/   balancers/   disks.rs
+//!   instances/   routes/   balancers/   disks.rs   clusters.rs   ssh_keys.rs
+//!
+//!   location.rs, dns.rs       on a machine: metadata server alone, no token
 //! ```
 //!
 //! Every call gets a fresh instance: [`Gce`] holds its configuration and the way to the cloud, nothing else.
@@ -22,16 +24,20 @@ use cloudwit_guest_sdk::prelude::*;
 pub mod api;
 pub mod auth;
 mod balancers;
+mod clusters;
 pub mod config;
 mod disks;
+mod dns;
 mod instances;
 pub mod links;
+mod location;
 pub mod metadata;
 pub mod operation;
 pub mod place;
 mod probe;
 mod resource;
 mod routes;
+mod ssh_keys;
 mod work;
 
 use api::Api;
@@ -99,4 +105,4 @@ impl Provider for Gce {
     }
 }
 
-register_provider!(Gce: Instances, LoadBalancers, Routes, VolumeLabels);
+register_provider!(Gce: Instances, LoadBalancers, Routes, VolumeLabels, Clusters, Dns, Location, SshKeys);

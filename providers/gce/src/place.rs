@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_not_asked_for() {
+    fn what_is_configured_is_not_requested() {
         let configured = global(serde_json::json!({
             "project-id": "p", "network-project-id": "host", "local-zone": "us-central1-b", "network-name": "net", "subnetwork-name": "sub"
         }));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metadata_server_knows_the_rest() {
+    fn metadata_server_gives_the_rest() {
         let ask = |path: &str| {
             Ok(match path {
                 "/project/project-id" => "p".to_owned(),

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wanted_is_compared_and_links_on_any_host_are_the_same() {
+    fn only_wanted_fields_compare_and_link_hosts_are_ignored() {
         let wanted = json!({
             "name": "a", "description": "x", "target": "https://a/v1/projects/p/regions/r/targetPools/t", "ports": ["80", "443"],
             "allowGlobalAccess": false, "allowed": [{ "IPProtocol": "tcp", "ports": ["80"] }],
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_keeps_what_nobody_wants() {
+    fn merge_keeps_unmanaged_fields() {
         let merged = merged(&json!({ "a": 1, "fingerprint": "f" }), &json!({ "a": 2 }));
         assert_eq!(merged, json!({ "a": 2, "fingerprint": "f" }));
         assert_eq!((text(&merged, "fingerprint"), text(&merged, "b")), ("f", ""));

@@ -13,6 +13,9 @@ use crate::config::Masters;
 /// Agents, those of whom the master was only told by its predecessor among them.
 const AGENTS: &str = "/master/slaves";
 
+/// What the leading master says of itself, without its frameworks' tasks.
+const SUMMARY: &str = "/master/state-summary";
+
 /// What masters hand on to each other. Only the leading one has it.
 const REGISTRY: &str = "/registrar(1)/registry";
 
@@ -47,6 +50,14 @@ struct List {
     recovered_slaves: Vec<Value>,
 }
 
+/// What a master says of itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// The name that its operator gave the cluster (`--cluster`).
+    pub cluster: Option<String>,
+}
+
 /// Ids of agents by what the masters think of them.
 #[derive(Debug, Default)]
 pub struct Registry {
@@ -75,16 +86,28 @@ impl Api {
     /// # Errors
     /// What the last of them says; a refusal counts more than a master that is down.
     pub fn agents(&self) -> Result<Agents, Failure> {
+        let (leader, list): (_, List) = self.ask(AGENTS)?;
+        Ok(Agents {
+            leader,
+            registered: list.slaves,
+            recovered: list.recovered_slaves,
+        })
+    }
+
+    /// The leading master, and what it says of itself.
+    ///
+    /// # Errors
+    /// As [`agents`](Self::agents).
+    pub fn summary(&self) -> Result<(String, Summary), Failure> {
+        self.ask(SUMMARY)
+    }
+
+    /// What the leading master has at this path, and where it is.
+    fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<(String, T), Failure> {
         let mut told: Option<Failure> = None;
         for master in &self.masters {
-            match self.get::<List>(format!("{master}{AGENTS}")) {
-                Ok((url, list)) => {
-                    return Ok(Agents {
-                        leader: url.strip_suffix(AGENTS).unwrap_or(master).to_owned(),
-                        registered: list.slaves,
-                        recovered: list.recovered_slaves,
-                    });
-                }
+            match self.get::<T>(format!("{master}{path}")) {
+                Ok((url, answer)) => return Ok((url.strip_suffix(path).unwrap_or(master).to_owned(), answer)),
                 Err(failure) => match &told {
                     Some(known) if known.kind != FailureKind::Unavailable => {}
                     _ => told = Some(failure),

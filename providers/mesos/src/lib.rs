@@ -1,11 +1,11 @@
-//! The provider for Apache Mesos and DC/OS: instances.
+//! The provider for Apache Mesos and DC/OS: instances, and the cluster itself.
 //!
 //! ```text
 //!   config.rs      cloud config as the in-tree provider read it
 //!      |
 //!   api.rs         the leading master: redirects, credentials; access.rs, tokens of DC/OS
 //!      |
-//!   instances.rs   agent.rs
+//!   instances.rs   agent.rs   clusters.rs
 //! ```
 //!
 //! Every call gets a fresh instance: [`Mesos`] holds the way to the masters, nothing else.
@@ -16,6 +16,7 @@ use cloudwit_guest_sdk::prelude::*;
 mod access;
 mod agent;
 pub mod api;
+mod clusters;
 pub mod config;
 mod instances;
 
@@ -60,4 +61,4 @@ impl Provider for Mesos {
     }
 }
 
-register_provider!(Mesos: Instances);
+register_provider!(Mesos: Instances, Clusters);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_another_cluster_is_former_only_for_the_same_service() {
+    fn former_name_of_cluster_counts_for_same_service_only() {
         let service = Service::new("default", "web", "u-1");
         let current = "kube_service_new_default_web";
         assert!(is_former("kube_service_old_one_default_web", current, &service));

@@ -84,6 +84,8 @@ pub struct Global {
     pub os_endpoint_type: Option<String>,
     /// Whether provider ids contain the region. Upstream's environment variable `OS_CCM_REGIONAL`.
     pub regional_provider_id: bool,
+    /// Another URL for the metadata service of servers. Not in upstream.
+    pub metadata_url: Option<String>,
     ca_file: Option<String>,
     cert_file: Option<String>,
     key_file: Option<String>,
@@ -181,6 +183,12 @@ impl Global {
                     "\"{}\" is none of public, internal and admin",
                     given(&self.os_endpoint_type).unwrap_or_default()
                 ),
+            );
+        }
+        if let Some(url) = given(&self.metadata_url).filter(|url| !is_url(url)) {
+            problems.add(
+                "global.metadata-url",
+                format!("\"{url}\" is no URL; leave it out for http://169.254.169.254"),
             );
         }
         if self.regional_provider_id && given(&self.region).is_none() {

@@ -11,6 +11,8 @@
 //!   instances*.rs   routes*.rs   load_balancers.rs and its kin
 //! ```
 //!
+//! On a server `location.rs` asks the metadata service alone.
+//!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 
 use cloudwit_guest_sdk::config::{Tree, parse_any};
@@ -35,6 +37,7 @@ pub mod identity;
 mod instances;
 pub mod instances_plan;
 mod load_balancers;
+mod location;
 pub mod members;
 pub mod octavia;
 pub mod octavia_bodies;
@@ -115,4 +118,4 @@ impl Provider for OpenStack {
     }
 }
 
-register_provider!(OpenStack: Instances, LoadBalancers, Routes);
+register_provider!(OpenStack: Instances, LoadBalancers, Routes, Location);

@@ -198,6 +198,28 @@ pub struct PartResult {
     pub message: String,
 }
 
+/// Which tags machines get or lose.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TagChanges {
+    /// These, in place of other values.
+    Set(BTreeMap<String, String>),
+    /// Those that have these values.
+    Remove(BTreeMap<String, String>),
+}
+
+#[derive(Serialize)]
+struct TagRequest<'a> {
+    instances: &'a [&'a str],
+    #[serde(flatten)]
+    changes: &'a TagChanges,
+}
+
+#[derive(Deserialize)]
+struct TagResults {
+    results: Vec<PartResult>,
+}
+
 #[derive(Serialize)]
 struct RouteChanges<'a> {
     create: &'a [RouteSpec],
@@ -214,6 +236,37 @@ struct Targets<'a> {
 struct Page<T> {
     items: Vec<T>,
     next: Option<String>,
+}
+
+/// A key that all machines take.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineKey {
+    /// Whom it lets in.
+    pub user: String,
+    /// As a line of `authorized_keys`.
+    pub public_key: String,
+}
+
+/// A cluster that the cloud manages.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ManagedCluster {
+    /// Its name.
+    pub name: String,
+    /// Where its control plane is; none while it is being built.
+    pub host: Option<String>,
+    /// The port there.
+    pub port: Option<u16>,
+}
+
+/// The machine that asks. Needs no token.
+///
+/// # Errors
+/// `not-found` when the cloud has no machine of this name.
+pub fn metadata(config: &Config, context: Context, hostname: &str) -> Result<Machine, Failure> {
+    let endpoint = config.metadata_endpoint.as_ref().unwrap_or(&config.endpoint);
+    let http = context.http().base(endpoint);
+    http.get("/v1/metadata").query("hostname", hostname).send()?.json()
 }
 
 /// The calls.
@@ -262,6 +315,16 @@ impl Api {
             let request = self.http.get("/v1/instances").query("names", &names);
             request.query_opt("region", self.region.as_ref())
         })
+    }
+
+    /// Changes the tags of these machines, with one result for each.
+    pub fn change_tags(&self, ids: &[&str], changes: &TagChanges) -> Result<Vec<PartResult>, Failure> {
+        let request = TagRequest {
+            instances: ids,
+            changes,
+        };
+        let answer: TagResults = self.http.post("/v1/instances/tags").json(&request).send()?.json()?;
+        Ok(answer.results)
     }
 
     /// The load balancers of this cluster that match `parameter`.
@@ -316,6 +379,21 @@ impl Api {
             .json(&RouteChanges { create, delete })
             .send()?
             .json()
+    }
+
+    /// The clusters that the cloud manages.
+    pub fn clusters(&self) -> Result<Vec<ManagedCluster>, Failure> {
+        self.list(|| self.http.get("/v1/clusters"))
+    }
+
+    /// The keys that all machines take.
+    pub fn ssh_keys(&self) -> Result<Vec<MachineKey>, Failure> {
+        self.list(|| self.http.get("/v1/ssh-keys"))
+    }
+
+    /// Adds a key for all machines.
+    pub fn add_ssh_key(&self, key: &MachineKey) -> Result<(), Failure> {
+        self.http.post("/v1/ssh-keys").json(key).send().map(drop)
     }
 
     /// All pages of a list.

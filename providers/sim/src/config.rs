@@ -14,6 +14,8 @@ pub const MAX_PAGE_SIZE: u16 = 1_000;
 pub struct Config {
     /// URL of the cloud's API, such as `https://sim.example.com`.
     pub endpoint: String,
+    /// URL of the metadata service that machines ask who they are; `endpoint` when left out.
+    pub metadata_endpoint: Option<String>,
     /// Only machines of this region; all when left out.
     pub region: Option<String>,
     /// Machines per request, 1 to 1,000.
@@ -74,6 +76,12 @@ impl Config {
                 format!("\"{}\" is no URL; write it like https://sim.example.com", self.endpoint),
             );
         }
+        if let Some(endpoint) = self.metadata_endpoint.as_deref().filter(|endpoint| !is_url(endpoint)) {
+            problems.add(
+                "metadataEndpoint",
+                format!("\"{endpoint}\" is no URL; write it like http://169.254.169.254"),
+            );
+        }
         if !(1..=MAX_PAGE_SIZE).contains(&self.page_size) {
             problems.add(
                 "pageSize",
@@ -127,9 +135,12 @@ mod tests {
     #[test]
     fn every_mistake_is_named() {
         let host = FakeHost::new();
-        host.config(r#"{"endpoint": "sim.test", "pageSize": 0, "region": "", "providerIdScheme": "a:b"}"#);
+        host.config(r#"{"endpoint": "sim.test", "metadataEndpoint": "", "pageSize": 0, "region": "", "providerIdScheme": "a:b"}"#);
         let places: Vec<String> = host.check::<Sim>().into_iter().map(|problem| problem.at).collect();
-        assert_eq!(places, ["endpoint", "pageSize", "providerIdScheme", "region"]);
+        assert_eq!(
+            places,
+            ["endpoint", "metadataEndpoint", "pageSize", "providerIdScheme", "region"]
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Machines for Sim {
 }
 
 /// A machine in the contract's words.
-fn instance(machine: &Machine, prefix: &str) -> Instance {
+pub(crate) fn instance(machine: &Machine, prefix: &str) -> Instance {
     let mut instance = Instance::new(format!("{prefix}{}", machine.id));
     instance.instance_type = Some(machine.kind.clone());
     instance.zone = Some(machine.zone.clone());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_a_provider_id_is_looked_up_by_it_and_everything_is_told() {
+    fn node_with_provider_id_is_looked_up_by_it() {
         let host = host();
         host.expect("GET", "https://sim.test/v1/instances?ids=vm-1&limit=2")
             .with_header(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_cloud_gives_out_ids_of_its_own_and_knows_no_others() {
+    fn second_cloud_gives_its_own_ids_only() {
         let host = FakeHost::new();
         host.config(r#"{"endpoint": "https://sim.test", "providerIdScheme": "sim-b"}"#)
             .secret("token", "t0ken");

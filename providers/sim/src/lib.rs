@@ -10,6 +10,8 @@
 //! | [`instances`] | many machines in few requests; what counts as evidence that one is gone |
 //! | [`load_balancers`] | find, adopt, create; waiting without sleeping; annotations |
 //! | [`routes`] | many changes in one request, one result each |
+//! | [`tagging`] | an operator's tags on machines |
+//! | [`small`] | clusters, DNS, location, SSH keys |
 //! | [`volumes`] | disks: found by name, made, attached in batches; snapshots, growth |
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
@@ -21,6 +23,8 @@ pub mod config;
 pub mod instances;
 pub mod load_balancers;
 pub mod routes;
+pub mod small;
+pub mod tagging;
 pub mod volumes;
 
 use api::Api;
@@ -93,7 +97,9 @@ impl Provider for Sim {
 }
 
 register_provider!(
-    Sim: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeCapacity, VolumeLabels
+    Sim: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeCapacity, VolumeLabels, Clusters, Dns,
+    Location, SshKeys,
+    Tagging
 );
 
 #[cfg(test)]
@@ -105,7 +111,7 @@ mod tests {
     use super::Sim;
 
     #[test]
-    fn the_probe_tells_a_wrong_token_from_a_right_one() {
+    fn probe_distinguishes_wrong_and_right_tokens() {
         let host = FakeHost::new();
         host.config(r#"{"endpoint": "https://sim.test/"}"#)
             .secret("token", "t0ken");

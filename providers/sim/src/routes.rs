@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_that_answers_for_too_few_is_not_believed() {
+    fn cloud_that_answers_for_too_few_is_not_accepted() {
         let host = host();
         host.expect("POST", BATCH)
             .answers(200, json!({"created": [], "deleted": []}));

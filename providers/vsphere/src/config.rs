@@ -21,14 +21,14 @@ pub struct Config {
     pub labels: Labels,
     /// Which addresses of a machine are its Node's.
     pub nodes: Nodes,
-    /// The NSX manager; refused, whatever it says.
-    pub nsxt: Option<String>,
-    /// Load balancers; refused.
-    pub load_balancer: Option<String>,
-    /// Further classes of load balancers; refused.
-    pub load_balancer_class: Option<String>,
-    /// Routes; refused.
-    pub route: Option<String>,
+    /// The NSX manager, for load balancers and routes.
+    pub nsxt: NsxManager,
+    /// Load balancers of NSX.
+    pub load_balancer: LoadBalancer,
+    /// Further classes of load balancers, by names of the operator's choice.
+    pub load_balancer_class: BTreeMap<String, LoadBalancerClass>,
+    /// Routes of NSX.
+    pub route: NsxRoute,
 }
 
 /// `global`, or one vCenter. Both have nearly the same keys.
@@ -106,8 +106,99 @@ pub struct Nodes {
     pub exclude_external_network_subnet_cidr: Option<String>,
 }
 
-/// Sections that are refused, whatever they say.
-const REFUSED: [&str; 4] = ["nsxt", "loadBalancer", "loadBalancerClass", "route"];
+/// The NSX manager. Upstream: `pkg/nsxt/config/types_yaml.go`.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NsxManager {
+    /// Who asks.
+    pub user: Option<String>,
+    /// With this password.
+    pub password: Option<String>,
+    /// Name or address, with a port and a path where it has them.
+    pub host: Option<String>,
+    /// Not to check certificates; refused.
+    pub insecure_flag: bool,
+    /// Whether the user is one of VMware Identity Manager.
+    pub remote_auth: bool,
+    /// Refresh token of VMware Cloud.
+    pub vmc_access_token: Option<String>,
+    /// Where access tokens of VMware Cloud come from.
+    pub vmc_auth_host: Option<String>,
+    /// Certificate of a principal identity; stands in the grant here.
+    pub client_auth_cert_file: Option<String>,
+    /// Its key; stands in the grant here.
+    pub client_auth_key_file: Option<String>,
+    /// Authority of the certificate; stands in the grant here, as `ca`.
+    pub ca_file: Option<String>,
+    /// Kubernetes Secret with the credentials: they are then secrets of the grants.
+    pub secret_name: Option<String>,
+    /// Its namespace.
+    pub secret_namespace: Option<String>,
+}
+
+/// Values are not shown: some are secrets.
+impl fmt::Debug for NsxManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NsxManager")
+    }
+}
+
+/// Load balancers. Upstream: `pkg/cloudprovider/vsphere/loadbalancer/config/types_yaml.go`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LoadBalancer {
+    /// Size of a load balancer service that is made.
+    pub size: Option<String>,
+    /// A load balancer service that is there.
+    pub lb_service_id: Option<String>,
+    /// The tier-1 gateway of load balancer services that are made.
+    pub tier1_gateway_path: Option<String>,
+    /// Whether members of pools see the addresses of clients.
+    pub snat_disabled: bool,
+    /// Further tags of everything that is made.
+    pub tags: BTreeMap<String, String>,
+    /// As in a class.
+    pub ip_pool_name: Option<String>,
+    /// As in a class.
+    pub ip_pool_id: Option<String>,
+    /// As in a class.
+    pub tcp_app_profile_name: Option<String>,
+    /// As in a class.
+    pub tcp_app_profile_path: Option<String>,
+    /// As in a class.
+    pub udp_app_profile_name: Option<String>,
+    /// As in a class.
+    pub udp_app_profile_path: Option<String>,
+}
+
+/// A class of load balancers; what it leaves out is as in `loadBalancer`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LoadBalancerClass {
+    /// Where addresses come from.
+    pub ip_pool_name: Option<String>,
+    /// The same by its id.
+    pub ip_pool_id: Option<String>,
+    /// Application profile of TCP ports.
+    pub tcp_app_profile_name: Option<String>,
+    /// The same by its path.
+    pub tcp_app_profile_path: Option<String>,
+    /// Application profile of UDP ports.
+    pub udp_app_profile_name: Option<String>,
+    /// The same by its path.
+    pub udp_app_profile_path: Option<String>,
+}
+
+/// Routes. Upstream: `pkg/cloudprovider/vsphere/route/config/types_yaml.go`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NsxRoute {
+    /// The tier-1 gateway that gets them.
+    pub router_path: Option<String>,
+}
+
+/// Sections in which numbers are texts: ids may look like numbers.
+const TEXTS: [&str; 4] = ["nsxt", "loadBalancer", "loadBalancerClass", "route"];
 
 /// The parts of a list, without blanks around them and without empty ones.
 pub fn words(list: Option<&String>) -> impl Iterator<Item = &str> {
@@ -115,30 +206,29 @@ pub fn words(list: Option<&String>) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// The tree as the types above want it: lists of texts are texts, what is null is left out, a vCenter that says nothing is an empty one, and of what is
-/// refused is only kept that it is there.
+/// The tree as the types above want it: lists of texts are texts, what is null is left out, and a vCenter or a class that says nothing is an empty one.
 pub fn simplified(tree: Value) -> Value {
     let Value::Object(sections) = tree else { return tree };
     let one = |(name, section): (String, Value)| {
+        let texts = TEXTS.contains(&name.as_str());
         let simple = match (name.as_str(), section) {
             (_, Value::Null) => return None,
-            (refused, _) if REFUSED.contains(&refused) => "configured".into(),
-            ("vcenter", Value::Object(vcenters)) => vcenters
+            ("vcenter" | "loadBalancerClass", Value::Object(entries)) => entries
                 .into_iter()
-                .map(|(name, vcenter)| match vcenter {
+                .map(|(name, entry)| match entry {
                     Value::Null => (name, Value::Object(Map::new())),
-                    vcenter => (name, flat(vcenter)),
+                    entry => (name, flat(entry, texts)),
                 })
                 .collect(),
-            (_, section) => flat(section),
+            (_, section) => flat(section, texts),
         };
         Some((name, simple))
     };
     sections.into_iter().filter_map(one).collect()
 }
 
-/// A section with texts for its lists and without nulls.
-fn flat(section: Value) -> Value {
+/// A section with texts for its lists and without nulls; with `texts`, for its numbers too.
+fn flat(section: Value, texts: bool) -> Value {
     let Value::Object(entries) = section else {
         return section;
     };
@@ -148,7 +238,20 @@ fn flat(section: Value) -> Value {
             let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
             Some((key, texts.join(",").into()))
         }
+        Value::Number(number) if texts => Some((key, number.to_string().into())),
+        value if key == "tags" => Some((key, tags(value))),
+        // Upstream's README spells it so.
+        value if key == "ipPoolID" => Some(("ipPoolId".into(), value)),
         value => Some((key, value)),
     };
     entries.into_iter().filter_map(one).collect()
+}
+
+/// Tags as texts, also where they are written as JSON, as the INI has them.
+fn tags(value: Value) -> Value {
+    let written = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+    match written.unwrap_or(value) {
+        Value::Object(tags) => flat(Value::Object(tags), true),
+        other => other,
+    }
 }

@@ -15,7 +15,7 @@ pub fn renamed(tree: Value) -> Value {
     let renamed = sections.into_iter().map(|(name, content)| {
         let known = SECTIONS.iter().find(|(ini, _)| *ini == name);
         let content = match name.as_str() {
-            "virtualcenter" => each_value(content, with_camel_case),
+            "virtualcenter" | "loadbalancerclass" => each_value(content, with_camel_case),
             _ => with_camel_case(content),
         };
         (known.map_or(name, |(_, yaml)| (*yaml).into()), content)

@@ -54,6 +54,20 @@ impl Credentials {
         }
     }
 
+    /// For two fields of a form.
+    ///
+    /// # Errors
+    /// `denied` when a secret is not granted.
+    pub fn form(&self, keys: Keys) -> Result<(String, String), Failure> {
+        match self {
+            Self::Secrets { user, password } => {
+                let escaped = |name: &str| keys.placeholder_as(name, Encoding::Form).map(String::from);
+                Ok((escaped(user)?, escaped(password)?))
+            }
+            Self::Text { user, password } => Ok((user.clone(), password.clone())),
+        }
+    }
+
     /// For the header `Authorization`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The provider for vSphere: Nodes that are virtual machines of one or several vCenters.
+//! The provider for vSphere: Nodes that are virtual machines of one or several vCenters, and with NSX their load balancers and routes.
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
@@ -9,6 +9,7 @@
 //! | [`session`], [`soap`] | logging in once for many calls; one call |
 //! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
 //! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
+//! | [`nsx`] | load balancers and routes |
 
 use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
@@ -24,6 +25,7 @@ pub mod instances;
 mod inventory;
 pub mod machine;
 pub mod metadata;
+pub mod nsx;
 pub mod presence;
 pub mod properties;
 mod remembered;
@@ -74,6 +76,12 @@ impl Provider for Vsphere {
             }
             description = description.http(api);
         }
+        if let Some(settings) = settings {
+            description = description.disabled_interfaces(&nsx::disabled(settings.nsx.as_ref()));
+            if let Some(nsx) = &settings.nsx {
+                description = nsx::describe(description, nsx);
+            }
+        }
         description
     }
 
@@ -86,14 +94,14 @@ impl Provider for Vsphere {
         Ok(Self { settings, context })
     }
 
-    /// Logs in to every vCenter: one whose password is wrong should be known before a Node of it is asked for.
+    /// Logs in to every vCenter, and to NSX where it is needed: a wrong password should be known before a Node is asked for.
     fn probe(&self) -> Result<(), Failure> {
         for vcenter in &self.settings.vcenters {
             let sessions = Sessions::new(vcenter, self.context);
             let alive = sessions.with(|session| sessions.is_alive(session));
             alive.map_err(|failure| failure.context(&format!("vCenter {}", vcenter.name)))?;
         }
-        Ok(())
+        self.probe_nsx()
     }
 
     fn parse_config(text: &str) -> Result<Tree, Problem> {
@@ -107,7 +115,7 @@ impl Provider for Vsphere {
     }
 }
 
-register_provider!(Vsphere: Instances);
+register_provider!(Vsphere: Instances, LoadBalancers, Routes);
 
 #[cfg(test)]
 mod many_tests;

@@ -46,7 +46,7 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
 }
 
 #[test]
-fn a_thousand_nodes_among_five_thousand_machines_take_a_call_for_each_page() {
+fn thousand_nodes_among_5000_machines_cost_a_call_per_page() {
     let keys = recorded(include_str!("../recorded/keys_first_page.xml"));
     let machines = recorded(include_str!("../recorded/machines.xml"));
     let host = FakeHost::new();

@@ -75,7 +75,7 @@ mod tests {
         addresses:\n      - \"10.0.0.7/24\"\n      - \"fd00::7/64\"\n      gateway4: \"10.0.0.1\"\n    id1:\n      addresses: [10.1.0.7/16]\n";
 
     #[test]
-    fn addresses_are_told_in_their_order_without_networks() {
+    fn addresses_are_reported_in_their_order_without_networks() {
         assert_eq!(of(CAPV).unwrap(), ["10.0.0.7", "fd00::7", "10.1.0.7"]);
     }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn without_metadata_there_are_none_and_what_cannot_be_read_is_told() {
+    fn missing_metadata_is_none_and_unreadable_is_reported() {
         for (metadata, encoding) in [
             (None, None),
             (Some("x"), None),

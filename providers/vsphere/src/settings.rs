@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use crate::addresses::{AddressRules, Family, Side};
 use crate::config::{Config, Entry, words};
 use crate::credentials::Credentials;
+use crate::nsx::settings::NsxSettings;
 
 /// Attempts of a call whose answer was broken (upstream's `DefaultRoundTripperCount`).
 const ATTEMPTS: u32 = 3;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub skip_node_deletion: bool,
     /// For every Node.
     pub node_labels: Vec<Pair>,
+    /// None where neither load balancers nor routes are configured.
+    pub nsx: Option<NsxSettings>,
 }
 
 /// One vCenter.
@@ -75,7 +78,6 @@ impl VCenterSettings {
 impl Settings {
     /// Works the config out. Counts only if `problems` got nothing.
     pub fn of(config: &Config, problems: &mut Problems) -> Self {
-        refuse_sections(config, problems);
         refuse_globals(config, problems);
         let vcenters = vcenters(config, problems);
         let nodes = &config.nodes;
@@ -112,6 +114,7 @@ impl Settings {
             },
             skip_node_deletion: config.global.skip_node_deletion,
             node_labels: node_labels(config.global.node_labels.as_ref(), problems),
+            nsx: NsxSettings::of(config, problems),
         }
     }
 }
@@ -121,32 +124,6 @@ fn text(text: Option<&String>) -> Option<String> {
     text.map(|text| text.trim())
         .filter(|text| !text.is_empty())
         .map(String::from)
-}
-
-/// What is configured for NSX would be missed without a word if it were passed over.
-fn refuse_sections(config: &Config, problems: &mut Problems) {
-    for (name, section, what) in [
-        ("nsxt", &config.nsxt, "the NSX manager is only needed for them"),
-        (
-            "loadBalancer",
-            &config.load_balancer,
-            "give Services another load balancer, such as kube-vip or MetalLB",
-        ),
-        (
-            "loadBalancerClass",
-            &config.load_balancer_class,
-            "give Services another load balancer, such as kube-vip or MetalLB",
-        ),
-        ("route", &config.route, "let the network plugin route between Nodes"),
-    ] {
-        if section.is_some() {
-            let message = [
-                "load balancers and routes of NSX are not there yet; take this section out: ",
-                what,
-            ];
-            problems.add(name, message.concat());
-        }
-    }
 }
 
 fn refuse_globals(config: &Config, problems: &mut Problems) {

@@ -95,7 +95,7 @@ fn look(host: &FakeHost, nodes: &[NodeRef]) -> Vec<Result<Presence, Failure>> {
 }
 
 #[test]
-fn a_machine_is_found_by_its_id_and_all_is_told() {
+fn machine_is_found_by_id_with_all_fields() {
     let host = host("global: {server: vc.test, nodeLabels: 'a/b=c'}");
     let calls = serve(&host, vcenter());
     let answers = look(&host, &[by_id(UUID)]);
@@ -132,7 +132,7 @@ fn a_machine_is_found_by_its_id_and_all_is_told() {
 }
 
 #[test]
-fn the_password_is_a_placeholder_escaped_for_where_it_stands_and_the_cookie_is_sent_back() {
+fn password_placeholder_is_escaped_and_cookie_is_returned() {
     let host = host(ONE);
     serve(&host, vcenter());
     look(&host, &[by_id(UUID)]);
@@ -155,7 +155,7 @@ fn the_password_is_a_placeholder_escaped_for_where_it_stands_and_the_cookie_is_s
 }
 
 #[test]
-fn an_id_in_another_case_or_order_of_bytes_is_found_and_stays_as_it_is_written() {
+fn id_in_other_case_or_byte_order_matches_and_stays_as_written() {
     let swapped = "de045126-7214-7c54-b873-6dc7883fb6cb";
     for id in [&UUID.to_uppercase(), swapped, &format!("  {UUID}")] {
         let host = host(ONE);
@@ -195,7 +195,7 @@ fn two_machines_of_one_name_are_a_failure_of_that_node_only() {
 }
 
 #[test]
-fn a_node_that_joins_is_found_by_its_firmwares_id_in_either_order() {
+fn joining_node_is_found_by_firmware_uuid_in_either_order() {
     for system in [UUID, "DE045126-7214-7C54-B873-6DC7883FB6CB"] {
         let host = host(ONE);
         serve(&host, vcenter());
@@ -241,7 +241,7 @@ fn many_nodes_take_one_read_of_the_inventory() {
 }
 
 #[test]
-fn only_the_whole_inventory_says_that_a_machine_is_gone() {
+fn only_the_whole_inventory_proves_absence() {
     let gone = by_id("00000000-1111-2222-3333-444444444444");
     let host = host(ONE);
     let calls = serve(&host, vcenter());
@@ -291,7 +291,7 @@ fn an_inventory_that_is_empty_or_hides_ids_is_no_evidence() {
 }
 
 #[test]
-fn a_session_that_is_over_is_renewed_once_for_each_way_of_saying_so() {
+fn expired_session_is_renewed_once_for_each_error_form() {
     for (over, status) in [
         (include_str!("../recorded/session_over_machine.xml"), 200),
         (include_str!("../recorded/session_over_view.xml"), 500),
@@ -337,7 +337,7 @@ fn a_refused_login_is_not_repeated_for_a_while() {
 }
 
 #[test]
-fn a_vcenter_that_does_not_answer_hides_nothing_and_delays_nobody_twice() {
+fn silent_vcenter_hides_nothing_and_delays_once() {
     let host = host("vcenter:\n  down: {server: down.test}\n  up: {server: vc.test}\n");
     let mut rules = vcenter();
     rules.insert(0, ("https://down.test", FakeAnswer::breaks()));
@@ -366,7 +366,7 @@ fn a_vcenter_that_does_not_answer_hides_nothing_and_delays_nobody_twice() {
 }
 
 #[test]
-fn ids_of_other_clouds_and_ids_that_are_none_are_refused_without_a_request() {
+fn foreign_or_malformed_ids_are_refused_without_request() {
     let host = host(ONE);
     for id in ["aws:///z/i-1", "vsphere://", "vsphere://vm-12"] {
         let answers = look(&host, &[NodeRef::named("a").with_provider_id(id)]);

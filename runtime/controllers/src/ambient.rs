@@ -5,7 +5,9 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -51,6 +53,11 @@ pub fn now() -> Timestamp {
             .unwrap_or(Timestamp::MAX),
         None => Timestamp::now(),
     })
+}
+
+/// How long ago that was; nothing for what is still to come.
+pub(crate) fn since(time: &Time) -> Duration {
+    Duration::try_from(now().duration_since(time.0)).unwrap_or_default()
 }
 
 /// A random factor in `range`, so that what began together does not come back together.

@@ -229,18 +229,7 @@ impl Assignment<'_> {
         claimants.next().filter(|_| claimants.next().is_none())
     }
 
-    /// Whose controllers a Node that waits for its initialisation is given to. One without an id that no provider can be asked about goes to
-    /// the default's, which say so.
-    pub fn initialises(&self, provider_id: Option<&str>, label: Option<&str>) -> Option<&str> {
-        let able = |abilities: &Abilities| abilities.instances;
-        let owner = self
-            .of_node(provider_id, label)
-            .filter(|member| able(&member.abilities));
-        let member = owner.or_else(|| self.fallback(able).filter(|_| provider_id.is_none()))?;
-        Some(&member.identity.name)
-    }
-
-    /// Whose controllers answer questions about a Node: its provider's, else the default's.
+    /// Whose controllers answer for a Node: its provider's, else the default's, which say why it is not initialised.
     pub fn explains(&self, provider_id: Option<&str>, label: Option<&str>) -> Option<&str> {
         let owner = self.of_node(provider_id, label);
         let able = |abilities: &Abilities| abilities.instances;

@@ -177,7 +177,10 @@ impl Cluster {
         let options = Arc::new(options);
         for controller in Controller::ALL {
             if !options.controllers.contains(&controller) {
-                let reason = "switched off by --controllers, or another manager's in a leader migration";
+                let reason = match controller.is_on_by_default() {
+                    true => "switched off by --controllers, or another manager's in a leader migration",
+                    false => "not switched on by --controllers",
+                };
                 self.reports.off(controller, reason.to_owned());
             }
         }
@@ -269,6 +272,7 @@ impl Cluster {
                 Controller::CloudNodeLifecycle => crate::lifecycle::run(context).await,
                 Controller::ServiceLb => crate::service::run(context).await,
                 Controller::NodeRoute => crate::route::run(context).await,
+                Controller::Tagging => crate::tagging::run(context).await,
             }
         });
     }
@@ -281,6 +285,7 @@ fn is_supported(controller: Controller, cloud: &dyn Cloud) -> bool {
         Controller::CloudNode | Controller::CloudNodeLifecycle => abilities.instances,
         Controller::ServiceLb => abilities.load_balancers,
         Controller::NodeRoute => abilities.routes,
+        Controller::Tagging => abilities.tagging,
     }
 }
 
@@ -290,7 +295,9 @@ fn not_started_because(controller: Controller, all: &[ProviderSet], able: &[&Pro
         (_, []) => {
             let names: Vec<String> = all.iter().map(|set| set.scope.identity().name).collect();
             let names = names.join(", ");
-            Some(format!("the provider {names} does not export the interface it needs"))
+            Some(format!(
+                "the provider {names} does not export the interface it needs, or its configuration disables it"
+            ))
         }
         (Controller::NodeRoute, [set, ..]) => crate::route::not_started_because(&set.options.route),
         _ => None,

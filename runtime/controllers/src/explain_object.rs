@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_tells_what_holds_it_up() {
+    fn node_reports_what_holds_it_up() {
         assert_eq!(
             of(json!({
                 "metadata": { "name": "a" },
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_tells_how_far_it_is() {
+    fn service_reports_how_far_it_is() {
         let say = |build: &crate::service::state::testing::Build| service(&build.0).join(" ");
         assert_eq!(
             say(&lb()),

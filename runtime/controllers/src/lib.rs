@@ -1,7 +1,7 @@
-//! The Kubernetes side: watches, queues, the four controllers, the only writer.
+//! The Kubernetes side: watches, queues, the controllers, the only writer.
 //!
 //! ```text
-//!   API server --watch--> kube::cache --> queue --> node, lifecycle, service, route
+//!   API server --watch--> kube::cache --> queue --> node, lifecycle, service, route, tagging
 //!                                                     |  call `Cloud`, many Nodes in one call
 //!                                                     v
 //!                                                   plan (pure)  -->  lifecycle::brake  -->  kube::writer  --> API server
@@ -27,20 +27,22 @@ pub mod report;
 pub mod route;
 pub mod scope;
 pub mod service;
+pub mod tagging;
 
-#[cfg(test)]
-mod plan_tests;
 mod sync;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod work;
 
 pub use crate::kube::clients::Clients;
 pub use assign::{NodeVolumes, Provider, Providers, ServiceRules};
 pub use cluster::{Cluster, ControllersError};
-pub use leadership::fenced_cloud::leading_volumes;
+pub use leadership::fenced_cloud::{leading_ssh_keys, leading_volumes};
 pub use leadership::{Leadership, Term};
 pub use options::classes::Classes;
+pub use options::tagging::{Rate, TaggingOptions};
 pub use options::{
     Controller, LifecycleOptions, NodeDeletion, NodeOptions, Options, RouteOptions, ServiceOptions, Share,
 };

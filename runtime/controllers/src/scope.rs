@@ -51,14 +51,7 @@ impl Scope {
         }
     }
 
-    /// Tells the Nodes that this provider's controllers are to initialise, or to say of why that cannot be, as of now.
-    pub fn initialises(&self) -> impl Fn(&Node) -> bool {
-        let assignment = self.providers.assignment();
-        let name = &self.own.name;
-        move |node: &Node| assignment.initialises(provider_id_text(node), provider_label(node)) == Some(name)
-    }
-
-    /// Tells the Nodes that this provider's controllers answer questions about, as of now: those of its provider, else the default's.
+    /// Tells the Nodes that this provider's controllers answer for, as of now: its own, and as the default those of no provider, of which they say so.
     pub fn explains(&self) -> impl Fn(&Node) -> bool {
         let assignment = self.are_several().then(|| self.providers.assignment());
         let name = &self.own.name;
@@ -71,8 +64,8 @@ impl Scope {
 
     /// The failure of those Nodes that no provider can be asked about.
     pub fn stray(&self) -> impl Fn(&NodeRef) -> Option<Failure> {
-        let assignment = self.are_several().then(|| self.providers.assignment());
-        move |node| assignment.as_ref()?.stray(node)
+        let assignment = self.providers.assignment();
+        move |node| assignment.stray(node)
     }
 
     /// Each answer of this provider, unless it cannot be its own.

@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{
     Abilities, Address, AddressKind, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind,
     Instance, NewRoute, NodeRef, Presence, ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service,
-    Target, TargetUpdate,
+    TagChange, Tags, Target, TargetUpdate,
 };
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use kube::api::ObjectMeta;
@@ -35,7 +36,7 @@ pub struct FakeCloud {
     pub answer: Mutex<Result<Presence, CloudError>>,
     /// Other answers, by the Node's name.
     pub known: Mutex<HashMap<String, Result<Presence, Failure>>>,
-    /// A look-up with one of these Nodes in it faults.
+    /// A look-up or a change of tags with one of these Nodes in it faults.
     pub faulty: Mutex<HashSet<String>>,
     pub digest: Mutex<String>,
     /// During the next look-up the provider is swapped for the one with this digest.
@@ -46,6 +47,11 @@ pub struct FakeCloud {
     /// When each of them was begun, and what calls asked for: token or none.
     pub routes_begun: Mutex<Vec<Instant>>,
     pub routes_asked: Mutex<Vec<Option<String>>>,
+    /// Tags by provider id; each change with its Nodes' names; the answer about Nodes whose machine has none, and about all.
+    pub tags: Mutex<HashMap<String, Tags>>,
+    pub tag_calls: Mutex<Vec<(TagChange, Vec<String>)>>,
+    pub untaggable: Mutex<HashMap<String, Failure>>,
+    pub tags_fail: Mutex<Option<CloudError>>,
     pub lists: AtomicUsize,
     pub lookups: AtomicUsize,
     pub nodes: AtomicUsize,
@@ -63,6 +69,10 @@ impl FakeCloud {
             routes_take: Mutex::default(),
             routes_begun: Mutex::default(),
             routes_asked: Mutex::default(),
+            tags: Mutex::default(),
+            tag_calls: Mutex::default(),
+            untaggable: Mutex::default(),
+            tags_fail: Mutex::default(),
             lists: AtomicUsize::new(0),
             lookups: AtomicUsize::new(0),
             nodes: AtomicUsize::new(0),
@@ -159,9 +169,39 @@ impl Cloud for FakeCloud {
         };
         Box::pin(std::future::ready(Ok(outcome)))
     }
+
+    fn change_tags<'a>(&'a self, change: TagChange, nodes: &'a [NodeRef], tags: &'a Tags) -> Answer<'a, Each<()>> {
+        let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+        let is_faulty = names.iter().any(|name| lock(&self.faulty).contains(name));
+        lock(&self.tag_calls).push((change, names));
+        if is_faulty {
+            return Box::pin(async { Err(fault(FaultKind::Trap)) });
+        }
+        if let Some(error) = lock(&self.tags_fail).clone() {
+            return Box::pin(async { Err(error) });
+        }
+        let results = nodes
+            .iter()
+            .map(|node| self.change_tags_of(change, node, tags))
+            .collect();
+        Box::pin(std::future::ready(Ok(results)))
+    }
 }
 
 impl FakeCloud {
+    fn change_tags_of(&self, change: TagChange, node: &NodeRef, tags: &Tags) -> Result<(), Failure> {
+        if let Some(failure) = lock(&self.untaggable).get(&node.name) {
+            return Err(failure.clone());
+        }
+        let mut all = lock(&self.tags);
+        let own = all.entry(node.provider_id.clone().unwrap_or_default()).or_default();
+        match change {
+            TagChange::Add => own.extend(tags.clone()),
+            TagChange::Remove => own.retain(|key, value| tags.get(key) != Some(value)),
+        }
+        Ok(())
+    }
+
     fn make_route(&self, route: &NewRoute, token: Option<&str>, takes: Duration) -> Result<(), Failure> {
         lock(&self.routes_asked).push(token.map(str::to_owned));
         let mut begun = lock(&self.routes_begun);

@@ -79,7 +79,7 @@ mod tests {
     const VALUE: &str = r#"{"driver":"a.test","nodeID":"m-1","topology":{"zone":"z"}}"#;
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn what_is_missing_is_reported() {
         for (annotation, part) in [
             (Annotation::Unread, "not been read"),
             (Annotation::Missing, "no annotation csi.cloudwit.dev/node"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn machine_is_known_as_soon_as_its_node_says_so() {
+    async fn machine_is_known_as_soon_as_its_node_reports_it() {
         let (write, annotation) = watch::channel(Annotation::Unread);
         let mut info = NodeInfo::new("a.test".into(), annotation);
         let known = tokio::spawn(async move { info.known().await });

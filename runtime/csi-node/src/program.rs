@@ -140,7 +140,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn code_and_both_outputs_are_told() {
+    async fn code_and_both_outputs_are_reported() {
         let ended = sh("echo out; echo bad >&2; exit 4", LONG).await.unwrap();
         assert_eq!(ended.code, Some(4));
         assert_eq!(ended.told(), "ended with 4: out bad");

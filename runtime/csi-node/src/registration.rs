@@ -36,8 +36,11 @@ pub struct Registrar {
 }
 
 /// The socket of a driver in the kubelet's folder.
+///
+/// Kubelet sends the path as the HTTP/2 authority, with `%2F` in the place of each slash. That is no host name, but what stands before an `@` is a user's
+/// name and may have such characters; without it the HTTP library refuses every request with a protocol error. Kubelets before 1.29 send slashes.
 pub fn socket(registration_dir: &Path, driver: &str) -> PathBuf {
-    registration_dir.join(format!("{driver}-reg.sock"))
+    registration_dir.join(format!("{driver}@reg.sock"))
 }
 
 #[derive(Debug)]
@@ -120,5 +123,18 @@ pub async fn run(
             () = tokio::time::sleep(again) => again = (again * 2).min(AGAIN.1),
             () = &mut end => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::codegen::http::uri::Authority;
+
+    #[test]
+    fn kubelets_authority_is_one() {
+        let socket = socket(Path::new("/var/lib/kubelet/plugins_registry"), "sim.csi.cloudwit.dev");
+        let sent = socket.to_str().unwrap().replace('/', "%2F");
+        assert_eq!(sent.parse::<Authority>().unwrap().host(), "reg.sock");
     }
 }

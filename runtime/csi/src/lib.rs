@@ -29,7 +29,9 @@ pub mod metrics;
 pub mod server;
 
 pub use driver::Driver;
+pub use engine::failures::FailedOperation;
 pub use engine::operations::{Operation, Operations};
+pub use engine::work::Subject;
 pub use metrics::Metrics;
 
 /// Keys of a publish context begin so that say how the plugin on the machine finds the device, beside what the cloud's own context says: `serial`, `wwn`, `by-id`,

@@ -247,7 +247,7 @@ impl Host {
             version = description.version,
             digest = code.digest,
             from_cache = code.from_cache,
-            load_time = ?facts.load_time,
+            load_seconds = facts.load_time.as_secs_f64(),
             "provider loaded"
         );
         Ok(Provider::new(caller, adapter, description, code, facts))

@@ -37,13 +37,11 @@ mod limits;
 mod load;
 mod metrics;
 mod net;
+pub mod private_dir;
 mod provider;
 mod secrets;
 mod state;
 mod swap;
-
-#[cfg(test)]
-mod state_tests;
 
 pub use call::guest_memory::{CALLS_BY_DEFAULT as GUEST_CALLS_BY_DEFAULT, GuestMemoryUse};
 pub use call::instance::Outside;
@@ -51,7 +49,7 @@ pub use call::{LastFault, LoadFacts};
 pub use contract::adapter::{
     ClusterGrantRequest, ClusterGrantView, Description, HttpGrantRequest, Problem, SecretGrantRequest, Severity,
 };
-pub use egress::budget::BudgetStatus;
+pub use egress::budget::{BudgetStatus, HostAnswers};
 pub use egress::rate_limit::RateStatus;
 pub use error::{HostError, LoadError};
 pub use grants::Grants;
@@ -61,9 +59,9 @@ pub use load::compiler::{CompileFault, Compiler, CompilerLimits};
 pub use load::compiler_process::compile_for_parent;
 pub use load::component_file::{COMPRESSION, ComponentFile};
 pub use load::requests::MissingGrant;
-pub use net::{client as http_client, destination, resolver, wire};
+pub use net::{client as http_client, destination, dns, resolver, wire};
 pub use provider::Provider;
 pub use secrets::config_secrets::is_secret as names_a_secret;
 pub use secrets::keys;
-pub use swap::SwappableProvider;
 pub use swap::status::{ProviderStatus, Swap, SwapResult};
+pub use swap::{NoSuccessor, SwappableProvider};

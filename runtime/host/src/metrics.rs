@@ -45,6 +45,12 @@ pub(crate) enum Operation {
     VolumeCapacity,
     LabelSources,
     VolumeLabels,
+    ListClusters,
+    ScrubDns,
+    Locate,
+    EnsureSshKey,
+    Tag,
+    Untag,
 }
 
 impl Operation {
@@ -80,6 +86,12 @@ impl Operation {
             Self::VolumeCapacity => "volume-capacity.get",
             Self::LabelSources => "volume-labels.sources",
             Self::VolumeLabels => "volume-labels.get",
+            Self::ListClusters => "clusters.list",
+            Self::ScrubDns => "dns.scrub",
+            Self::Locate => "location.get",
+            Self::EnsureSshKey => "ssh-keys.ensure",
+            Self::Tag => "tagging.tag",
+            Self::Untag => "tagging.untag",
         }
     }
 }
@@ -105,6 +117,8 @@ pub(crate) enum ItemKind {
     Volume,
     /// A snapshot of a volume.
     Snapshot,
+    /// A cluster that the cloud knows.
+    Cluster,
 }
 
 impl ItemKind {
@@ -117,6 +131,7 @@ impl ItemKind {
             Self::RouteChange => "route_change",
             Self::Volume => "volume",
             Self::Snapshot => "snapshot",
+            Self::Cluster => "cluster",
         }
     }
 }

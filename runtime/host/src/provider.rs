@@ -1,13 +1,17 @@
-//! A loaded provider: implements `Cloud` over a component, in `volumes` the model's `VolumeCloud`, in `labels` `VolumeLabels`.
+//! A loaded provider: implements `Cloud` over a component, in `volumes` the model's `VolumeCloud`, in `labels` `VolumeLabels`, in `small` the traits of the
+//! small interfaces.
 
 mod labels;
+mod small;
+mod tagging;
 mod volumes;
 
 use std::sync::Arc;
 
+use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate,
 };
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
@@ -183,6 +187,7 @@ impl Cloud for Provider {
             version,
             provider_id_prefixes,
             service_finalizers,
+            tagging_label,
             ..
         } = self.0.description.clone();
         ProviderIdentity {
@@ -191,11 +196,13 @@ impl Cloud for Provider {
             digest: self.0.digest.clone(),
             provider_id_prefixes,
             service_finalizers,
+            tagging_label,
         }
     }
 
     fn abilities(&self) -> Abilities {
-        self.0.adapter.abilities()
+        let off = &self.0.description.disabled_interfaces;
+        self.0.adapter.abilities().without(off)
     }
 
     fn lookup_limit(&self) -> usize {
@@ -313,5 +320,9 @@ impl Cloud for Provider {
             session.call.count_invalid(ItemKind::RouteChange, &outcome.deleted);
             Ok(outcome)
         })
+    }
+
+    fn change_tags<'a>(&'a self, change: TagChange, nodes: &'a [NodeRef], tags: &'a Tags) -> Answer<'a, Each<()>> {
+        Box::pin(self.changed_tags(change, nodes, tags))
     }
 }

@@ -9,11 +9,14 @@ mod flags;
 pub mod fuzzing;
 mod process;
 mod providers;
+mod registry;
 mod run;
 mod serving;
+mod ssh_keys;
 mod start;
 mod status;
 mod telemetry;
+mod volumes;
 mod webhook;
 
 pub use start::start;

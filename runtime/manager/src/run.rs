@@ -9,7 +9,8 @@ use cloudwit_controllers::{Clients, Cluster, Controller, ControllersError, Leade
 use cloudwit_host::bounded_work::bounded;
 use cloudwit_host::http_client::HttpClients;
 use cloudwit_host::{Host, Outside, SwappableProvider};
-use cloudwit_model::Cloud as _;
+use cloudwit_model::{Cloud as _, Subject};
+use futures::future::join_all;
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinHandle;
@@ -33,15 +34,20 @@ use crate::providers::swap;
 use crate::providers::swap::Reload;
 use crate::serving::admin;
 use crate::serving::configz;
+use crate::serving::explain_pages::ExplainSource;
 use crate::serving::health::checks::Checks;
 use crate::serving::health::sources;
 use crate::serving::https::SecureServing;
 use crate::serving::pages;
 use crate::serving::pages::Pages;
+use crate::ssh_keys::{self, KeySync};
+use crate::status::facts::{Moment, Process};
 use crate::status::source::StatusSource;
 use crate::telemetry::logs::Verbosity;
 use crate::telemetry::process_metrics;
 use crate::telemetry::trace_export::Traces;
+use crate::volumes::DriverSource;
+use crate::volumes::explain::VolumeExplain;
 use crate::webhook::metrics::WebhookMetrics;
 use crate::webhook::router;
 use crate::webhook::volume_label::gather::{Gatherer, Source};
@@ -129,6 +135,7 @@ struct Prepared {
     cluster: Cluster,
     providers: Vec<Arc<SwappableProvider>>,
     drivers: Vec<csi::Served>,
+    ssh_keys: Vec<KeySync>,
     registry: Registry,
     candidates: Candidates,
 }
@@ -174,6 +181,7 @@ impl Start {
             cluster,
             providers: loaded,
             drivers,
+            ssh_keys,
             mut registry,
             candidates,
         } = work.start(prepare).ended().await.context("the start")??;
@@ -187,11 +195,16 @@ impl Start {
         checks.add(sources::of_leadership(candidacy.health()));
         let controllers = cluster.health();
         checks.add_of_work(move || sources::of_controllers(&controllers));
+        let volumes: Vec<DriverSource> = drivers.iter().map(csi::Served::source).collect();
         for driver in drivers {
             drop(
                 work.handle()
                     .spawn(csi::serve(driver, leadership.clone(), shutdown.clone())),
             );
+        }
+        for sync in ssh_keys {
+            let (leadership, shutdown) = (leadership.clone(), shutdown.clone());
+            drop(work.handle().spawn(sync.run(leadership, shutdown)));
         }
         let hooks = match (webhook_server, webhook_metrics) {
             (Some(server), Some(metrics)) => {
@@ -204,21 +217,33 @@ impl Start {
             }
             _ => None,
         };
-        let status = StatusSource {
+        let process = Process {
+            version: env!("CARGO_PKG_VERSION").into(),
             identity: self.identity,
-            started: self.started,
+            started: Moment(self.started),
+            cluster: args.cluster.cluster_name.clone(),
+        };
+        let explain = ExplainSource {
+            explain: cluster.explain(),
+            volumes: VolumeExplain::new(server.client("explain").await?, volumes.clone(), leadership.clone()),
+            work: work.clone(),
+            process: process.clone(),
+        };
+        let status = StatusSource {
+            process,
             leadership,
             boards: candidacy.boards(),
             providers: loaded,
             reports: cluster.reports(),
             health: cluster.health(),
             explain: cluster.explain(),
+            volumes,
             checks: checks.clone(),
         };
         let router = pages::router(Pages {
             registry: Arc::new(registry),
             checks,
-            explain: cluster.explain(),
+            explain,
             work: work.clone(),
             status,
             configz: Arc::new(configz),
@@ -267,6 +292,15 @@ async fn prepare(
         }
         None => Vec::new(),
     };
+    let ssh_keys = match args.ssh_keys.key_file() {
+        Some(file) => {
+            // A wrong path is told now; a file that breaks later costs a warning.
+            file.read().await.context("--ssh-keyfile")?;
+            let told = (cluster.event_sink(), subject(&args));
+            ssh_keys::of_providers(&providers, &file, told, &leadership, args.controllers.dry_run)
+        }
+        None => Vec::new(),
+    };
     for provider in &providers {
         drop(tokio::spawn(probe(provider.clone(), leadership.clone())));
     }
@@ -274,6 +308,7 @@ async fn prepare(
         cluster,
         providers,
         drivers,
+        ssh_keys,
         registry,
         candidates,
     })
@@ -326,6 +361,7 @@ async fn clients(server: &ApiServer, candidates: &Candidates) -> Result<Clients,
         cloud_node_lifecycle: of(Controller::CloudNodeLifecycle).await?,
         service_lb: of(Controller::ServiceLb).await?,
         node_route: of(Controller::NodeRoute).await?,
+        tagging: of(Controller::Tagging).await?,
     })
 }
 
@@ -348,18 +384,30 @@ async fn load(
         events: cluster.event_sink(),
         cluster: cluster.view(),
     };
+    let subject = subject(args);
+    let mut providers = Vec::new();
+    let cache_dir = args.provider.cache_dir.clone();
+    let pulls = settings
+        .providers
+        .iter()
+        .map(|source| load::component_file(source, cache_dir.as_deref()));
+    let files = join_all(pulls).await;
+    for with_file in settings.providers.into_iter().zip(files) {
+        let reload = reload(args, &with_file.0.settings.name);
+        let (outside, subject) = (outside.clone(), subject.clone());
+        providers.push(load::start(&host, with_file, cache_dir.clone(), reload, outside, subject).await?);
+    }
+    Ok(providers)
+}
+
+/// What Events about this process are about.
+fn subject(args: &Args) -> Subject {
     let election = &args.leader_election;
-    let subject = swap::subject(
+    swap::subject(
         |variable| std::env::var(variable).ok(),
         &election.leader_elect_resource_namespace,
         &election.leader_elect_resource_name,
-    );
-    let mut providers = Vec::new();
-    for source in settings.providers {
-        let reload = reload(args, &source.settings.name);
-        providers.push(load::start(&host, source, reload, outside.clone(), subject.clone()).await?);
-    }
-    Ok(providers)
+    )
 }
 
 /// Reads what one provider is loaded from anew.

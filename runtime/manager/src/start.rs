@@ -82,6 +82,7 @@ async fn run_command(command: explain::Command) -> anyhow::Result<ExitCode> {
         explain::Command::Install(args) => commands::install::command::run(*args).await,
         explain::Command::Config(command) => commands::config::run(&command),
         explain::Command::Provider(command) => commands::provider::run(*command).await,
+        explain::Command::Cloud(command) => commands::cloud::run(*command).await,
         explain::Command::Csi(args) => commands::csi::run(*args).await,
         explain::Command::Inspect(args) => commands::provider::inspect::run(args).await,
         explain::Command::Completion(args) => commands::shell::completion(&args),

@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::volume_cloud::Each;
 use crate::{
-    AnnotationChange, Balancer, CloudError, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
-    Service, Target, TargetUpdate,
+    AnnotationChange, Balancer, CloudError, Failure, FaultKind, NewRoute, NodeRef, Presence, ProviderFault, Route,
+    RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate,
 };
 
 /// The answer to a call: what the cloud says, or why there is no answer.
@@ -24,6 +25,16 @@ pub struct Abilities {
     pub volumes: VolumeAbilities,
     /// `volume-labels`: labels of disks that PersistentVolumes name themselves. Needs no `volumes`.
     pub volume_labels: bool,
+    /// `tagging`: tags on the machines behind Nodes.
+    pub tagging: bool,
+    /// `clusters`: clusters that the cloud itself knows.
+    pub clusters: bool,
+    /// `dns`: which name servers and search domains Pods should use.
+    pub dns: bool,
+    /// `location`: the machine that asks.
+    pub location: bool,
+    /// `ssh-keys`: public keys for all machines.
+    pub ssh_keys: bool,
 }
 
 /// What a provider can be asked about volumes. The others count only beside `basic`.
@@ -48,7 +59,7 @@ type Flag = fn(&mut Abilities) -> &mut bool;
 
 impl Abilities {
     /// Each interface that is exported or not, under its name in the contract.
-    const INTERFACES: [(&str, Flag); 10] = [
+    const INTERFACES: [(&str, Flag); 15] = [
         ("instances", |all| &mut all.instances),
         ("load-balancers", |all| &mut all.load_balancers),
         ("routes", |all| &mut all.routes),
@@ -59,6 +70,11 @@ impl Abilities {
         ("volume-modification", |all| &mut all.volumes.modification),
         ("volume-capacity", |all| &mut all.volumes.capacity),
         ("volume-labels", |all| &mut all.volume_labels),
+        ("clusters", |all| &mut all.clusters),
+        ("dns", |all| &mut all.dns),
+        ("location", |all| &mut all.location),
+        ("ssh-keys", |all| &mut all.ssh_keys),
+        ("tagging", |all| &mut all.tagging),
     ];
 
     /// Of a component that exports these interfaces of the contract.
@@ -71,6 +87,12 @@ impl Abilities {
             all.volumes = VolumeAbilities::default();
         }
         all
+    }
+
+    /// What is left when these interfaces are off; names of none count for nothing.
+    pub fn without(self, off: &[String]) -> Self {
+        let left = self.names();
+        Self::of(|name| left.contains(&name) && !off.iter().any(|one| one == name))
     }
 
     /// The interfaces, by their names in the contract.
@@ -93,6 +115,8 @@ pub struct ProviderIdentity {
     pub provider_id_prefixes: Vec<String>,
     /// Finalizers that another controller of this cloud leaves on Services; they go with the load balancer.
     pub service_finalizers: Vec<String>,
+    /// The label by which another controller of this cloud notes on Nodes which tags their machines have.
+    pub tagging_label: Option<String>,
 }
 
 /// A cloud, as far as a provider knows it.
@@ -163,6 +187,19 @@ pub trait Cloud: Send + Sync {
         delete: &'a [Route],
         tokens: &'a RouteTokens,
     ) -> Answer<'a, RouteOutcome>;
+
+    /// Gives the machines of these Nodes these tags, or takes them off. At most [`MAX_TAGGED_NODES`](crate::MAX_TAGGED_NODES) Nodes, each with a provider id. On
+    /// success the answer has the order and the length of `nodes`; an implementation guarantees that.
+    fn change_tags<'a>(&'a self, change: TagChange, nodes: &'a [NodeRef], tags: &'a Tags) -> Answer<'a, Each<()>> {
+        let _ = (change, nodes, tags);
+        let fault = ProviderFault {
+            provider: self.identity().name,
+            kind: FaultKind::NotExported,
+            message: "it does not export tagging".to_owned(),
+            output: String::new(),
+        };
+        Box::pin(async move { Err(fault.into()) })
+    }
 }
 
 #[cfg(test)]
@@ -182,5 +219,14 @@ mod tests {
     fn what_counts_beside_volumes_needs_them() {
         let abilities = Abilities::of(|name| name.starts_with("volume-"));
         assert_eq!(abilities.names(), ["volume-labels"], "labels need none");
+    }
+
+    #[test]
+    fn interfaces_that_are_off_are_not_among_the_abilities() {
+        let exports = ["instances", "load-balancers", "routes", "volumes", "volume-listing"];
+        let all = Abilities::of(|name| exports.contains(&name));
+        let off = ["routes", "volumes", "nonsense"].map(str::to_owned);
+        assert_eq!(all.without(&off).names(), ["instances", "load-balancers"]);
+        assert_eq!(all.without(&[]), all);
     }
 }

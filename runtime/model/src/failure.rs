@@ -273,6 +273,11 @@ impl CloudError {
         )
     }
 
+    /// Whether nothing has failed: the cloud works on it.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Failure(Failure::Pending { .. }))
+    }
+
     /// When to try again; faults back off, and a dry run has nothing to try again.
     pub fn retry(&self) -> Retry {
         match self {
@@ -297,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_failure_says_when_to_try_again() {
+    fn every_failure_has_a_retry_class() {
         let second = Duration::from_secs(1);
         let pending = Failure::Pending {
             after: second,

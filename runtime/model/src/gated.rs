@@ -11,9 +11,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::volume_cloud::Each;
 use crate::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, NewRoute, NodeRef, Presence, ProviderIdentity,
-    Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate, VolumeWrite,
+    Route, RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate, VolumeWrite,
 };
 
 /// A call that would change the cloud.
@@ -45,8 +46,19 @@ pub enum PlannedWrite<'a> {
         /// Routes that would go.
         delete: &'a [Route],
     },
+    /// [`Cloud::change_tags`].
+    ChangeTags {
+        /// Whether the machines get them.
+        change: TagChange,
+        /// Whose machines.
+        nodes: &'a [NodeRef],
+        /// Which tags.
+        tags: &'a Tags,
+    },
     /// A change of volumes or snapshots, behind [`GatedVolumes`](crate::GatedVolumes).
     Volumes(VolumeWrite<'a>),
+    /// [`SshKeys::ensure_ssh_key`](crate::SshKeys::ensure_ssh_key), behind [`GatedSshKeys`](crate::GatedSshKeys).
+    EnsureSshKey(&'a crate::SshKey),
 }
 
 /// Decides about calls that change the cloud.
@@ -143,5 +155,11 @@ impl<G: Gate> Cloud for Gated<G> {
         let write = PlannedWrite::ApplyRoutes { create, delete };
         self.gate
             .change(write, move || self.cloud.apply_routes(create, delete, tokens))
+    }
+
+    fn change_tags<'a>(&'a self, change: TagChange, nodes: &'a [NodeRef], tags: &'a Tags) -> Answer<'a, Each<()>> {
+        let write = PlannedWrite::ChangeTags { change, nodes, tags };
+        self.gate
+            .change(write, move || self.cloud.change_tags(change, nodes, tags))
     }
 }

@@ -18,24 +18,33 @@
 //! | [`route`] | routes to Pod ranges |
 //! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`], the door to clouds that have them |
 //! | [`volume_labels`] | labels of disks that PersistentVolumes name by one of Kubernetes' own sources |
+//! | [`tagging`] | tags on the machines behind Nodes |
+//! | [`known_cluster`], [`location`], [`resolver`], [`ssh_key`] | clusters that a cloud knows, the machine that asks, its name servers, keys for all machines; a trait of each |
+//! | [`dns_name`] | which texts are names of Nodes and domains |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
 //! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
 
 pub mod cloud;
+pub mod dns_name;
 pub mod failure;
 pub mod gated;
 pub mod gated_volumes;
 pub mod instance;
+pub mod known_cluster;
 pub mod load_balancer;
+pub mod location;
 pub mod node;
 pub mod outside;
 #[cfg(test)]
 mod properties;
 pub mod provider_id;
 pub mod read_only;
+pub mod resolver;
 pub mod route;
 pub mod service;
+pub mod ssh_key;
+pub mod tagging;
 pub mod volume;
 pub mod volume_cloud;
 pub mod volume_labels;
@@ -45,14 +54,19 @@ pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
 pub use gated::{Gate, Gated, PlannedWrite};
 pub use gated_volumes::{GatedVolumes, VolumeWrite};
 pub use instance::{Evidence, Instance, Presence};
+pub use known_cluster::{KnownCluster, KnownClusters};
 pub use load_balancer::{
     AnnotationChange, Balancer, MAX_TARGET_UPDATES, RemainingWork, Target, TargetUpdate, short_list,
 };
+pub use location::{Location, MachineLocation};
 pub use node::{Address, AddressKind, NodeRef};
 pub use outside::{ClusterNode, ClusterView, EventKind, EventSink, ObjectEvent, Subject};
 pub use provider_id::ProviderId;
 pub use read_only::{ReadOnly, Telling};
+pub use resolver::{DnsScrubber, Resolver};
 pub use route::{NewRoute, Route, RouteOutcome, RouteTokens};
 pub use service::{Endpoint, Ingress, IpFamily, IpMode, PortStatus, Protocol, Service, ServicePort, TrafficPolicy};
+pub use ssh_key::{EnsuredKey, GatedSshKeys, SshKey, SshKeyError, SshKeys};
+pub use tagging::{MAX_TAGGED_NODES, TagChange, Tags};
 pub use volume_cloud::VolumeCloud;
 pub use volume_labels::{InTreeSource, InTreeVolume, VolumeLabels};

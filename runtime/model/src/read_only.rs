@@ -43,9 +43,10 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
+    use crate::volume_cloud::Each;
     use crate::{
         Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, ProviderIdentity, Route,
-        RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
+        RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate,
     };
 
     /// A cloud that notes its calls and knows nothing.
@@ -114,6 +115,10 @@ mod tests {
         ) -> Answer<'a, RouteOutcome> {
             self.note("apply")
         }
+
+        fn change_tags<'a>(&'a self, _: TagChange, _: &'a [NodeRef], _: &'a Tags) -> Answer<'a, Each<()>> {
+            self.note("tag")
+        }
     }
 
     fn now<T>(mut answer: Answer<'_, T>) -> Result<T, CloudError> {
@@ -124,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_reach_the_cloud_and_writes_are_only_told() {
+    fn reads_reach_the_cloud_and_writes_are_only_reported() {
         let (cloud, told) = (Arc::new(Noting::default()), Arc::new(Mutex::new(Vec::new())));
         let heard = told.clone();
         let read_only = ReadOnly::new(cloud.clone(), move |write| {
@@ -150,11 +155,21 @@ mod tests {
         assert!(refused(
             now(read_only.apply_routes(&[], &[], RouteTokens::NONE)).unwrap_err()
         ));
+        let tags = Tags::new();
+        assert!(refused(
+            now(read_only.change_tags(TagChange::Add, &[], &tags)).unwrap_err()
+        ));
         assert_eq!(*cloud.0.lock().unwrap(), ["lookup", "get", "list"]);
         let told = told.lock().unwrap();
-        let begins = ["EnsureBalancer", "UpdateTargets", "DeleteBalancer", "ApplyRoutes"];
+        let begins = [
+            "EnsureBalancer",
+            "UpdateTargets",
+            "DeleteBalancer",
+            "ApplyRoutes",
+            "ChangeTags",
+        ];
         assert!(
-            told.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)) && told.len() == 4,
+            told.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)) && told.len() == 5,
             "{told:?}"
         );
     }

@@ -104,7 +104,7 @@ pub struct Service {
     pub labels: BTreeMap<String, String>,
     /// Ports in their order.
     pub ports: Vec<ServicePort>,
-    /// `spec.loadBalancerClass`. Only for finding the right provider, which does not see it.
+    /// `spec.loadBalancerClass`.
     pub load_balancer_class: Option<String>,
     /// `spec.loadBalancerIP`.
     pub load_balancer_ip: Option<String>,

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_goes_right_where_ours_is_better_and_left_where_it_is_not() {
+    fn bar_points_right_where_ours_is_better() {
         let better = bars(&ratios(&[section(1.0, 10.0)]).unwrap());
         let [(class, from, width)] = &better[..] else {
             panic!("{better:?}")

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_is_repeated_as_often_as_was_asked_and_ends_at_its_first_failure() {
+    async fn repeated_work_ends_at_its_first_failure() {
         let done = Cell::new(0);
         let work = |fails_at: u32| {
             done.set(0);

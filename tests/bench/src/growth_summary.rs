@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_costs_is_the_difference_between_sizes_so_that_a_fixed_part_does_not_count() {
+    fn node_cost_is_the_slope_without_the_fixed_part() {
         let sizes = [size(5_000, 10.0, 20.0, 24e6), size(1_000, 2.0, 4.0, 20e6)];
         let section = of(&sizes).unwrap();
         let value = |id: &str| super::value(&section, id).unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_bends_is_named_with_the_place_and_with_what_grew_beside_it() {
+    fn nonlinear_growth_is_named_with_place_and_neighbours() {
         let sizes = [
             size(1_000, 2.0, 4.0, 20e6),
             size(5_000, 10.0, 20.0, 24e6),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_alone_has_no_slope_and_one_that_was_not_reached_no_point() {
+    fn single_size_has_no_slope_and_unreached_one_no_point() {
         assert_eq!(of(&[size(1_000, 2.0, 4.0, 20e6)]), None);
         let mut unreached = Section::new("growth-5000", "", "");
         unreached.measures = vec![Measure::new("time", "", Unit::Seconds)];
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_about_a_line_whose_first_step_costs_nothing() {
+    fn line_with_free_first_step_gives_no_finding() {
         let sizes = [
             size(1_000, 2.0, 4.0, 20e6),
             size(5_000, 10.0, 20.0, 20e6),

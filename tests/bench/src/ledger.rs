@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_in_the_report_although_something_else_failed() {
+    fn measurements_are_reported_despite_other_failures() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = ledger(folder.path().to_owned());
         let mut section = Section::new("sizes", "Sizes", "");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_content_changes_behind_the_same_path_and_nothing_is_left_over() {
+    fn content_changes_in_place_and_nothing_is_left_over() {
         let folder = tempfile::tempdir().unwrap();
         let mount = folder.path().join("mount");
         let mut file = MountedFile::new(mount.clone(), "sim.wasm", b"one").unwrap();

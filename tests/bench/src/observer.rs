@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_initialised_when_it_has_all_that_the_cloud_knows_and_no_taint() {
+    fn node_is_initialised_with_full_cloud_data_and_no_taint() {
         let labelled = |labels: &[&str]| {
             labels
                 .iter()
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_of_the_benchmark_is_told_from_the_clusters_own() {
+    fn benchmark_services_differ_from_the_clusters_own() {
         assert!(is_balanced(&ServiceBuilder::new("a").build()));
         assert!(!is_balanced(
             &ServiceBuilder::new("a").spec(|spec| spec.type_ = None).build()

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_side_needs_is_nought_for_the_other_and_stands_in_its_place() {
+    fn one_sided_need_is_zero_for_the_other_in_its_place() {
         let ours = vec![reading("all", 1.0), reading("patch", 1.0).nought(), reading("end", 0.0)];
         let peer = vec![
             reading("all", 3.0),

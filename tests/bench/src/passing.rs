@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_of_a_repetition_are_told_in_millionths_of_a_second() {
+    fn costs_of_a_repetition_are_reported_in_millionths_of_a_second() {
         let way = Way {
             costs: vec![Cost { wall: 0.25, cpu: 0.5 }, Cost { wall: 1.0, cpu: 2.0 }],
             memory: vec![1024.0, 0.0],

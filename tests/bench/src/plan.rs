@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_planned() {
+    fn only_what_was_requested_is_planned() {
         let plan = Plan::new(false, &["swap".to_owned(), "cold-start".to_owned()], None);
         assert_eq!(
             (plan.runs("cold-start-warm"), plan.runs("swap"), plan.runs("sizes")),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_benchmark_come_together_in_the_order_of_the_report_each_with_its_commit() {
+    fn benchmark_parts_join_in_report_order_with_commits() {
         let folder = tempfile::tempdir().unwrap();
         let put =
             |commit: &str, sections| publish(folder.path(), &Machine::default(), &stamp(commit), sections).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_machine_or_another_build_measured_is_not_mixed_in() {
+    fn results_of_other_machine_or_build_are_not_mixed_in() {
         let folder = tempfile::tempdir().unwrap();
         let this = Machine::default();
         assert_eq!(of_another(folder.path(), &this).unwrap(), None);

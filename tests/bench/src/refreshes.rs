@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_is_what_is_asked_without_a_pause() {
+    fn refresh_is_what_is_requested_during_no_pause() {
         let (begin, second) = (Instant::now(), Duration::from_secs(1));
         let mut refreshes = Refreshes::default();
         for (at, calls) in [(0, 0), (1, 2), (2, 5), (4, 6), (5, 6), (9, 6), (10, 8), (30, 8)] {

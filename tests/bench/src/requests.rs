@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_counted_by_verb_and_resource_whatever_came_of_them() {
+    fn requests_are_counted_by_verb_and_resource() {
         let metrics = "# TYPE apiserver_request_total counter\n\
             apiserver_request_total{code=\"200\",resource=\"nodes\",subresource=\"status\",verb=\"PATCH\"} 3\n\
             apiserver_request_total{code=\"409\",resource=\"nodes\",subresource=\"status\",verb=\"PATCH\"} 2\n\

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_goes_after_a_run_that_reached_its_end_and_stays_after_any_other() {
+    fn folder_goes_after_complete_run_and_stays_otherwise() {
         let parent = tempfile::tempdir().unwrap();
         let left = || fs::read_dir(parent.path()).unwrap().count();
         let folder = RunFolder::new_in(parent.path(), "wave").unwrap();

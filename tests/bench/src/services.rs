@@ -199,7 +199,7 @@ mod tests {
     use crate::plan::Plan;
 
     #[test]
-    fn every_round_is_planned_and_the_slow_one_with_fewer_services_in_a_small_run() {
+    fn rounds_are_planned_with_fewer_services_in_small_run() {
         let [small, full] = [false, true].map(|full| Plan::new(full, &[], None));
         for round in ROUNDS {
             let id = round.id();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_is_one_on_both_sides_also_where_limits_are_each_sides_own() {
+    fn one_worker_is_one_on_both_sides_with_own_limits() {
         let tuning = own(SERVICES).tuning();
         assert_eq!((tuning.service_workers, tuning.qps), (Some(1), None));
     }

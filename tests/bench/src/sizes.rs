@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn components_are_measured_as_they_are_and_packed_and_programs_in_an_image_of_their_own() {
+    fn components_are_measured_plain_packed_and_as_image() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, size: usize| {
             let file = folder.path().join(name);

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_the_same_component_with_a_custom_section_of_its_own() {
+    fn variant_is_same_component_with_own_custom_section() {
         let [section, other] = [1, 2].map(custom_section);
         assert_ne!(section, other);
         let [id, size, name, content @ ..] = &section[..] else {

@@ -1,5 +1,5 @@
 //! Makes what the simulated cloud says so: a machine that runs has namespaces and a kubelet, a route is one of the hub's kernel, a load balancer
-//! forwards packets there.
+//! forwards packets there, a disk is a device.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,6 +19,7 @@ use crate::control_groups::Group;
 use crate::hub::Options;
 use crate::pki::Pki;
 use crate::process::child_of;
+use crate::volumes::{Disks, sysfs};
 use crate::{files, network};
 
 /// How often the cloud is looked at.
@@ -36,8 +37,7 @@ pub struct Actuator {
     folder: PathBuf,
     parts: PathBuf,
     kubernetes: PathBuf,
-    /// What containerd is given.
-    images: Vec<PathBuf>,
+    images: Images,
     pki: Pki,
     /// Of the whole cluster.
     group: Group,
@@ -45,6 +45,18 @@ pub struct Actuator {
     /// Destination and address of the machine.
     routes: BTreeMap<String, String>,
     balancers: Balancers,
+    disks: Disks,
+    /// The program of Cloudwit, whose node service of volumes each machine runs.
+    cloudwit: Option<PathBuf>,
+}
+
+/// What containerd is given.
+#[derive(Debug, Default)]
+pub struct Images {
+    /// Before kubelet starts.
+    pub first: Vec<PathBuf>,
+    /// Afterwards, so that large ones do not keep a machine waiting.
+    pub later: Vec<PathBuf>,
 }
 
 /// A machine that runs. It ends when its standard input closes.
@@ -57,7 +69,14 @@ struct Running {
 
 impl Actuator {
     /// None of them yet.
-    pub fn new(cloud: Cloud, folder: &Path, options: &Options, images: Vec<PathBuf>, pki: Pki) -> Result<Self> {
+    pub fn new(
+        cloud: Cloud,
+        folder: &Path,
+        options: &Options,
+        images: Images,
+        pki: Pki,
+        cloudwit: Option<PathBuf>,
+    ) -> Result<Self> {
         pki.client("kube-proxy", PROXY, "system:node-proxier")?;
         Ok(Self {
             cloud,
@@ -71,6 +90,8 @@ impl Actuator {
             machines: BTreeMap::new(),
             routes: BTreeMap::new(),
             balancers: Balancers::new(&options.parts),
+            disks: Disks::new(folder)?,
+            cloudwit,
         })
     }
 
@@ -81,6 +102,11 @@ impl Actuator {
             self.machines(&state).await?;
             self.routes(&state)?;
             self.balancers.follow(&state)?;
+            let running = self
+                .machines
+                .iter()
+                .map(|(id, machine)| (id.clone(), machine.name.clone()));
+            self.disks.follow(&state, &running.collect())?;
             for Running { name, process, .. } in self.machines.values_mut() {
                 if let Some(status) = process.try_wait().context("looking after a machine")? {
                     bail!(
@@ -120,7 +146,8 @@ impl Actuator {
         let number = network::number(&address)
             .with_context(|| format!("machine {name}: {address} is not of the cloud's network"))?;
         let folder = self.folder.join(&name);
-        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let devices = sysfs(&self.folder, &name).join("block");
+        std::fs::create_dir_all(&devices).with_context(|| format!("making {}", devices.display()))?;
         let group = self.group.child(&name);
         group.create()?;
         let kubelet = format!("kubelet-{name}");
@@ -152,9 +179,21 @@ impl Actuator {
             .arg("--kubernetes")
             .arg(&self.kubernetes)
             .args(
+                self.cloudwit
+                    .iter()
+                    .flat_map(|program| [OsStr::new("--cloudwit"), program.as_os_str()]),
+            )
+            .args(
                 self.images
+                    .first
                     .iter()
                     .flat_map(|image| [OsStr::new("--image"), image.as_os_str()]),
+            )
+            .args(
+                self.images
+                    .later
+                    .iter()
+                    .flat_map(|image| [OsStr::new("--later-image"), image.as_os_str()]),
             )
             .stdin(Stdio::piped())
             .stdout(log.try_clone().context("opening a log twice")?)

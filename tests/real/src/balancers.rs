@@ -162,6 +162,8 @@ mod tests {
             "machines": [machine("vm-1", "10.99.0.11"), machine("vm-2", "10.99.0.12"), machine("vm-3", "10.99.0.13")],
             "loadBalancers": [balancer],
             "routes": [],
+            "disks": [],
+            "snapshots": [],
         }))
         .unwrap()
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cloudwit_test_support::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
-use serde_json::json;
+use serde_json::{Map, json};
 use xtask::{tools, workspace};
 
 use crate::files;
@@ -17,6 +17,7 @@ use crate::kubectl::Kubectl;
 use crate::manager::DEMO_FLAGS;
 use crate::network::{API_PORT, HUB};
 use crate::pods::NAMESPACE;
+use crate::volumes::{DRIVER, NODE_IMAGE, SIDECARS, SYSFS};
 
 /// The Secret that is made for the chart.
 const SECRET: &str = "cloudwit-token";
@@ -47,6 +48,8 @@ impl Chart {
     ) -> Result<Self> {
         let folder = folder.join("chart");
         let component = fs::read(provider).with_context(|| format!("reading {}", provider.display()))?;
+        let image = |name: &str| json!({ "enabled": true, "image": format!("localhost/csi-{name}:{TAG}") });
+        let sidecars = SIDECARS.iter().map(|name| ((*name).to_owned(), image(name)));
         let values = json!({
             "image": { "repository": "localhost/cloudwit", "tag": TAG },
             "clusterName": CLUSTER_NAME,
@@ -54,6 +57,17 @@ impl Chart {
             "apiServer": { "host": HUB, "port": API_PORT.to_string() },
             "existingSecret": SECRET,
             "extraArgs": DEMO_FLAGS,
+            "csi": {
+                "enabled": true,
+                "driver": DRIVER,
+                "sidecars": sidecars.collect::<Map<_, _>>(),
+                "node": {
+                    "enabled": true,
+                    "image": format!("localhost/{NODE_IMAGE}:{TAG}"),
+                    // Devices of this machine that stand for those of the cloud's.
+                    "extraArgs": [format!("--sysfs={SYSFS}"), "-v=2".to_owned()],
+                },
+            },
             "configuration": { "providers": [{
                 "name": "sim",
                 "component": "sim.wasm",

@@ -7,16 +7,19 @@ use kube::Client;
 
 use crate::client::now;
 use crate::cloud::Cloud;
+use crate::kubectl::Kubectl;
 use crate::manager::Manager;
 use crate::network;
 use crate::nodes::Nodes;
 use crate::traffic::{Summary, Traffic};
+use crate::volumes::prepare;
 use crate::waiting::Narrator;
 
 mod cloudwit;
 mod cluster;
 mod machines;
 mod takeover;
+mod volumes;
 
 pub use takeover::Takeover;
 
@@ -45,6 +48,7 @@ pub struct Checks<'a> {
     manager: &'a Manager,
     /// The component of the provider.
     provider: Vec<u8>,
+    kubectl: Kubectl,
 }
 
 impl<'a> Checks<'a> {
@@ -56,6 +60,7 @@ impl<'a> Checks<'a> {
         traffic: Traffic,
         manager: &'a Manager,
         provider: Vec<u8>,
+        kubectl: Kubectl,
     ) -> Self {
         Self {
             nodes: Nodes::watch(client.clone()),
@@ -65,6 +70,7 @@ impl<'a> Checks<'a> {
             traffic,
             manager,
             provider,
+            kubectl,
         }
     }
 
@@ -87,6 +93,9 @@ impl<'a> Checks<'a> {
         }
         self.pods_reach_each_other(&names).await?;
         self.load_balancers_answer(&names).await?;
+        if let Manager::Process(_) = self.manager {
+            self.volumes(&names, &prepare(true)).await?;
+        }
         let third = name(MACHINES + 1);
         self.a_machine_joins_under_traffic(&third, MACHINES + 1).await?;
         self.a_component_is_replaced_under_traffic().await?;
@@ -96,9 +105,14 @@ impl<'a> Checks<'a> {
         // Before a machine is lost: Kubernetes keeps its Pods for a minute, and kube-proxy sends to them now and then.
         if let Manager::Pods { pods, takeover } = self.manager {
             self.cloudwit_takes_over_from_upstream(pods, takeover).await?;
+            // The chart has brought what volumes need.
+            self.volumes(&names, &prepare(false)).await?;
         }
         self.a_machine_is_cut_off(&third, MACHINES + 1).await?;
-        self.a_machine_is_switched_off_and_on(&third).await?;
+        self.a_volume_is_written_on(&third).await?;
+        self.a_machine_is_switched_off(&third).await?;
+        self.its_volume_goes_on_at(&names[0], &third).await?;
+        self.a_machine_is_switched_on(&third).await?;
         self.a_machine_dies_under_traffic(&third).await
     }
 

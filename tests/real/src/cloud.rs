@@ -1,11 +1,13 @@
 //! The simulated cloud, from its administrator's side.
 
 use anyhow::{Context, Result, bail};
-use cloudwit_sim_cloud::{Counters, LoadBalancer, Machine, Route};
+use cloudwit_sim_cloud::{Counters, Disk, DiskSnapshot, LoadBalancer, Machine, Route};
 use reqwest::{Client, Method};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use crate::volumes::ZONE;
 
 /// A client of the simulated cloud.
 #[derive(Debug, Clone)]
@@ -24,6 +26,10 @@ pub struct State {
     pub load_balancers: Vec<LoadBalancer>,
     /// All routes, those whose machine is gone too.
     pub routes: Vec<Route>,
+    /// All disks.
+    pub disks: Vec<Disk>,
+    /// All snapshots of disks.
+    pub snapshots: Vec<DiskSnapshot>,
 }
 
 impl Cloud {
@@ -38,9 +44,9 @@ impl Cloud {
         self.read("state").await
     }
 
-    /// Makes a machine with this name and address.
+    /// Makes a machine with this name and address, in the zone that disks move in.
     pub async fn create(&self, name: &str, address: &str) -> Result<()> {
-        let machine = json!({ "name": name, "addresses": [{ "network": "private", "ip": address }] });
+        let machine = json!({ "name": name, "zone": ZONE, "addresses": [{ "network": "private", "ip": address }] });
         self.post("machines", &json!({ "machines": [machine] })).await
     }
 

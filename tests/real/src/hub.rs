@@ -10,7 +10,7 @@ use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 
-use crate::actuator::Actuator;
+use crate::actuator::{Actuator, Images};
 use crate::chart::Chart;
 use crate::checks::{Checks, Takeover};
 use crate::cloud::Cloud;
@@ -22,6 +22,7 @@ use crate::pods::{NAMESPACE, Pods};
 use crate::process::{call, own_namespaces};
 use crate::traffic::Traffic;
 use crate::upstream::{self, Upstream};
+use crate::volumes::{self, SidecarFiles, Sidecars};
 use crate::waiting::Narrator;
 use crate::{files, images, network, pods};
 
@@ -43,6 +44,9 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long, value_name = "FILE")]
     pub kubernetes: PathBuf,
+    /// What volumes need beside Cloudwit.
+    #[command(flatten)]
+    pub sidecars: SidecarFiles,
     /// The static binary of Cloudwit, to run it as Pods.
     #[arg(long, value_name = "FILE", requires_all = ["upstream", "helm"])]
     pub image: Option<PathBuf>,
@@ -110,14 +114,16 @@ async fn cluster(options: &Options) -> Result<()> {
         .as_ref()
         .zip(options.upstream.as_ref())
         .zip(options.helm.as_ref());
-    let manager = match as_pods {
+    let administrator = Kubectl::new(&options.kubernetes, &kubeconfig);
+    let mut later = Vec::new();
+    let (manager, mut sidecars) = match as_pods {
         Some(((binary, upstream), helm)) => {
             archives.push(images::archive(pods::IMAGE, binary, folder)?);
             archives.push(images::archive(upstream::IMAGE, upstream, folder)?);
             let spaces: Api<Namespace> = Api::all(client.clone());
             let there = async || Ok(spaces.get_opt(NAMESPACE).await?);
             narrator.until("the API server has made its namespaces", there).await?;
-            let kubectl = Kubectl::new(&options.kubernetes, &kubeconfig);
+            let kubectl = administrator.clone();
             let takeover = Box::new(Takeover {
                 upstream: Upstream::new(kubectl.clone(), folder, CLOUD_PORT)?,
                 chart: Chart::new(
@@ -139,18 +145,26 @@ async fn cluster(options: &Options) -> Result<()> {
                 CLOUD_PORT,
             )?;
             narrator.say("the simulated cloud runs, and `cloudwit install --apply` has installed Cloudwit");
-            Manager::Pods { pods, takeover }
+            later = volumes::archives(&options.sidecars, binary, &options.parts, folder)?;
+            // The others are in the Pods of the chart.
+            let sidecars = Sidecars::start_controller(&options.sidecars, folder, &kubeconfig, &administrator)?;
+            (Manager::Pods { pods, takeover }, sidecars)
         }
         None => {
-            let process = Process::start(deployment.clone(), kubeconfig.clone(), url)?;
-            narrator.say("the simulated cloud and Cloudwit run");
-            Manager::Process(process)
+            let sockets = folder.join("csi");
+            let process = Process::start(deployment.clone(), kubeconfig.clone(), url, sockets.clone())?;
+            let sidecars = Sidecars::start(&options.sidecars, &sockets, folder, &kubeconfig, &administrator)?;
+            narrator.say("the simulated cloud, Cloudwit, and the sidecars for volumes run");
+            (Manager::Process(process), sidecars)
         }
     };
-    let mut actuator = Actuator::new(cloud.clone(), folder, options, archives, pki)?;
+    // The chart has a Pod for it.
+    let cloudwit = options.image.is_none().then(|| programs.join("cloudwit"));
+    let images = Images { first: archives, later };
+    let mut actuator = Actuator::new(cloud.clone(), folder, options, images, pki, cloudwit)?;
     let traffic = Traffic::start(folder)?;
     let provider = std::fs::read(&options.provider).context("reading the provider")?;
-    let checks = Checks::new(client, cloud, narrator, traffic, &manager, provider);
+    let checks = Checks::new(client, cloud, narrator, traffic, &manager, provider, administrator);
     let story = async {
         checks.run().await?;
         if options.once {
@@ -167,6 +181,9 @@ async fn cluster(options: &Options) -> Result<()> {
             }
             if let Some(why) = manager.ended() {
                 break anyhow!(why);
+            }
+            if let Err(error) = sidecars.tend() {
+                break error;
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }

@@ -1,9 +1,11 @@
 //! kubectl with the rights of an administrator.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use xtask::tools;
 
 /// The kubectl of `tests/kubernetes` on the cluster.
@@ -28,8 +30,40 @@ impl Kubectl {
     ///
     /// When it fails; with what it says.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        tools::output(self.command().args(arguments))
+    }
+
+    /// Makes or changes an object, or a list of them.
+    ///
+    /// # Errors
+    ///
+    /// When it fails; with what it says.
+    pub fn apply(&self, object: &Value) -> Result<()> {
+        let mut command = self.command();
+        command.args(["apply", "-f", "-"]).stdin(Stdio::piped());
+        let mut kubectl = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("starting kubectl")?;
+        let mut input = kubectl.stdin.take().context("kubectl has no standard input")?;
+        input
+            .write_all(object.to_string().as_bytes())
+            .context("writing to kubectl")?;
+        drop(input);
+        let done = kubectl.wait_with_output().context("waiting for kubectl")?;
+        if !done.status.success() {
+            bail!(
+                "`kubectl apply` failed: {}",
+                String::from_utf8_lossy(&done.stderr).trim()
+            );
+        }
+        Ok(())
+    }
+
+    fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["kubectl", "--kubeconfig"]).arg(&self.kubeconfig);
-        tools::output(command.args(arguments))
+        command
     }
 }

@@ -1,8 +1,8 @@
-//! The first process of a machine: mounts of its own, then containerd, kubelet and kube-proxy, until standard input closes.
+//! The first process of a machine: mounts of its own, then containerd, kubelet, kube-proxy and the node service of volumes, until standard input closes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, stdin};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use rustix::process::{WaitOptions, wait};
 
 use crate::control_groups::hierarchies;
 use crate::process::{call, own_namespaces, with_parts};
+use crate::volumes::{DRIVER, SYSFS};
 
 /// What kubelet sets in the kernel. It finds these values in files of its own, so that the machine's stay as they are.
 const SYSCTLS: [(&str, &str); 6] = [
@@ -30,7 +31,22 @@ const CONTAINERD: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a kubelet that has ended is started again.
+/// Those that are started again.
+const KUBELET: &str = "kubelet";
+
+/// See [`KUBELET`].
+const CSI_NODE: &str = "csi-node";
+
+/// Where kubelet looks for drivers of volumes.
+const PLUGINS: &str = "/var/lib/kubelet/plugins_registry";
+
+/// Where `cloudwit csi-node` finds programs first.
+const PROGRAMS: &str = "/usr/local/sbin";
+
+/// The programs for file systems that it runs, which a machine need not have.
+const FILE_SYSTEM_TOOLS: [&str; 5] = ["e2fsck", "mkfs.ext4", "mkfs.xfs", "resize2fs", "xfs_growfs"];
+
+/// How often a kubelet or a driver that has ended is started again.
 const RESTARTS: u32 = 5;
 
 /// What a machine is told.
@@ -51,9 +67,15 @@ pub struct Options {
     /// The program of `tests/kubernetes`.
     #[arg(long)]
     pub kubernetes: PathBuf,
+    /// The program of Cloudwit, to run its node service of volumes.
+    #[arg(long)]
+    pub cloudwit: Option<PathBuf>,
     /// An image for containerd, as a tar archive.
     #[arg(long)]
     pub image: Vec<PathBuf>,
+    /// One that is needed later than kubelet.
+    #[arg(long)]
+    pub later_image: Vec<PathBuf>,
 }
 
 /// Runs until standard input closes or one of the programs ends.
@@ -73,8 +95,14 @@ pub fn run(options: &Options) -> Result<()> {
     for image in &options.image {
         import(options, image)?;
     }
-    programs.push(("kubelet", kubelet(options)?));
+    programs.push((KUBELET, kubelet(options)?));
     programs.push(("kube-proxy", proxy(options)?));
+    if let Some(cloudwit) = &options.cloudwit {
+        programs.push((CSI_NODE, csi_node(options, cloudwit)?));
+    }
+    for image in &options.later_image {
+        import(options, image)?;
+    }
     let mut restarts = 0;
     // Whatever has lost its parent becomes our child, so it is waited for too.
     while let Some((pid, status)) = wait(WaitOptions::empty()).context("waiting for processes")? {
@@ -82,15 +110,21 @@ pub fn run(options: &Options) -> Result<()> {
         let Some((name, child)) = programs.iter_mut().find(|(_, child)| child.id() == ended) else {
             continue;
         };
-        if *name != "kubelet" || restarts == RESTARTS {
+        // As the service manager of a machine does.
+        let started = match (*name, &options.cloudwit) {
+            _ if restarts == RESTARTS => None,
+            (KUBELET, _) => Some(kubelet(options)?),
+            (CSI_NODE, Some(cloudwit)) => Some(csi_node(options, cloudwit)?),
+            _ => None,
+        };
+        let Some(started) = started else {
             bail!(
                 "{name} has ended by itself ({status:?}); see {}",
                 options.folder.display()
             );
-        }
-        // As the service manager of a machine does.
+        };
         restarts += 1;
-        *child = kubelet(options)?;
+        *child = started;
     }
     Ok(())
 }
@@ -124,8 +158,33 @@ fn mounts(options: &Options) -> Result<()> {
         fs::write(&file, value).with_context(|| format!("writing {}", file.display()))?;
         call(&format!("mount --bind {} /proc/sys/{setting}", file.display()))?;
     }
+    if options.cloudwit.is_some() {
+        file_system_tools(options)?;
+    }
     call("mount --make-rshared /")?;
     call("ip link set lo up")
+}
+
+/// Puts the unpacked programs for file systems where `cloudwit csi-node` finds them. It passes no environment on, so scripts say where their libraries are.
+fn file_system_tools(options: &Options) -> Result<()> {
+    let folder = options.folder.join("programs");
+    fs::create_dir_all(&folder).context("making the folder of programs")?;
+    fs::create_dir_all(PROGRAMS).with_context(|| format!("making {PROGRAMS}"))?;
+    let parts = options.parts.display();
+    for name in FILE_SYSTEM_TOOLS {
+        let places = ["sbin", "usr/sbin"].map(|place| options.parts.join(place).join(name));
+        let Some(program) = places.iter().find(|place| place.exists()) else {
+            bail!("{name} is not among the parts of a Node in {parts}");
+        };
+        let script = format!(
+            "#!/bin/sh\nLD_LIBRARY_PATH={parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu exec {} \"$@\"\n",
+            program.display()
+        );
+        let file = folder.join(name);
+        fs::write(&file, script).with_context(|| format!("writing {}", file.display()))?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).with_context(|| format!("{}", file.display()))?;
+    }
+    call(&format!("mount --bind {} {PROGRAMS}", folder.display()))
 }
 
 /// Mounts the control groups once more: in our namespace of them their root is our own group, so that kubelet and runc find no other.
@@ -183,7 +242,7 @@ fn import(options: &Options, image: &Path) -> Result<()> {
 }
 
 fn kubelet(options: &Options) -> Result<Child> {
-    start(options, "kubelet", &options.kubernetes, |command| {
+    start(options, KUBELET, &options.kubernetes, |command| {
         let folder = options.folder.display();
         command.args([
             "kubelet",
@@ -193,6 +252,21 @@ fn kubelet(options: &Options) -> Result<Child> {
             &format!("--node-ip={}", options.address),
             "--cloud-provider=external",
             "--cert-dir=/var/lib/kubelet/pki",
+        ]);
+    })
+}
+
+/// The node service of volumes, with the rights of the machine's kubelet.
+fn csi_node(options: &Options, cloudwit: &Path) -> Result<Child> {
+    fs::create_dir_all(PLUGINS).with_context(|| format!("making {PLUGINS}"))?;
+    start(options, CSI_NODE, cloudwit, |command| {
+        let folder = options.folder.display();
+        command.env("NODE_NAME", &options.name).args([
+            "csi-node",
+            &format!("--driver-name={DRIVER}"),
+            &format!("--sysfs={SYSFS}"),
+            &format!("--kubeconfig={folder}/kubelet.kubeconfig"),
+            "-v=2",
         ]);
     })
 }

@@ -40,6 +40,7 @@ mod sweep;
 mod traces;
 mod traffic;
 mod upstream;
+mod volumes;
 mod waiting;
 mod workload;
 

@@ -38,20 +38,22 @@ pub struct Process {
     deployment: Deployment,
     kubeconfig: PathBuf,
     cloud: String,
+    sockets: PathBuf,
     child: Mutex<Option<Child>>,
 }
 
 impl Process {
-    /// Starts it on the cloud at this URL.
+    /// Starts it on the cloud at this URL; it serves volumes on a socket in this folder.
     ///
     /// # Errors
     ///
     /// When it cannot be started.
-    pub fn start(deployment: Deployment, kubeconfig: PathBuf, cloud: String) -> Result<Self> {
+    pub fn start(deployment: Deployment, kubeconfig: PathBuf, cloud: String, sockets: PathBuf) -> Result<Self> {
         let process = Self {
             deployment,
             kubeconfig,
             cloud,
+            sockets,
             child: Mutex::new(None),
         };
         *process.child() = Some(process.started()?);
@@ -59,9 +61,9 @@ impl Process {
     }
 
     fn started(&self) -> Result<Child> {
-        let (child, _) = self
-            .deployment
-            .start_cloudwit(&self.kubeconfig, &self.cloud, &DEMO_FLAGS)?;
+        let sockets = format!("--csi-socket-dir={}", self.sockets.display());
+        let flags = [DEMO_FLAGS.as_slice(), &[sockets.as_str()]].concat();
+        let (child, _) = self.deployment.start_cloudwit(&self.kubeconfig, &self.cloud, &flags)?;
         Ok(child)
     }
 

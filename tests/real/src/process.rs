@@ -26,7 +26,7 @@ pub fn with_parts(mut command: Command, parts: &Path) -> Command {
     let parts = parts.display();
     let path = std::env::var("PATH").unwrap_or_default();
     command
-        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{path}"))
+        .env("PATH", format!("{parts}/usr/bin:{parts}/usr/sbin:{parts}/sbin:{path}"))
         .env(
             "LD_LIBRARY_PATH",
             format!("{parts}/usr/lib/x86_64-linux-gnu:{parts}/lib/x86_64-linux-gnu"),
@@ -44,6 +44,15 @@ pub fn with_command_line(part: &str) -> Vec<u32> {
             String::from_utf8_lossy(&words).contains(part)
         })
         .collect()
+}
+
+/// Those of them that have this variable, `NAME=VALUE`, in their environment.
+pub fn with_variable(part: &str, variable: &str) -> Vec<u32> {
+    let has = |pid: &u32| {
+        let all = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+    };
+    with_command_line(part).into_iter().filter(has).collect()
 }
 
 /// The first child of a process, once it has one. Both by the numbers of our own process namespace.
@@ -115,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_says_which_and_why() {
+    fn command_that_fails_reports_which_and_why() {
         let error = call("ls /no-such-folder").unwrap_err().to_string();
         assert!(
             error.contains("`ls /no-such-folder`") && error.contains("No such"),
@@ -130,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_mount_is_told_from_a_private_one() {
+    fn shared_and_private_mounts_are_distinguished() {
         assert!(is_shared("22 27 0:21 / /proc rw,relatime shared:5 - proc proc rw"));
         assert!(!is_shared("22 27 0:21 / /proc rw,relatime master:1 - proc proc rw"));
         assert!(!is_shared("22 27 0:21 / /proc rw,relatime - proc shared:5 rw"));

@@ -5,11 +5,13 @@
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
 //! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `aws`, `azure`, `cloudstack`, `gce`, `mesos`, `openstack`, `ovirt`, `photon`, `rackspace`, `vsphere` | one for each cloud |
+//! | `sim`, `alibaba`, `aws`, `azure`, `baidu`, `cloudstack`, `gce`, `mesos`, `openstack`, `ovirt`, `photon`, `rackspace`, `rancher`, `vsphere` | one for each cloud |
 //! | `narrator` | one readable line for each step |
 
+mod alibaba;
 mod aws;
 mod azure;
+mod baidu;
 mod cloud;
 mod cloudstack;
 mod gce;
@@ -19,8 +21,10 @@ mod openstack;
 mod ovirt;
 mod photon;
 mod rackspace;
+mod rancher;
 mod sim;
 mod stage;
+mod stand_in_cloud;
 mod story;
 mod vsphere;
 
@@ -31,8 +35,10 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use xtask::cli::SandboxCloud;
 
+use crate::alibaba::Alibaba;
 use crate::aws::Aws;
 use crate::azure::Azure;
+use crate::baidu::Baidu;
 use crate::cloud::Cloud;
 use crate::cloudstack::CloudStack;
 use crate::gce::Gce;
@@ -42,8 +48,10 @@ use crate::openstack::OpenStack;
 use crate::ovirt::Ovirt;
 use crate::photon::Photon;
 use crate::rackspace::Rackspace;
+use crate::rancher::Rancher;
 use crate::sim::Sim;
 use crate::stage::Stage;
+use crate::stand_in_cloud::OnStandIn;
 use crate::story::Story;
 use crate::vsphere::Vsphere;
 
@@ -104,15 +112,18 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
     }
     match args.cloud {
         SandboxCloud::Sim => run_on::<Sim>(args, narrator).await,
+        SandboxCloud::Alibaba => run_on::<OnStandIn<Alibaba>>(args, narrator).await,
         SandboxCloud::Aws => run_on::<Aws>(args, narrator).await,
-        SandboxCloud::Azure => run_on::<Azure>(args, narrator).await,
-        SandboxCloud::Cloudstack => run_on::<CloudStack>(args, narrator).await,
-        SandboxCloud::Gce => run_on::<Gce>(args, narrator).await,
-        SandboxCloud::Mesos => run_on::<Mesos>(args, narrator).await,
+        SandboxCloud::Azure => run_on::<OnStandIn<Azure>>(args, narrator).await,
+        SandboxCloud::Baidu => run_on::<OnStandIn<Baidu>>(args, narrator).await,
+        SandboxCloud::Cloudstack => run_on::<OnStandIn<CloudStack>>(args, narrator).await,
+        SandboxCloud::Gce => run_on::<OnStandIn<Gce>>(args, narrator).await,
+        SandboxCloud::Mesos => run_on::<OnStandIn<Mesos>>(args, narrator).await,
         SandboxCloud::Openstack => run_on::<OpenStack>(args, narrator).await,
-        SandboxCloud::Ovirt => run_on::<Ovirt>(args, narrator).await,
-        SandboxCloud::Photon => run_on::<Photon>(args, narrator).await,
+        SandboxCloud::Ovirt => run_on::<OnStandIn<Ovirt>>(args, narrator).await,
+        SandboxCloud::Photon => run_on::<OnStandIn<Photon>>(args, narrator).await,
         SandboxCloud::Rackspace => run_on::<Rackspace>(args, narrator).await,
+        SandboxCloud::Rancher => run_on::<OnStandIn<Rancher>>(args, narrator).await,
         SandboxCloud::Vsphere => run_on::<Vsphere>(args, narrator).await,
     }
 }

@@ -5,11 +5,13 @@
 //! | `GET /v1/zones` | all zones |
 //! | `GET /v1/instances?ids=a,b` or `?names=a,b`, `&region=`, `&limit=`, `&token=` | a page of machines |
 //! | `GET /v1/instances/ID` | one machine |
+//! | `POST /v1/instances/tags` | sets or removes tags of machines; one result for each |
 //! | `GET /v1/load-balancers?cluster=&owner=&name=` | a page of load balancers |
 //! | `GET`, `PUT`, `DELETE /v1/load-balancers/ID`; `PUT .../ID/targets`; `POST /v1/load-balancers` | one load balancer |
 //! | `GET /v1/routes?cluster=` | a page of routes |
 //! | `POST /v1/routes/batch` | one result for each deletion and creation |
 //! | `/v1/disks`, `/v1/snapshots` | see `disk_api` |
+//! | `/v1/metadata`, `/v1/ssh-keys`, `/v1/clusters` | see `small_api` |
 //!
 //! A page is `{"items": [...], "next": "token"}` with at most 1,000 items; an error is `{"error": {"status": 404, "message": "..."}}`.
 
@@ -27,6 +29,7 @@ use crate::Shared;
 use crate::cloud::Refusal;
 use crate::disk_api;
 use crate::faults::Operation;
+use crate::small_api;
 use crate::traffic;
 use crate::wire::*;
 
@@ -47,6 +50,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         .route("/v1/zones", on(Operation::ListZones, get(zones)))
         .route("/v1/instances", on(Operation::ListInstances, get(machines)))
         .route("/v1/instances/{id}", on(Operation::GetInstance, get(machine)))
+        .route("/v1/instances/tags", on(Operation::ChangeTags, post(change_tags)))
         .route(
             "/v1/load-balancers",
             on(Operation::ListLoadBalancers, get(balancers))
@@ -64,7 +68,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         )
         .route("/v1/routes", on(Operation::ListRoutes, get(routes)))
         .route("/v1/routes/batch", on(Operation::ChangeRoutes, post(change_routes)));
-    disk_api::routes(router, on).with_state(Arc::clone(shared))
+    let router = disk_api::routes(router, on);
+    small_api::routes(router, on).with_state(Arc::clone(shared))
 }
 
 /// An error in the API's shape.
@@ -177,6 +182,19 @@ async fn machine(State(shared): Cloud, Path(id): Path<String>) -> Answer<Machine
         status: 404,
         message: format!("there is no machine {id}"),
     })
+}
+
+async fn change_tags(State(shared): Cloud, changes: Result<Json<TagChanges>, JsonRejection>) -> Answer<TagResults> {
+    let changes = changes?.0;
+    if changes.instances.len() > MAX_PAGE {
+        return Err(Refusal {
+            status: 400,
+            message: format!("more than {MAX_PAGE} machines in one request"),
+        });
+    }
+    let change = |id: &String| part(200, shared.cloud.change_tags(id, &changes));
+    let results = changes.instances.iter().map(change).collect();
+    Ok(Json(TagResults { results }))
 }
 
 async fn balancers(State(shared): Cloud, Query(query): Query<ListQuery>) -> Answer<Page<LoadBalancer>> {

@@ -113,6 +113,18 @@ impl Cloud {
             .collect()
     }
 
+    pub(crate) fn change_tags(&self, id: &str, changes: &TagChanges) -> Result<(), Refusal> {
+        let mut guard = self.content();
+        let content = &mut *guard;
+        let key = content.machine_ids.get(id);
+        let Some(machine) = key.and_then(|key| content.machines.get_mut(key)) else {
+            return refuse(404, format!("there is no machine {id}"));
+        };
+        machine.tags.extend(changes.set.clone());
+        machine.tags.retain(|key, value| changes.remove.get(key) != Some(value));
+        Ok(())
+    }
+
     pub(crate) fn delete_machines<S: AsRef<str>>(&self, ids_or_names: impl IntoIterator<Item = S>) -> usize {
         let mut content = self.content();
         let keys = content.keys_of(ids_or_names);
@@ -344,6 +356,7 @@ impl Content {
                 }]
             }),
             labels,
+            tags: BTreeMap::new(),
         };
         self.machine_ids.insert(machine.id.clone(), number);
         self.machines.insert(number, machine.clone());

@@ -14,6 +14,8 @@ pub enum Operation {
     ListInstances,
     /// `GET /v1/instances/ID`.
     GetInstance,
+    /// `POST /v1/instances/tags`.
+    ChangeTags,
     /// `GET /v1/load-balancers`.
     ListLoadBalancers,
     /// `GET /v1/load-balancers/ID`.
@@ -48,14 +50,23 @@ pub enum Operation {
     CreateSnapshot,
     /// `DELETE /v1/snapshots/ID`.
     DeleteSnapshot,
+    /// `GET /v1/metadata`.
+    GetMetadata,
+    /// `GET /v1/ssh-keys`.
+    ListSshKeys,
+    /// `POST /v1/ssh-keys`.
+    AddSshKey,
+    /// `GET /v1/clusters`.
+    ListClusters,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 25] = [
         Self::ListZones,
         Self::ListInstances,
         Self::GetInstance,
+        Self::ChangeTags,
         Self::ListLoadBalancers,
         Self::GetLoadBalancer,
         Self::CreateLoadBalancer,
@@ -73,6 +84,10 @@ impl Operation {
         Self::ListSnapshots,
         Self::CreateSnapshot,
         Self::DeleteSnapshot,
+        Self::GetMetadata,
+        Self::ListSshKeys,
+        Self::AddSshKey,
+        Self::ListClusters,
     ];
 
     /// The word of the control API.
@@ -81,6 +96,7 @@ impl Operation {
             Self::ListZones => "list-zones",
             Self::ListInstances => "list-instances",
             Self::GetInstance => "get-instance",
+            Self::ChangeTags => "change-tags",
             Self::ListLoadBalancers => "list-load-balancers",
             Self::GetLoadBalancer => "get-load-balancer",
             Self::CreateLoadBalancer => "create-load-balancer",
@@ -98,6 +114,10 @@ impl Operation {
             Self::ListSnapshots => "list-snapshots",
             Self::CreateSnapshot => "create-snapshot",
             Self::DeleteSnapshot => "delete-snapshot",
+            Self::GetMetadata => "get-metadata",
+            Self::ListSshKeys => "list-ssh-keys",
+            Self::AddSshKey => "add-ssh-key",
+            Self::ListClusters => "list-clusters",
         }
     }
 }

@@ -28,6 +28,7 @@ mod disk_wire;
 mod disks;
 mod faults;
 mod page;
+mod small_api;
 mod tokens;
 mod traffic;
 mod wire;
@@ -39,6 +40,7 @@ pub use disk_wire::{
 };
 pub use disks::DiskSettings;
 pub use faults::{Fault, FaultKind, Operation};
+pub use small_api::{MachineKey, ManagedCluster};
 pub use tokens::TokenUse;
 pub use wire::{
     BalancerPort, BalancerSpec, BalancerState, LoadBalancer, Machine, MachineAddress, MachineState, Network,
@@ -46,6 +48,7 @@ pub use wire::{
 };
 
 use cloud::Cloud;
+use small_api::Small;
 use tokens::Tokens;
 use traffic::Traffic;
 
@@ -80,6 +83,7 @@ impl Default for SimCloudOptions {
 struct Shared {
     tokens: Tokens,
     cloud: Cloud,
+    small: Small,
     traffic: Traffic,
 }
 
@@ -109,6 +113,7 @@ impl SimCloud {
         let shared = Arc::new(Shared {
             tokens: Tokens::new(token.clone()),
             cloud: Cloud::new(balancer_build_time),
+            small: Small::default(),
             traffic: Traffic::new(latency, seed),
         });
         let app = api::router(&shared)
@@ -272,6 +277,21 @@ impl SimCloud {
         self.shared.cloud.with_disks(|disks, _| disks.snapshots())
     }
 
+    /// Keys that all machines take, ordered by their addition.
+    pub fn ssh_keys(&self) -> Vec<MachineKey> {
+        self.shared.small.keys()
+    }
+
+    /// Takes all keys away, as an administrator does, past everybody who looks after them.
+    pub fn remove_ssh_keys(&self) {
+        self.shared.small.remove_keys();
+    }
+
+    /// The clusters that the cloud says it manages.
+    pub fn set_clusters(&self, clusters: Vec<ManagedCluster>) {
+        self.shared.small.set_clusters(clusters);
+    }
+
     /// From now on disks behave so.
     pub fn set_disk_settings(&self, settings: DiskSettings) {
         self.shared.cloud.with_disks(|disks, _| disks.settings = settings);
@@ -311,6 +331,7 @@ impl SimCloud {
 impl Shared {
     fn reset(&self) {
         self.cloud.reset();
+        self.small.remove_keys();
         self.traffic.reset();
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use cloudwit_sim_cloud::{DiskSettings, SimCloud, SimCloudOptions};
+use cloudwit_sim_cloud::{DiskSettings, ManagedCluster, SimCloud, SimCloudOptions};
 
 /// A simulated cloud over HTTP: machines, load balancers, routes, disks, and faults on demand.
 #[derive(Debug, Parser)]
@@ -30,9 +30,24 @@ struct Args {
     /// Names of the machines to begin with.
     #[arg(long, default_value = "node")]
     machine_prefix: String,
+    /// A cluster that the cloud says it manages, NAME=HOST:PORT. May be given again.
+    #[arg(long = "cluster", value_name = "NAME=HOST:PORT", value_parser = cluster)]
+    clusters: Vec<ManagedCluster>,
     /// Start of the random numbers that decide which requests an error rate hits.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+fn cluster(text: &str) -> Result<ManagedCluster, String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(name, at)| Some((name, at.rsplit_once(':')?)));
+    let (name, (host, port)) = parts.ok_or("give NAME=HOST:PORT")?;
+    Ok(ManagedCluster {
+        name: name.to_owned(),
+        host: Some(host.trim_matches(['[', ']']).to_owned()),
+        port: Some(port.parse().map_err(|_| format!("{port:?} is no port"))?),
+    })
 }
 
 #[tokio::main]
@@ -45,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
         disk_ms,
         machines,
         machine_prefix,
+        clusters,
         seed,
     } = Args::parse();
     let cloud = SimCloud::start(SimCloudOptions {
@@ -60,6 +76,7 @@ async fn main() -> anyhow::Result<()> {
         attach_time: Duration::from_millis(disk_ms),
         ..DiskSettings::default()
     });
+    cloud.set_clusters(clusters);
     cloud.add_numbered_machines(&machine_prefix, machines);
     println!("PORT={}\nREADY", cloud.address().port());
     eprintln!("simulated cloud: {}/", cloud.url());

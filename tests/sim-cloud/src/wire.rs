@@ -36,6 +36,9 @@ pub struct Machine {
     pub addresses: Vec<MachineAddress>,
     /// Free labels.
     pub labels: BTreeMap<String, String>,
+    /// Tags, which are set and removed one by one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
 }
 
 /// Whether a machine runs.
@@ -247,6 +250,25 @@ pub(crate) struct PartResult {
     /// As an HTTP status.
     pub(crate) status: u16,
     pub(crate) message: String,
+}
+
+/// Tags that machines get or lose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TagChanges {
+    /// Ids.
+    pub(crate) instances: Vec<String>,
+    #[serde(default)]
+    pub(crate) set: BTreeMap<String, String>,
+    /// Those that have exactly this value.
+    #[serde(default)]
+    pub(crate) remove: BTreeMap<String, String>,
+}
+
+/// One result for each machine, in order.
+#[derive(Debug, Serialize)]
+pub(crate) struct TagResults {
+    pub(crate) results: Vec<PartResult>,
 }
 
 /// Other targets for a load balancer.

@@ -164,7 +164,7 @@ async fn names_need_not_be_unique_and_regions_filter() {
 }
 
 #[tokio::test]
-async fn a_stopped_machine_says_so() {
+async fn stopped_machine_is_reported_as_stopped() {
     let test = Test::start().await;
     test.cloud.add_numbered_machines("node", 2);
     assert_eq!(test.cloud.set_state(["node-1"], MachineState::Stopped), 1);
@@ -283,7 +283,7 @@ async fn load_balancers_are_found_by_cluster_owner_and_name() {
 }
 
 #[tokio::test]
-async fn an_address_can_be_asked_for_once() {
+async fn address_can_be_requested_once() {
     let test = Test::start().await;
     let wanted = |name| BalancerSpec {
         requested_address: Some("198.51.100.77".into()),
@@ -495,4 +495,27 @@ async fn the_page_shows_everything_and_escapes_names() {
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
+}
+
+#[tokio::test]
+async fn machine_asks_for_itself_without_a_token() {
+    let test = Test::start().await;
+    test.cloud.add_machines([NewMachine::named("node-a")]);
+    let url = test.cloud.url() + "/v1/metadata?hostname=";
+    let get = async |name: &str| test.client.get(url.clone() + name).send().await.unwrap();
+    let found: Value = serde_json::from_str(&get("node-a").await.text().await.unwrap()).unwrap();
+    assert_eq!(found["id"], "vm-1");
+    assert_eq!(get("other").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn ssh_key_is_added_once() {
+    let test = Test::start().await;
+    let key = json!({"user": "core", "publicKey": "ssh-ed25519 AAAA"});
+    let add = async |key: &Value| test.send(Method::POST, "/v1/ssh-keys", Some(key.clone())).await.0;
+    assert_eq!(add(&key).await, StatusCode::CREATED);
+    assert_eq!(add(&key).await, StatusCode::OK);
+    assert_eq!(test.get("/v1/ssh-keys").await["items"], json!([key]));
+    test.cloud.remove_ssh_keys();
+    assert!(test.cloud.ssh_keys().is_empty());
 }

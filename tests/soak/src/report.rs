@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn slowest_answer_and_quantile_are_told_apart() {
+    fn slowest_answer_and_quantile_are_distinguished() {
         let samples = samples(|_| 1);
         assert_eq!(
             (livez(&samples, 1.0), livez(&samples, 0.5)),

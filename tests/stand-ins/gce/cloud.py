@@ -15,6 +15,9 @@ from gce.world import World
 
 BASE = "/compute/v1/"
 
+# Kubernetes Engine, which has a host of its own.
+CONTAINER = "/v1/"
+
 
 def shown(value):
     """Without what the stand-in keeps for itself."""
@@ -27,7 +30,7 @@ def shown(value):
 
 class Gce(World, Cloud):
     def __init__(self):
-        self.schema = Schema()
+        self.schema, self.container_schema = Schema(), Schema("container.v1")
         self.access = Access()
         self.operations = Operations()
         self.host = "127.0.0.1"
@@ -42,13 +45,29 @@ class Gce(World, Cloud):
         if request.path == "/token":
             return self.access.token(request)
         if request.path.startswith("/computeMetadata/"):
-            return self.access.metadata(request, self.project, self.zone, self.network)
+            return self.access.metadata(request, self.project, self.zone, self.network, self.machine)
+        if request.path.startswith(CONTAINER):
+            return self.container(request)
         if not request.path.startswith(BASE):
             raise refused(404, "notFound", f"there is nothing at {request.path}")
         method, values = self.schema.method(request)
         self.access.check(request, method)
         answer = shown(self.obey(method, values, request))
         self.schema.check_answer(method, answer)
+        if "fields" in request.query:
+            answer = fields.pick(answer, fields.parse(request.query["fields"]))
+        return Answer(value=answer)
+
+    def container(self, request):
+        method, values = self.container_schema.method(request)
+        self.access.check(request, method)
+        if method["id"] != "container.projects.locations.clusters.list":
+            raise refused(501, "notImplemented", f"the stand-in does not know {method['id']}")
+        project, location = re.fullmatch(r"projects/([^/]+)/locations/([^/]+)", values["parent"]).groups()
+        self.insist_on_place(request.path, {"project": project})
+        found = [one for one in self.clusters if project == "demo" and location in ("-", one["location"])]
+        answer = {"clusters": found} if found else {}
+        self.container_schema.check_answer(method, answer)
         if "fields" in request.query:
             answer = fields.pick(answer, fields.parse(request.query["fields"]))
         return Answer(value=answer)
@@ -74,7 +93,8 @@ class Gce(World, Cloud):
 
     def begin(self, kind, path, finish):
         """An operation on this path, as an answer."""
-        scope = re.match(r"projects/[^/]+/(zones/[^/]+|regions/[^/]+|global)", path)[0]
+        scope = re.match(r"projects/[^/]+/(zones/[^/]+|regions/[^/]+|global)", path)
+        scope = scope[0] if scope else f"{path}/global"
         begun = self.operations.begin(finish, kind=kind, path=path, scope=scope)
         return self.show(begun)
 
@@ -108,10 +128,12 @@ class Gce(World, Cloud):
         return shown
 
     def call_name(self, request):
+        if request.path.startswith(CONTAINER):
+            return "container"
         if not request.path.startswith(BASE):
             return request.path
         for pattern, _, method in self.schema.methods.get(request.method, []):
-            if pattern.fullmatch(request.path.removeprefix(BASE)):
+            if pattern.fullmatch(request.path.removeprefix("/")):
                 return method["id"].removeprefix("compute.")
         return "unknown"
 

@@ -22,13 +22,12 @@ def control(url, what, **arguments):
         return json.load(answer)["result"]
 
 
-def client(url):
+def client(url, service="compute", endpoint=None, scopes=("https://www.googleapis.com/auth/compute",)):
     key = control(url, "key") | {"token_uri": f"{url}/token", "type": "service_account"}
-    scopes = ["https://www.googleapis.com/auth/compute"]
     credentials = service_account.Credentials.from_service_account_info(key, scopes=scopes)
     http = google_auth_httplib2.AuthorizedHttp(credentials, http=httplib2.Http(timeout=30))
-    options = {"api_endpoint": f"{url}/compute/v1/"}
-    return build("compute", "v1", http=http, static_discovery=True, client_options=options)
+    options = {"api_endpoint": endpoint or f"{url}/compute/v1/"}
+    return build(service, "v1", http=http, static_discovery=True, client_options=options)
 
 
 class Judge:
@@ -116,6 +115,25 @@ class Judge:
         self.done(self.compute.targetPools().delete(**region, targetPool=name).execute())
         self.done(self.compute.httpHealthChecks().delete(project=PROJECT, httpHealthCheck=name).execute())
 
+    def metadata(self):
+        """A key for all machines, as Google's documents have it; a stale fingerprint is refused."""
+        projects = self.compute.projects()
+        seen = projects.get(project=PROJECT, fields="commonInstanceMetadata(fingerprint,items)").execute()["commonInstanceMetadata"]
+        body = {"fingerprint": seen["fingerprint"], "items": seen.get("items", []) + [{"key": "judge", "value": "1"}]}
+        self.done(projects.setCommonInstanceMetadata(project=PROJECT, body=body).execute())
+        late = self.refused(projects.setCommonInstanceMetadata(project=PROJECT, body=body))
+        seen = projects.get(project=PROJECT).execute()["commonInstanceMetadata"]
+        return {"items": [item["key"] for item in seen["items"]], "late": late}
+
+    def clusters(self):
+        control(self.url, "add_cluster", name="judge", location="us-central1", endpoint="203.0.113.7")
+        scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+        container = client(self.url, "container", f"{self.url}/", scopes)
+        clusters = container.projects().locations().clusters()
+        found = clusters.list(parent=f"projects/{PROJECT}/locations/-").execute()["clusters"]
+        narrow = client(self.url, "container", f"{self.url}/").projects().locations().clusters()
+        return {"found": [[one["name"], one["endpoint"]] for one in found], "narrow": self.refused(narrow.list(parent=f"projects/{PROJECT}/locations/-"))}
+
     def fingerprint(self):
         """A lost update is refused."""
         region = {"project": PROJECT, "region": REGION}
@@ -147,6 +165,7 @@ def main():
     seen = {"machines": judge.machines(), "route": judge.route(), "balancer": judge.balancer("judge-lb")}
     judge.remove("judge-lb")
     seen["fingerprint"] = judge.fingerprint()
+    seen |= {"metadata": judge.metadata(), "clusters": judge.clusters()}
     print(json.dumps(seen))
 
 

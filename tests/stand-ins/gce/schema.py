@@ -7,23 +7,30 @@ from pathlib import Path
 import googleapiclient
 from gce.errors import invalid, refused
 
-DOCUMENT = Path(googleapiclient.__file__).parent / "discovery_cache/documents/compute.v1.json"
+DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache/documents"
 
 
 class Schema:
-    def __init__(self):
-        self.document = json.loads(DOCUMENT.read_text())
+    def __init__(self, name="compute.v1"):
+        self.document = json.loads((DOCUMENTS / f"{name}.json").read_text())
         self.schemas = self.document["schemas"]
         self.methods = {}
-        for resource in self.document["resources"].values():
+        self.read(self.document["resources"])
+
+    def read(self, resources):
+        for resource in resources.values():
+            self.read(resource.get("resources", {}))
             for method in resource.get("methods", {}).values():
-                pattern = re.compile(re.sub(r"\{\w+\}", "([^/]+)", method["path"]))
-                names = re.findall(r"\{(\w+)\}", method["path"])
+                path = self.document["servicePath"] + method["path"]
+                # A value with a plus takes several parts of the path: its own pattern says which.
+                value = lambda found: f"({method['parameters'][found[2]]['pattern'].strip('^$')})" if found[1] else "([^/]+)"
+                pattern = re.compile(re.sub(r"\{(\+?)(\w+)\}", value, path))
+                names = re.findall(r"\{\+?(\w+)\}", path)
                 self.methods.setdefault(method["httpMethod"], []).append((pattern, names, method))
 
     def method(self, request):
         """The method of a request and the values in its path. What Google does not document is refused."""
-        path = request.path.removeprefix("/" + self.document["servicePath"])
+        path = request.path.removeprefix("/")
         for pattern, names, method in self.methods.get(request.method, []):
             found = pattern.fullmatch(path)
             if found:

@@ -12,6 +12,7 @@ VERBS = {
     "removeInstance": "remove_from_pool",
     "addInstances": "add_to_group",
     "removeInstances": "remove_from_group",
+    "setCommonInstanceMetadata": "set_metadata",
 }
 
 
@@ -70,6 +71,17 @@ class Verbs:
 
     def update(self, method, path, body):
         return self.change("update", path, body, True)
+
+    def set_metadata(self, method, path, body):
+        path = path.rsplit("/", 1)[0]
+        known = self.store.get(path)["commonInstanceMetadata"]
+        if body.get("fingerprint") != known["fingerprint"]:
+            raise refused(412, "conditionNotMet", "Supplied fingerprint does not match current metadata fingerprint.")
+
+        def finish():
+            known["items"], known["fingerprint"] = body.get("items", []), fingerprint()
+
+        return self.cloud.begin("setMetadata", path, finish)
 
     def members(self, path, links):
         """Paths of machines that exist; a pool takes machines of its region only."""

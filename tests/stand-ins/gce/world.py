@@ -3,6 +3,7 @@
 import ipaddress
 
 from gce.errors import not_found, refused
+from gce.rules import fingerprint
 
 REGIONS = {"us-central1": "abcf", "europe-west1": "bcd"}
 
@@ -14,6 +15,8 @@ class World:
         self.quotas = {}
         self.internal = (str(ip) for ip in ipaddress.ip_network("10.128.0.0/16").hosts())
         self.external = (str(ip) for ip in ipaddress.ip_network("34.72.0.0/16").hosts())
+        self.machine = {"name": "cloudwit", "ip": "10.128.255.254", "kind": "e2-medium"}
+        self.clusters = []
         for project in ("demo", "host"):
             self.do_add_project(project)
 
@@ -28,6 +31,8 @@ class World:
             link = self.store.link(prefix + "global/networks/default")
             subnetwork = {"name": "default", "network": link, "ipCidrRange": "10.128.0.0/16"}
             self.store.add(prefix + f"regions/{region}/subnetworks/default", subnetwork)
+        metadata = {"kind": "compute#metadata", "fingerprint": fingerprint(), "items": []}
+        self.store.add(prefix.rstrip("/"), {"kind": "compute#project", "name": project, "commonInstanceMetadata": metadata})
         self.store.add(prefix + "global/networks/default", {"name": "default", "autoCreateSubnetworks": True})
 
     def scopes(self, project):
@@ -98,6 +103,19 @@ class World:
 
     def do_pages_of(self, items):
         self.page = int(items)
+
+    def do_be(self, name, zone):
+        """From now on the metadata server is that of this machine."""
+        machine = self.store.get(f"projects/{self.project}/zones/{zone}/instances/{name}")
+        self.zone = zone
+        self.machine = {"name": name, "ip": machine["networkInterfaces"][0]["networkIP"], "kind": machine["machineType"].split("/")[-1]}
+
+    def do_add_cluster(self, name, location, endpoint=""):
+        """A cluster of Kubernetes Engine in the project `demo`."""
+        self.clusters.append({"name": name, "location": location, "status": "RUNNING"} | ({"endpoint": endpoint} if endpoint else {}))
+
+    def do_metadata(self, project="demo"):
+        return self.store.get(f"projects/{project}")["commonInstanceMetadata"]
 
     def do_unreachable(self, scopes):
         self.unreachable = set(scopes)

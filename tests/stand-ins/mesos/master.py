@@ -50,6 +50,9 @@ class Masters(Cloud):
                 registered = [shown(one, one.keys() - {"recovered"}) for one in agents if not one["recovered"]]
                 recovered = [shown(one, ["id", "hostname", "port", "attributes", "domain"]) for one in agents if one["recovered"]]
                 return Answer(value={"slaves": registered, "recovered_slaves": recovered})
+            case "/master/state-summary":
+                # Documented: "cluster" is left out where --cluster is not given.
+                return Answer(value={"hostname": "127.0.0.1", "cluster": "stand-in", "slaves": [], "frameworks": []})
             case "/registrar(1)/registry" if entry == "follower":
                 # It has not recovered it, and does not redirect.
                 return Answer(value={})

@@ -7,7 +7,7 @@ use crate::purity::code_of;
 /// From the top to the bottom. A folder imports itself and what is below it; those of one layer do not import each other.
 const LAYERS: [&[&str]; 11] = [
     &["cluster", "explain_object"],
-    &["node", "lifecycle", "service", "route"],
+    &["node", "lifecycle", "service", "route", "tagging"],
     &["context"],
     &["report"],
     &["cloud"],

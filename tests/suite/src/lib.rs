@@ -5,6 +5,7 @@
 //! | file | what it is about |
 //! | ---- | ---------------- |
 //! | [`collector`] | a trace collector |
+//! | [`common`] | scenes, clouds and clients that several tests share |
 //! | [`hosting`] | a provider host for tests, with what it sees of the world |
 //! | [`arrows`] | which crate may depend on which |
 //! | [`purity`] | what the deciding files of the controllers may import |
@@ -12,6 +13,7 @@
 
 pub mod arrows;
 pub mod collector;
+pub mod common;
 pub mod documents;
 pub mod folders;
 pub mod hosting;

@@ -106,7 +106,7 @@ async fn comes_after(rig: &Rig, name: &str, check: impl Fn()) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_addresses() {
+async fn services_left_by_upstream_keep_balancers_and_addresses() {
     let mut rig = Rig::new(&FLAGS).await.unwrap();
     let (unmarked, first) = left_behind(&rig, "unmarked", false).await;
     let (marked, second) = left_behind(&rig, "marked", true).await;
@@ -164,7 +164,7 @@ async fn services_left_by_an_upstream_controller_keep_their_load_balancers_and_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_upstream_was_deleting_is_let_go_with_its_load_balancer() {
+async fn service_half_deleted_by_upstream_is_released() {
     let mut rig = Rig::new(&FLAGS).await.unwrap();
     let (deleted, _) = left_behind(&rig, "deleted", false).await;
     left_behind(&rig, "changed", false).await;
@@ -190,7 +190,7 @@ async fn a_service_that_upstream_was_deleting_is_let_go_with_its_load_balancer()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_of_the_same_name_that_belongs_to_others_is_not_touched() {
+async fn foreign_balancer_of_same_name_is_not_touched() {
     let mut rig = Rig::new(&FLAGS).await.unwrap();
     let neighbour = ServiceBuilder::new("neighbour").create(&rig.client).await.unwrap();
     let clash = ServiceBuilder::new("clash").create(&rig.client).await.unwrap();

@@ -1,17 +1,13 @@
 //! `cloudwit provider new` as the author of a provider in Rust uses it: the project is written, tested and built outside of this workspace, and what comes
-//! out keeps the promises of the contract. The other languages are in `languages.rs`.
+//! out keeps the promises of the contract. The other languages are in `languages`.
 //!
 //! Everything lies in `target/tmp` and stays there; dependencies are built once, together with those of the SDK's test `packaged`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "languages/cloud.rs"]
-#[expect(dead_code, reason = "languages.rs uses the load balancers too")]
-mod cloud;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cloud::{MachinesCloud, TOKEN};
+use cloudwit_suite::common::machines_cloud::{MachinesCloud, TOKEN};
 use cloudwit_suite::root;
 use cloudwit_test_support::deployment::CloudFiles;
 use cloudwit_test_support::installation::Installation;

@@ -168,7 +168,7 @@ async fn a_file_over_the_size_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_provider_lists_the_known_ones() {
+async fn unknown_provider_lists_the_known_ones() {
     let scene = Scene::new("bad-name").await;
     scene.write("sim.wasm", "");
     scene.write("aws.wasm", "");
@@ -191,7 +191,7 @@ async fn an_unreadable_cloud_config_is_refused() {
 }
 
 #[tokio::test]
-async fn a_cloud_config_the_provider_does_not_accept_names_every_mistake() {
+async fn rejected_cloud_config_names_every_mistake() {
     let scene = Scene::new("bad-config").await;
     sim(&scene).await;
     let config = scene.write("sim.json", r#"{"endpont": "http://127.0.0.1:1"}"#);

@@ -168,7 +168,7 @@ async fn events_are_only_about_the_objects_of_the_call_and_bounded() {
 }
 
 #[tokio::test]
-async fn load_balancer_calls_pass_tokens_and_annotation_changes_through() {
+async fn balancer_calls_pass_tokens_and_annotation_changes() {
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load("no_ingress", settings()).await;
     let service = Service {
@@ -244,7 +244,7 @@ async fn target_updates_of_another_length_are_a_fault() {
 
 /// Tokens reach the change that they are about, and changes without one are begun.
 #[tokio::test]
-async fn a_load_balancer_that_is_reached_tells_what_remains() {
+async fn reachable_balancer_reports_remaining_work() {
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load("unfinished", settings()).await;
     let service = &services(1)[0];

@@ -14,7 +14,7 @@ async fn loaded(config_text: &str) -> (Hosting, cloudwit_host::Provider) {
 }
 
 #[tokio::test]
-async fn one_config_in_three_formats_says_the_same() {
+async fn one_config_in_three_formats_is_equal() {
     for text in [
         r#"{"global": {"auth-url": "https://k.test", "insecure-flag": true},
             "virtualcenter": {"10.0.0.1": {"port": 443, "datacenters": ["a", "b"]}}}"#,
@@ -31,7 +31,7 @@ async fn one_config_in_three_formats_says_the_same() {
 }
 
 #[tokio::test]
-async fn mistakes_are_told_at_once_in_each_format() {
+async fn mistakes_are_reported_together_in_each_format() {
     for text in [
         r#"{"global": {"auth-ur": "x", "insecure-flag": "maybe"}}"#,
         "[Global]\nauth-ur = x\ninsecure-flag = maybe\n",

@@ -62,7 +62,7 @@ fn entry(cache: &Path) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn memory_beyond_the_limit_ends_the_compiler_and_says_so() {
+fn memory_beyond_the_limit_ends_the_compiler_and_reports_it() {
     let output = compile(&sim(), LITTLE_MEMORY, 60);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.stdout.starts_with(b"component?"), "{said}");
@@ -108,7 +108,7 @@ fn where_no_process_can_be_started_nothing_is_compiled() {
 
 /// The manager, its cache empty, and beside it a host that compiles in the process: one entry, the same in both.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_leaves_the_same_code_in_the_cache_whoever_compiled_it() {
+async fn cached_code_is_equal_whichever_process_compiled_it() {
     let site = Site::new().await.unwrap();
     let (cloudwit, _) = site.start(&[]).unwrap();
     let cache = site.deployment.folder().join("cache");
@@ -156,7 +156,7 @@ fn bomb(loops: usize, locals: usize) -> Vec<u8> {
 /// What would take this process with it ends with one sentence that names the limit; the compiler of the test build is slow, so that any limit
 /// may be the first.
 #[test]
-fn a_component_that_makes_the_compiler_explode_is_refused_in_one_sentence() {
+fn component_exploding_the_compiler_is_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bomb.wasm");
     fs::write(&file, bomb(20_000, 2_000)).unwrap();

@@ -7,8 +7,10 @@ use std::process::Output;
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{DiskSettings, NewMachine, SimCloud, SimCloudOptions};
+use cloudwit_test_support::alibaba_files::alibaba_files;
 use cloudwit_test_support::aws_files::aws_files;
 use cloudwit_test_support::azure_files::azure_files;
+use cloudwit_test_support::baidu_files::baidu_files;
 use cloudwit_test_support::cloudstack_files::cloudstack_files;
 use cloudwit_test_support::deployment::{CloudFiles, Deployment, TOKEN};
 use cloudwit_test_support::gce_files::gce_files;
@@ -16,10 +18,10 @@ use cloudwit_test_support::mimic::Mimic;
 use cloudwit_test_support::moto::Moto;
 use cloudwit_test_support::openstack_cloud::OpenStackCloud;
 use cloudwit_test_support::openstack_files::openstack_files;
-use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files};
+use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files, rancher_files};
 use cloudwit_test_support::stand_in::StandIn;
 use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions};
-use cloudwit_test_support::vsphere_files::vsphere_files;
+use cloudwit_test_support::vsphere_files::{NSX_CONFIG, nsx_files, vsphere_files};
 use cloudwit_test_support::{guests, programs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -144,6 +146,7 @@ async fn sim_keeps_the_promises_of_the_contract() {
         "instances\n",
         "load-balancers\n",
         "routes\n",
+        "tagging\n",
         "volumes\n",
         "volume-expansion\n",
         "volume-listing\n",
@@ -323,6 +326,16 @@ async fn azure_keeps_the_promises_of_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn baidu_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (Author::of("baidu").await, StandIn::start("baidu", &[]).await.unwrap());
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = baidu_files(&cloud, &json!({}), &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cloudstack_keeps_the_promises_of_the_contract() {
     let cloud = StandIn::start("cloudstack", &[]).await.unwrap();
     let author = Author::of("cloudstack").await;
@@ -330,6 +343,19 @@ async fn cloudstack_keeps_the_promises_of_the_contract() {
         cloud.call("add_machine", json!({ "name": name })).await.unwrap();
     }
     let files = cloudstack_files(&cloud, "", &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alibaba_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (
+        Author::of("alibaba").await,
+        StandIn::start("alibaba", &[]).await.unwrap(),
+    );
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = alibaba_files(&cloud, &json!({}), &author.deployment).await.unwrap();
     author.conforms(&files, &["--node=one", "--node=two"]).await;
 }
 
@@ -389,6 +415,19 @@ async fn photon_keeps_the_promises_of_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rancher_keeps_the_promises_of_the_contract() {
+    let (author, cloud) = (
+        Author::of("rancher").await,
+        StandIn::start("rancher", &[]).await.unwrap(),
+    );
+    for name in ["one", "two"] {
+        cloud.call("add_machine", json!({ "name": name })).await.unwrap();
+    }
+    let files = rancher_files(&cloud, "", &author.deployment).await.unwrap();
+    author.conforms(&files, &["--node=one", "--node=two"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn vsphere_keeps_the_promises_of_the_contract() {
     let author = Author::of("vsphere").await;
     let vcsim = Vcsim::start(VcsimOptions::default()).await.unwrap();
@@ -398,10 +437,15 @@ async fn vsphere_keeps_the_promises_of_the_contract() {
     vcsim.set_guest(&machine.path, "one", "10.7.0.5").await.unwrap();
     let files = vsphere_files(&vcsim, &author.deployment).unwrap();
     author.conforms(&files, &["--node=one"]).await;
+    // And with load balancers and routes.
+    let nsx = StandIn::start("nsx", &[]).await.unwrap();
+    let gate = vcsim.gate_to(nsx.url()).await.unwrap();
+    let files = nsx_files(&vcsim, (&nsx, &gate), None, NSX_CONFIG, &author.deployment).await;
+    author.conforms(&files.unwrap(), &["--node=one"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_recorded_without_secrets_and_replayed_without_a_cloud() {
+async fn call_is_recorded_without_secrets_and_replayed_offline() {
     let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
     let files = author.deployment.sim_files(&cloud.url()).unwrap();
     let service = author.write(

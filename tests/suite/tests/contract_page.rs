@@ -25,6 +25,11 @@ const PARTS: [(&str, &[&str]); 3] = [
             "volume-modification",
             "volume-capacity",
             "volume-labels",
+            "tagging",
+            "clusters",
+            "dns",
+            "location",
+            "ssh-keys",
         ],
     ),
     (

@@ -56,7 +56,7 @@ async fn drift_events(rig: &Rig, services: &[Service]) -> Vec<(String, String)> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_deleted_moved_or_changed_outside_is_made_right_and_the_others_are_left_alone() {
+async fn drifted_balancers_are_repaired_and_others_untouched() {
     let mut rig = Rig::new(&["--service-drift-period=1s", "--service-drift-per-minute=600"])
         .await
         .unwrap();
@@ -123,7 +123,7 @@ async fn a_load_balancer_deleted_moved_or_changed_outside_is_made_right_and_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looks_never_cost_more_than_their_budget() {
+async fn checks_never_cost_more_than_their_budget() {
     // Everything is due all the time, but one look in a second is all there is.
     let mut rig = Rig::new(&["--service-drift-period=100ms", "--service-drift-per-minute=60"])
         .await
@@ -139,7 +139,7 @@ async fn looks_never_cost_more_than_their_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_period_of_nought_never_looks() {
+async fn period_of_nought_never_checks() {
     let mut rig = Rig::new(&["--service-drift-period=0", "--route-reconciliation-period=1s"])
         .await
         .unwrap();

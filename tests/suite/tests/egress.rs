@@ -222,7 +222,7 @@ async fn a_hundred_calls_in_a_hundred_instances_share_one_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_granted_never_leaves_and_passes_once_the_logged_yaml_is_pasted() {
+async fn ungranted_never_leaves_and_passes_with_logged_yaml() {
     Log::text();
     let (hosting, server) = (hosting(), TestServer::start().await);
     let port = server.port;
@@ -274,7 +274,7 @@ async fn what_is_not_granted_never_leaves_and_passes_once_the_logged_yaml_is_pas
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_machine_and_metadata_services_are_out_of_reach_unless_allowed() {
+async fn local_and_metadata_addresses_need_explicit_permission() {
     let (hosting, server) = (hosting(), TestServer::start().await);
     let port = server.port;
     let provider = load(
@@ -313,7 +313,7 @@ async fn this_machine_and_metadata_services_are_out_of_reach_unless_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_private_authority_is_trusted_where_the_grant_names_it_and_else_the_failure_says_what_to_do() {
+async fn private_ca_is_trusted_by_grant_else_failure_says_how() {
     let (hosting, (server, ca)) = (hosting(), TestServer::start_tls().await);
     let port = server.port;
     let request = get(&format!("https://localhost:{port}/"));
@@ -338,7 +338,7 @@ async fn a_private_authority_is_trusted_where_the_grant_names_it_and_else_the_fa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_gets_into_requests_to_its_own_host_only_and_never_into_the_log() {
+async fn secret_reaches_only_its_host_and_never_the_log() {
     Log::text();
     let (hosting, server) = (hosting(), TestServer::start().await);
     let (port, dir) = (server.port, tempfile::tempdir().unwrap());
@@ -519,7 +519,7 @@ async fn multiplied_placeholders_are_refused_with_bounded_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_turn_would_come_too_late_fails_as_rate_limited_and_says_when_to_come_again() {
+async fn call_due_after_deadline_is_rate_limited_with_retry_after() {
     let (hosting, server) = (hosting(), TestServer::start().await);
     let port = server.port;
     let provider = load(

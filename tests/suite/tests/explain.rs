@@ -1,13 +1,10 @@
 //! `cloudwit explain` and its pages on the real stack: the process with the provider `sim`, a real API server, the simulated cloud. What each
 //! sentence looks like in every case is tested beside the code; here is that the controllers' memory reaches the person who asks.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[path = "common/explaining.rs"]
-mod explaining;
 
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation};
+use cloudwit_suite::common::explaining;
 use cloudwit_suite::hosting::TRIGGER;
 use cloudwit_test_support::deployment::TOKEN;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
@@ -26,7 +23,7 @@ const WATCHFUL: [&str; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_says_what_it_waits_for_and_when_it_is_tried_again() {
+async fn node_reports_what_it_waits_for_and_when_it_is_tried_again() {
     let scene = Scene::new(&WATCHFUL).await;
     scene.site.cloud.add_numbered_machines("known", 2);
     scene.site.cloud.set_state(["vm-2"], MachineState::Stopped);
@@ -86,7 +83,7 @@ async fn a_node_says_what_it_waits_for_and_when_it_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_the_brake_holds_says_so() {
+async fn node_that_the_brake_holds_reports_it() {
     let brake = [
         "--node-monitor-period=1s",
         "--node-deletion-grace-period=0s",
@@ -105,7 +102,7 @@ async fn a_node_that_the_brake_holds_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_route_fails_says_why_and_a_route_that_stays_too_long_is_told() {
+async fn failed_route_gives_reason_and_stale_route_is_reported() {
     let scene = Scene::new(&WATCHFUL).await;
     scene.site.cloud.add_numbered_machines("node", 1);
     let refused = Fault::status(403).on(Operation::ChangeRoutes);
@@ -155,7 +152,7 @@ async fn a_node_whose_route_fails_says_why_and_a_route_that_stays_too_long_is_to
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_says_what_it_waits_for_and_when_it_is_looked_at_again() {
+async fn service_shows_reason_and_next_attempt() {
     let scene = Scene::new(&WATCHFUL).await;
     scene.site.cloud.add_numbered_machines("node", 1);
     scene.site.cloud.set_balancer_build_time(Duration::from_secs(3600));
@@ -297,7 +294,7 @@ async fn programs_get_json_from_the_command_and_from_the_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_crashed_is_told_with_its_last_words() {
+async fn provider_that_crashed_is_reported_with_its_last_words() {
     let scene = Scene::with_guest("panics", &WATCHFUL).await;
     NodeBuilder::new(TRIGGER).create(&scene.site.client).await.unwrap();
     let crashed = [
@@ -310,7 +307,7 @@ async fn a_provider_that_crashed_is_told_with_its_last_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_process_the_api_server_and_its_events_are_told() {
+async fn without_a_process_the_api_server_and_its_events_are_reported() {
     let mut scene = Scene::new(&WATCHFUL).await;
     NodeBuilder::new("unknown").create(&scene.site.client).await.unwrap();
     ServiceBuilder::new("web").create(&scene.site.client).await.unwrap();
@@ -356,7 +353,7 @@ async fn without_a_process_the_api_server_and_its_events_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_that_makes_no_sense_is_refused_before_anybody_is_asked() {
+async fn invalid_command_line_is_refused_before_any_request() {
     let program = tokio::task::spawn_blocking(cloudwit_test_support::programs::cloudwit)
         .await
         .unwrap();

@@ -300,7 +300,7 @@ async fn a_flood_of_output_is_cut_off_and_the_panic_behind_it_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_without_ingress_is_not_ready_and_route_outcomes_have_to_match() {
+async fn balancer_without_ingress_is_not_ready() {
     let alone = alone().await;
     let provider = alone.hosting.load("no_ingress", settings()).await;
     let service = |name: &str| Service {
@@ -346,7 +346,7 @@ async fn a_load_balancer_without_ingress_is_not_ready_and_route_outcomes_have_to
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_request_is_a_failure_with_the_grant_to_add_and_no_fault() {
+async fn refused_request_is_a_failure_with_the_grant_to_add() {
     let alone = alone().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -414,7 +414,7 @@ async fn there_are_no_files_arguments_variables_or_sockets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_component_does_not_export_it_cannot_be_asked() {
+async fn missing_export_is_never_called() {
     let alone = alone().await;
     let provider = alone.hosting.load("only_instances", settings()).await;
     let abilities = provider.abilities();

@@ -77,7 +77,7 @@ fn each_bad_flag_is_one_clear_message() {
 }
 
 #[test]
-fn mistakes_of_all_kinds_are_told_together() {
+fn mistakes_of_all_kinds_are_reported_together() {
     let output = run(&[
         "--cloud-providr=sim",
         "--secure-port=x",
@@ -99,7 +99,7 @@ fn mistakes_of_all_kinds_are_told_together() {
 }
 
 #[test]
-fn version_and_help_are_told_with_exit_code_0() {
+fn version_and_help_are_reported_with_exit_code_0() {
     let version = run(&["--version"]);
     assert_eq!(version.status.code(), Some(0));
     assert!(text(&version.stdout).starts_with("cloudwit "), "{version:?}");

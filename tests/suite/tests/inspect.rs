@@ -55,7 +55,7 @@ impl Folder {
 }
 
 #[test]
-fn the_sim_provider_is_told_with_the_grants_it_needs_ready_to_paste() {
+fn sim_provider_is_reported_with_pasteable_grants() {
     let (sim, folder) = (guests::provider("sim"), Folder::new());
     let text = said(&run(&["inspect", shown(&sim)]), 0);
     let digest = xtask_digest(&sim);
@@ -184,7 +184,7 @@ async fn what_cannot_be_loaded_is_refused_in_the_words_of_the_load() {
 
 /// Upstream's keys that cannot be honoured are told before anything runs: the operator changes her file once.
 #[test]
-fn a_cloud_config_that_the_provider_does_not_accept_is_told_with_all_its_mistakes() {
+fn rejected_cloud_config_reports_all_mistakes() {
     let folder = Folder::new();
     for (provider, right, wrong, mistakes) in [
         (
@@ -253,7 +253,7 @@ fn a_cloud_config_that_the_provider_does_not_accept_is_told_with_all_its_mistake
 
 /// What holds for every provider is checked once more by the API server that will take the file.
 #[tokio::test]
-async fn a_config_map_takes_as_much_as_inspect_says() {
+async fn config_map_takes_the_size_that_inspect_states() {
     let server = ApiServer::shared().await;
     let maps: Api<ConfigMap> = Api::namespaced(server.client(), "default");
     let map = |name: &str, size: usize| {
@@ -278,7 +278,7 @@ async fn a_config_map_takes_as_much_as_inspect_says() {
 const HEAD: &str = "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\n";
 
 #[test]
-fn a_right_file_is_told_in_short() {
+fn right_file_is_reported_in_short() {
     let folder = Folder::new();
     std::fs::copy(guests::provider("sim"), folder.0.path().join("sim.wasm")).unwrap();
     let file = folder.write(
@@ -320,7 +320,7 @@ fn mistakes(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_wrong_file_is_refused_with_every_mistake_that_the_start_tells() {
+fn wrong_file_is_refused_with_every_mistake_of_start() {
     let folder = Folder::new();
     folder.write("a.wasm", "x");
     for (name, providers, wanted) in [
@@ -364,7 +364,7 @@ fn a_wrong_file_is_refused_with_every_mistake_that_the_start_tells() {
 }
 
 #[test]
-fn help_teaches_and_a_senseless_command_line_has_a_code_of_its_own() {
+fn help_teaches_and_invalid_command_line_has_its_exit_code() {
     let inspect = said(&run(&["inspect", "--help"]), 0);
     contains_all(
         &inspect,

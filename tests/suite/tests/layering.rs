@@ -82,7 +82,7 @@ fn decisions_are_pure() {
     let files = controllers();
     let read = |module: &str| files.get(module).cloned();
     let mut found = BTreeSet::new();
-    for controller in ["node", "lifecycle", "service", "route"] {
+    for controller in ["node", "lifecycle", "service", "route", "tagging"] {
         let plan = format!("{controller}::plan");
         assert!(files.contains_key(&plan), "{controller} decides without a plan file");
         let sentences = impurities(&plan, &read).into_iter();

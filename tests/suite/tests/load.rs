@@ -259,7 +259,7 @@ async fn all_mistakes_of_the_settings_are_named_at_once() {
 }
 
 #[tokio::test]
-async fn a_provider_says_who_it_is() {
+async fn provider_identifies_itself() {
     let hosting = Hosting::new(HostOptions::default());
     let file = guest_file("only_instances").await;
     let provider = hosting.load_file(&file, settings()).await.unwrap();
@@ -305,7 +305,7 @@ async fn loads_from_cache(dir: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn compiled_code_is_used_again_and_made_again_when_it_is_damaged() {
+async fn compiled_code_is_reused_and_rebuilt_when_damaged() {
     let dir = tempfile::tempdir().unwrap();
     assert!(!loads_from_cache(dir.path()).await);
     assert!(loads_from_cache(dir.path()).await);

@@ -69,7 +69,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn nodes_are_initialised_services_get_addresses_and_routes_are_set() {
+async fn nodes_services_and_routes_are_all_set_up() {
     let scene = Scene::start(&["--node-monitor-period=1s"]).await;
     let machines = scene.cloud.add_numbered_machines("node", 2);
     for (number, machine) in machines.iter().enumerate() {

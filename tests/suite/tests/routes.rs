@@ -1,15 +1,12 @@
 //! The route controller on the real kube-apiserver, with a cloud in memory that can be scripted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "common/fake_routes.rs"]
-mod fake_routes;
-#[path = "common/harness.rs"]
-mod harness;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloudwit_controllers::{Controller, Options};
+use cloudwit_suite::common::fake_routes;
+use cloudwit_suite::common::harness;
 use cloudwit_test_support::NodeBuilder;
 use fake_routes::FakeRoutes;
 use harness::{Alone, Running, alone, until};
@@ -90,7 +87,7 @@ async fn nodes_with_pod_ranges_get_routes_and_conditions_in_one_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_gets_its_route_when_its_initialisation_is_over_and_hears_nothing_before() {
+async fn node_gets_route_only_after_initialisation() {
     let alone = alone().await;
     let cloud = Arc::new(FakeRoutes::default());
     let joining = NodeBuilder::new("joining").pod_cidr("10.120.1.0/24");
@@ -156,7 +153,7 @@ async fn foreign_routes_stay_and_blackholes_are_replaced_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_route_is_told_and_tried_again_alone() {
+async fn failed_route_is_reported_and_tried_again_alone() {
     let alone = alone().await;
     let cloud = Arc::new(FakeRoutes::default());
     cloud.fail("10.120.1.0/24", 1);
@@ -198,7 +195,7 @@ async fn a_failed_route_is_told_and_tried_again_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_writers_condition_is_replaced_without_moving_the_transition_time() {
+async fn foreign_condition_is_replaced_keeping_transition_time() {
     let alone = alone().await;
     let cloud = Arc::new(FakeRoutes::default());
     node(&alone, "node-1", "10.120.1.0/24").await;

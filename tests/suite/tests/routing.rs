@@ -15,11 +15,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
-#[path = "common/harness.rs"]
-#[expect(dead_code, reason = "other files use the rest")]
-mod harness;
-
-use harness::{Alone, alone};
+use cloudwit_suite::common::harness::{Alone, alone};
 
 const LONG: Duration = Duration::from_secs(60);
 const NOTE: &str = "cloudwit.dev/load-balancer-provider";
@@ -153,7 +149,7 @@ fn address(service: &Service) -> Option<String> {
 }
 
 #[tokio::test]
-async fn each_node_and_service_is_its_own_clouds_and_a_service_that_moves_leaves_nothing_behind() {
+async fn objects_belong_to_their_cloud_and_moved_service_is_cleaned() {
     let two = Two::new().await;
     for cloud in [&two.north, &two.south] {
         cloud.add_numbered_machines("vm", 2);
@@ -248,7 +244,7 @@ async fn each_node_and_service_is_its_own_clouds_and_a_service_that_moves_leaves
 }
 
 #[tokio::test]
-async fn a_cloud_that_hangs_or_says_that_all_is_gone_hurts_only_its_own() {
+async fn hung_or_empty_cloud_affects_only_its_own_objects() {
     let two = Two::new().await;
     for cloud in [&two.north, &two.south] {
         // Not named like any id: machines are deleted by either.
@@ -352,7 +348,7 @@ async fn services_of_a_cloud_that_hangs_leave_a_worker_to_the_others() {
 }
 
 #[tokio::test]
-async fn routes_of_a_cloud_go_on_although_another_could_never_list_its_own() {
+async fn routes_of_one_cloud_continue_while_another_cannot_list() {
     let two = Two::new().await;
     for cloud in [&two.north, &two.south] {
         cloud.add_numbered_machines("vm", 2);
@@ -398,7 +394,7 @@ async fn routes_of_a_cloud_go_on_although_another_could_never_list_its_own() {
 }
 
 #[tokio::test]
-async fn a_file_with_mistakes_starts_nothing_and_tells_them_all() -> Result<()> {
+async fn file_with_mistakes_starts_nothing_and_reports_them_all() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("cloudwit.yaml");
     std::fs::write(

@@ -2,9 +2,6 @@
 //! natively beside its code; here is what only the whole way shows: exports, `wasi:http`, placeholders, grants, faults of the network.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "common/sim_provider.rs"]
-mod sim_provider;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +12,7 @@ use cloudwit_model::{
     ServicePort, Target,
 };
 use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation, SimCloud, SimCloudOptions};
+use cloudwit_suite::common::sim_provider;
 use cloudwit_suite::hosting::node;
 use sim_provider::{LoadedSim, load_sim};
 
@@ -226,7 +224,7 @@ async fn the_token_is_filled_in_by_the_host_and_a_wrong_one_is_denied() {
 }
 
 #[tokio::test]
-async fn a_destination_that_is_not_granted_sends_the_reader_to_the_log() {
+async fn ungranted_destination_points_to_the_log() {
     let sim = Sim::with(SimCloudOptions::default(), "sim-token", false).await;
     let failure = sim.failure_of_a_look_up().await;
     assert!(

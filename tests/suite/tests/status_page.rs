@@ -1,19 +1,20 @@
 //! The status page of the real stack in a real Chromium: what a person sees, on a desk and on a phone, by day and by night. Pictures of it
-//! are left in `target/status-page`.
+//! are left in `target/status-page`; with `CLOUDWIT_UPDATE` those of the guide are written anew.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[path = "common/browser.rs"]
-mod browser;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use browser::Browser;
 use cloudwit_sim_cloud::{Fault, Operation};
+use cloudwit_suite::common::browser;
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::TOKEN;
 use cloudwit_test_support::site::Site;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -83,6 +84,53 @@ impl Scene {
         self.until("all is well", settled).await;
     }
 
+    /// A Service whose annotation can never be, and then a cloud that answers nothing while thirteen Nodes join.
+    async fn outage(&self) {
+        let wrong = ServiceBuilder::new("shop").annotation("sim.cloudwit.dev/scheme", "interal");
+        wrong.create(&self.site.client).await.unwrap();
+        self.until("the mistake is a notice", |facts| facts["verdict"]["state"] == "notice")
+            .await;
+        self.site.cloud.set_faults([Fault::status(503)]);
+        for number in 1..=13 {
+            NodeBuilder::new(&format!("worker-{number}"))
+                .create(&self.site.client)
+                .await
+                .unwrap();
+        }
+        ServiceBuilder::new("checkout").create(&self.site.client).await.unwrap();
+        let outage = self.until("the outage is one trouble", |facts| {
+            let first = &facts["verdict"]["troubles"][0];
+            first["state"] == "failing" && first["objects"]["total"].as_u64() >= Some(14)
+        });
+        let facts = outage.await;
+        let troubles = facts["verdict"]["troubles"].as_array().unwrap();
+        let states: Vec<&str> = troubles.iter().map(|one| one["state"].as_str().unwrap()).collect();
+        assert_eq!(states, ["failing", "notice"], "{facts}");
+        assert_eq!(
+            facts["verdict"]["summary"], "Not well: 1 critical, 1 notice.",
+            "{facts}"
+        );
+        let host = &facts["apiHosts"][0];
+        assert!(
+            host["errorsInARow"].as_u64() > Some(0) && host["lastError"]["what"] == "503",
+            "{facts}"
+        );
+        assert!(!host["lastSuccess"].is_null(), "{facts}");
+        assert_eq!(facts["totals"]["nodes"]["uninitialised"], 13, "{facts}");
+    }
+
+    /// The cloud answers again, and the Nodes of the outage are gone.
+    async fn end_of_outage(&self) {
+        self.site.cloud.set_faults([]);
+        let nodes = Api::<Node>::all(self.site.client.clone());
+        for number in 1..=13 {
+            let name = format!("worker-{number}");
+            nodes.delete(&name, &DeleteParams::default()).await.unwrap();
+        }
+        self.until("the outage is over", |facts| facts["verdict"]["state"] == "notice")
+            .await;
+    }
+
     /// Everything that can be wrong at once.
     async fn trouble(&self) {
         let refused = ServiceBuilder::new("refused").annotation("sim.cloudwit.dev/scheme", HOSTILE);
@@ -130,7 +178,7 @@ fn picture(name: &str) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_sees_what_is_wrong_on_any_screen_and_nothing_that_strangers_say_runs() {
+async fn status_page_fits_any_screen_and_escapes_foreign_text() {
     let Some(browser) = Browser::start().await.unwrap() else {
         return;
     };
@@ -143,14 +191,32 @@ async fn a_person_sees_what_is_wrong_on_any_screen_and_nothing_that_strangers_sa
         .unwrap();
     assert_eq!(heading, "\u{2713} All well.");
 
+    scene.outage().await;
+    look(&browser, &scene, "outage").await;
+    for part in [
+        "The cloud of provider sim does not answer as it should: ",
+        "Behind it: 13 Nodes wait to be initialised; ",
+        "the routes of the cloud could not be listed.",
+        "1 Service waits for its load balancer, since it asks for what cannot be: ",
+        "does not answer well",
+        "cluster sandbox",
+    ] {
+        let text = text(&browser).await;
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    search(&browser).await;
+    pictures_of_the_guide(&browser, &scene).await;
+    scene.end_of_outage().await;
+
     scene.trouble().await;
     look(&browser, &scene, "trouble").await;
     let text = text(&browser).await;
     for part in [
-        "Not well",
+        "Not well: ",
+        "critical",
         "The deletion brake is engaged for provider sim: 4 Nodes seem to be gone and 0 were deleted, only 1 may go.",
         "Changed files of provider sim are refused (load): ",
-        "The cloud asks for a pause: no requests to http://127.0.0.1:",
+        "The cloud of provider sim asks to slow down: rate limited: ",
         "default/refused",
         "can be public or internal",
         // As it was written, and nothing of it has run.
@@ -184,17 +250,14 @@ async fn look(browser: &Browser, scene: &Scene, name: &str) {
             let name = format!("{name}-{screen}-{scheme}");
             browser.picture(&picture(&name)).await.unwrap();
             let seen = browser.run(INSPECT).await.unwrap();
-            let console = browser.console().await.unwrap();
-            assert_eq!(console, [], "{name}");
+            assert_sound(browser, &seen, &name).await;
             let title = seen["title"].as_str().unwrap();
             assert!(title.ends_with(" \u{2013} Cloudwit"), "{name}: {seen}");
-            assert_eq!((&seen["scripts"], &seen["pictures"]), (&0.into(), &0.into()), "{name}");
             assert_eq!(seen["width"], width, "{name}");
             assert!(
                 seen["content"].as_u64() <= Some(width.into()),
                 "{name} scrolls sideways: {seen}"
             );
-            assert_eq!(seen["faint"], serde_json::json!([]), "{name}: contrast below 4.5");
             assert_eq!(seen["dark"], scheme == "dark", "{name}: {seen}");
             assert_eq!(seen["unnamed"], 0, "{name}: a cell without a heading");
         }
@@ -206,6 +269,62 @@ async fn look(browser: &Browser, scene: &Scene, name: &str) {
         console.iter().any(|(_, text)| text.contains("listening")),
         "{console:?}"
     );
+}
+
+/// Nothing runs, nothing is refused by the page's policy, and everything can be read.
+async fn assert_sound(browser: &Browser, seen: &Value, name: &str) {
+    let console = browser.console().await.unwrap();
+    assert_eq!(console, [], "{name}");
+    assert_eq!((&seen["scripts"], &seen["pictures"]), (&0.into(), &0.into()), "{name}");
+    assert_eq!(seen["faint"], serde_json::json!([]), "{name}: contrast below 4.5");
+}
+
+/// Types a part of a name into the form, as people do, and finds the Nodes; then one that nobody has.
+async fn search(browser: &Browser) {
+    let find = async |part: &str, expected: &'static str| {
+        let submit = format!(
+            "const input = document.querySelector('input[name=q]'); input.value = {part:?}; input.form.submit()"
+        );
+        browser.run(&submit).await.unwrap();
+        eventually(SOON, "what was looked for", || async {
+            let text = text(browser).await;
+            if text.contains(expected) { Ok(text) } else { Err(text) }
+        })
+        .await
+    };
+    let found = find("worker-1", "Found by \u{201c}worker-1\u{201d}").await;
+    assert!(
+        found.contains("Node worker-13") && !found.contains("Node worker-2"),
+        "{found}"
+    );
+    let waiting = browser.run("return document.querySelectorAll('#waiting ~ .card tbody tr').length");
+    assert!(
+        waiting.await.unwrap().as_u64() >= Some(5),
+        "the filter leaves what it has found"
+    );
+    let nothing = find("<script>", "No Node or Service of that name.").await;
+    assert!(nothing.contains("Found by \u{201c}<script>\u{201d}"), "{nothing}");
+    let seen = browser.run(INSPECT).await.unwrap();
+    assert_sound(browser, &seen, "search").await;
+}
+
+/// What the guide shows: the outage by day, by night and on a phone, and the explanation of a Node.
+async fn pictures_of_the_guide(browser: &Browser, scene: &Scene) {
+    let folder = match std::env::var_os("CLOUDWIT_UPDATE") {
+        Some(_) => xtask::workspace::root().join("docs/guide/status-page"),
+        None => xtask::workspace::target().join("status-page/guide"),
+    };
+    for (name, path, (width, height), scheme) in [
+        ("light", "/?renew=off", (1120, 900), "light"),
+        ("dark", "/?renew=off", (1120, 900), "dark"),
+        ("phone", "/?renew=off", (375, 812), "light"),
+        ("explain", "/explain/node/worker-7?renew=off", (1120, 420), "light"),
+    ] {
+        browser.resize(width, height).await.unwrap();
+        browser.prefer(scheme).await.unwrap();
+        browser.open(&format!("{}{path}", scene.url)).await.unwrap();
+        browser.window(&folder.join(format!("{name}.png"))).await.unwrap();
+    }
 }
 
 /// What a browser knows about the page: also the contrast of every text with what is behind it (WCAG 2.2, 1.4.3).
@@ -263,26 +382,29 @@ async fn assert_same_facts(browser: &Browser, scene: &Scene) {
     assert!(!facts.to_string().contains(TOKEN), "{facts}");
 }
 
-/// From the Service that waits to its explanation, which is text and nothing else.
+/// From the Service that waits to its explanation, in the same dress, and back.
 async fn follow_the_link(browser: &Browser) {
     let click = "[...document.querySelectorAll('a')].find(a => a.innerText == 'default/refused').click()";
     browser.run(click).await.unwrap();
-    let page = eventually(SOON, "the explanation", || async {
-        let page = browser
-            .run("return [document.contentType, document.body.innerText, document.title]")
-            .await
-            .unwrap();
-        if page[0] == "text/plain" {
-            Ok(page)
-        } else {
-            Err(page.to_string())
-        }
-    })
-    .await;
-    let text = page[1].as_str().unwrap();
+    let title = |wanted: &'static str| {
+        eventually(SOON, wanted, move || async move {
+            let title = browser.run("return document.title").await.unwrap();
+            if title.as_str().is_some_and(|title| title.starts_with(wanted)) {
+                Ok(())
+            } else {
+                Err(title.to_string())
+            }
+        })
+    };
+    title("Service default/refused").await;
+    let page = text(browser).await;
     assert!(
-        text.starts_with("Service default/refused ") && text.contains("<script>"),
+        page.contains("Last answer of the provider: ") && page.contains("<script>"),
         "{page}"
     );
-    assert_eq!(page[2], "", "nothing has run");
+    assert!(page.contains("service-lb-controller"), "{page}");
+    let seen = browser.run(INSPECT).await.unwrap();
+    assert_sound(browser, &seen, "explanation").await;
+    browser.run("document.querySelector('a.home').click()").await.unwrap();
+    title("Not well").await;
 }

@@ -1,9 +1,6 @@
 //! Volumes of the provider `sim` as the component that is shipped, in the real host, on the simulated cloud: the whole way of each call, and bad days.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "common/sim_provider.rs"]
-mod sim_provider;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,6 +11,7 @@ use cloudwit_model::volume::{
 };
 use cloudwit_model::{Cloud as _, CloudError, Failure, FaultKind, VolumeCloud};
 use cloudwit_sim_cloud::{DiskSettings, Fault, Operation, SimCloud, SimCloudOptions};
+use cloudwit_suite::common::sim_provider;
 use cloudwit_suite::hosting::{Hosting, node, settings};
 use sim_provider::{LoadedSim, load_sim};
 

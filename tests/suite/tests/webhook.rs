@@ -3,20 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cloudwit_sim_cloud::{Fault, Operation, SimCloud, SimCloudOptions};
+use cloudwit_suite::common::webhook_client as registration;
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
-use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use registration::{create, pair, terms, volume};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
@@ -71,14 +70,7 @@ impl Scene {
 
     /// Starts one more replica, with its webhooks on this port.
     fn replica(&mut self, port: u16, flags: &[&str]) {
-        let file = |name: &str| self.folder.path().join(name).display().to_string();
-        let webhooks = [
-            "--webhooks=*".to_owned(),
-            "--webhook-bind-address=127.0.0.1".to_owned(),
-            format!("--webhook-secure-port={port}"),
-            format!("--webhook-tls-cert-file={}", file("tls.crt")),
-            format!("--webhook-tls-private-key-file={}", file("tls.key")),
-        ];
+        let webhooks = registration::flags(self.folder.path(), port);
         let flags: Vec<&str> = webhooks
             .iter()
             .map(String::as_str)
@@ -92,32 +84,9 @@ impl Scene {
         self.pages = pages;
     }
 
-    /// Registers the webhook as `cloudwit install` does, but for where it is and who signed its certificate.
+    /// Registers the webhook, and waits until it is asked.
     async fn register(&self, component: &Path, authority: &str) {
-        let mut installing = Command::new(programs::cloudwit());
-        installing.args([
-            "install",
-            "--cloud-provider=sim",
-            "--existing-secret=s",
-            "--webhooks=persistent-volume-label",
-        ]);
-        installing.arg(format!("--component={}", component.display()));
-        let printed = tokio::task::spawn_blocking(move || installing.output().unwrap())
-            .await
-            .unwrap();
-        assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
-        let printed = String::from_utf8(printed.stdout).unwrap();
-        let objects: Vec<Value> = serde_saphyr::from_multiple(&printed).unwrap();
-        let is_it = |object: &&Value| object["kind"] == "MutatingWebhookConfiguration";
-        let mut configuration = objects.iter().find(is_it).unwrap().clone();
-        configuration["webhooks"][0]["clientConfig"] = self.client_config(authority);
-        let configuration: MutatingWebhookConfiguration = serde_json::from_value(configuration).unwrap();
-        let configurations = self.configurations();
-        let _ = configurations.delete("cloudwit", &DeleteParams::default()).await;
-        configurations
-            .create(&PostParams::default(), &configuration)
-            .await
-            .unwrap();
+        registration::register(&self.client, "sim", component, self.client_config(authority)).await;
         eventually(SOON, "the webhook is asked", || async {
             match self
                 .create_dry("probe", json!({"gcePersistentDisk": {"pdName": "disk-none"}}))
@@ -131,10 +100,7 @@ impl Scene {
     }
 
     fn client_config(&self, authority: &str) -> Value {
-        json!({
-            "url": format!("https://127.0.0.1:{}/persistent-volume-label", self.port),
-            "caBundle": ByteString(authority.as_bytes().to_vec()),
-        })
+        registration::client_config(self.port, authority)
     }
 
     fn configurations(&self) -> Api<MutatingWebhookConfiguration> {
@@ -172,27 +138,17 @@ impl Scene {
             dry_run: true,
             ..PostParams::default()
         };
-        self.create_with(&params, volume(name, source)).await
+        create(&self.client, &params, volume(name, source)).await
     }
 
     async fn create(&self, volume: Value) -> Result<PersistentVolume, String> {
-        let created = self.create_with(&PostParams::default(), volume).await?;
+        let created = create(&self.client, &PostParams::default(), volume).await?;
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         volumes
             .delete(&created.name_any(), &DeleteParams::default())
             .await
             .unwrap();
         Ok(created)
-    }
-
-    async fn create_with(&self, params: &PostParams, volume: Value) -> Result<PersistentVolume, String> {
-        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
-        let volume = serde_json::from_value(volume).unwrap();
-        let created = volumes.create(params, &volume).await;
-        created.map_err(|error| match error {
-            kube::Error::Api(refused) => format!("{}: {}", refused.code, refused.message),
-            other => panic!("{other:?}"),
-        })
     }
 
     async fn end(self) {
@@ -203,41 +159,12 @@ impl Scene {
     }
 }
 
-fn volume(name: &str, source: Value) -> Value {
-    let mut volume = json!({
-        "metadata": {"name": name},
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
-    });
-    for (field, source) in source.as_object().unwrap() {
-        volume["spec"][field] = source.clone();
-    }
-    volume
-}
-
-/// Writes a new pair for 127.0.0.1, and gives the authority that signed it.
-fn pair(folder: &Path) -> String {
-    let mut authority = CertificateParams::new(Vec::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority_key = KeyPair::generate().unwrap();
-    let pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let served = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let served = served.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
-    std::fs::write(folder.join("tls.crt"), served.pem()).unwrap();
-    std::fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
-    pem
-}
-
-fn terms(volume: &PersistentVolume) -> Value {
-    json!(volume.spec.as_ref().unwrap().node_affinity)["required"]["nodeSelectorTerms"].clone()
-}
-
 fn csi(name: &str) -> Value {
     volume(name, json!({"csi": {"driver": "d.example.com", "volumeHandle": "h"}}))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn volumes_of_a_cloud_get_labels_and_affinity_of_their_disks_or_are_refused() {
+async fn cloud_volumes_get_disk_labels_and_affinity_or_refusal() {
     let scene = Scene::start(&[]).await;
     let disk = scene.disk("sim-1b").await;
     let gce = |name: &str| json!({"gcePersistentDisk": {"pdName": name}});
@@ -322,7 +249,7 @@ async fn volumes_of_a_cloud_get_labels_and_affinity_of_their_disks_or_are_refuse
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replica_that_waits_answers_and_without_any_the_failure_policy_refuses() {
+async fn waiting_replica_answers_and_without_any_policy_refuses() {
     let election = |name: &'static str| [name, "--leader-elect=true"];
     let mut scene = Scene::start(&election("--leader-elect-resource-name=webhook")).await;
     let disk = scene.disk("sim-2a").await;
@@ -357,7 +284,7 @@ async fn replica_that_waits_answers_and_without_any_the_failure_policy_refuses()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cloud_that_hangs_is_told_in_time_and_a_new_certificate_needs_no_restart() {
+async fn hung_cloud_is_reported_and_new_certificate_needs_no_restart() {
     let scene = Scene::start(&[]).await;
     let disk = scene.disk("sim-1a").await;
     let source = json!({"gcePersistentDisk": {"pdName": disk}});

@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_is_waited_for_and_logged() {
+    fn output_is_awaited_and_logged() {
         let (child, _dir) = start("echo PORT=80; echo oh >&2; exec sleep 1000");
         assert_eq!(child.said("PORT=", SOON).unwrap(), "80");
         assert!(child.log_end().contains("PORT=80"), "{}", child.log_end());
     }
 
     #[test]
-    fn a_program_that_ends_early_is_an_error_with_the_end_of_its_log() {
+    fn early_program_exit_is_an_error_with_log_tail() {
         let (mut child, _dir) = start("echo broken; exit 3");
         let error = child.said("READY", SOON).unwrap_err().to_string();
         assert!(error.contains("broken"), "{error}");

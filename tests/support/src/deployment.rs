@@ -139,11 +139,15 @@ impl Deployment {
         let admin = port::address()?;
         let mut arguments = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--cloud-provider={}", self.provider),
-            format!("--provider-dir={}", self.folder.join("providers").display()),
             format!("--cluster-cidr={CLUSTER_CIDR}"),
             format!("--admin-address={admin}"),
         ];
+        // A configuration file says all about the provider.
+        let has_file = flags.iter().any(|flag| flag.starts_with("--config="));
+        if !has_file {
+            arguments.push(format!("--cloud-provider={}", self.provider));
+            arguments.push(format!("--provider-dir={}", self.folder.join("providers").display()));
+        }
         arguments.extend(unless_given(
             flags,
             [
@@ -154,7 +158,7 @@ impl Deployment {
                 "--leader-elect=false".to_owned(),
             ],
         ));
-        if !self.bare {
+        if !self.bare && !has_file {
             arguments.push(format!("--cloud-config={}", config.display()));
             arguments.push(format!("--provider-settings={}", settings.display()));
         }
@@ -168,6 +172,25 @@ impl Deployment {
             arguments,
             &self.folder.join(name).with_extension("log"),
         )
+    }
+
+    /// Writes a configuration file in which Services of these classes are the provider's: the value of `--config` for [`start_on`](Self::start_on) with the
+    /// same files.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write_config(&self, files: &CloudFiles, classes: &[&str]) -> Result<PathBuf> {
+        let name = &self.provider;
+        let component = self.folder.join("providers").join(name).with_extension("wasm");
+        let settings: String = files.settings.lines().map(|line| format!("    {line}\n")).collect();
+        let text = format!(
+            "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\nproviders:\n  - name: {name}\n    component: {}\n    cloudConfigFile: {}\n\
+             {settings}routing:\n  default: {name}\n  services: [{{provider: {name}, classes: {classes:?}}}]\n",
+            component.display(),
+            self.folder.join("cloud-config").display()
+        );
+        self.write("cloudwit.yaml", &text)
     }
 
     /// Writes a file into the folder, such as a secret that the settings name.

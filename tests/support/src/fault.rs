@@ -25,6 +25,8 @@ enum What {
     Cut(usize),
     /// The beginning of the server's answer, and then the connection ends.
     Break(usize),
+    /// The server's answer with each of these texts in place of another.
+    Edit(&'static str, String),
 }
 
 impl Fault {
@@ -41,6 +43,11 @@ impl Fault {
     /// Lets the request have its effect, and breaks the connection after so many bytes of its answer.
     pub fn broken(bytes: usize) -> Self {
         Self::new(What::Break(bytes))
+    }
+
+    /// Lets the request have its effect, and puts a text in place of each of these in its answer: a server that is not done yet.
+    pub fn edit(text: &'static str, instead: impl Into<String>) -> Self {
+        Self::new(What::Edit(text, instead.into()))
     }
 
     fn new(what: What) -> Self {
@@ -102,6 +109,7 @@ impl Fault {
     pub(crate) async fn answer(self, passed: impl Future<Output = Response>) -> Response {
         let (bytes, whole) = match self.what {
             What::Answer(status, headers, body) => return (status, headers, body).into_response(),
+            What::Edit(text, instead) => return edited(passed.await, text, &instead).await,
             What::Cut(bytes) => (bytes, true),
             What::Break(bytes) => (bytes, false),
         };
@@ -126,4 +134,15 @@ impl Fault {
         };
         Response::from_parts(parts, body)
     }
+}
+
+async fn edited(answer: Response, text: &str, instead: &str) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let body = String::from_utf8_lossy(&body).replace(text, instead);
+    parts.headers.remove(header::TRANSFER_ENCODING);
+    parts
+        .headers
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    Response::from_parts(parts, Body::from(body))
 }

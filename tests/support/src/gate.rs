@@ -202,6 +202,18 @@ impl Gate {
         Self::open_on(listener, "https", Client::try_from(config)?, true)
     }
 
+    /// The same in front of a server with this plain URL.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_tls`](Self::to_tls).
+    pub async fn tls_to_url(url: &str, certificate: &Path, key: &Path) -> Result<Self> {
+        let mut config = Config::new(url.parse().context("reading the URL of a server")?);
+        config.default_retry = false;
+        let listener = tls::Listener::new(listen().await?, certificate, key)?;
+        Self::open_on(listener, "https", Client::try_from(config)?, true)
+    }
+
     fn open_on<L>(listener: L, scheme: &'static str, upstream: Client, keeps_host: bool) -> Result<Self>
     where
         L: axum::serve::Listener<Addr = SocketAddr>,
@@ -356,7 +368,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_fit_passes_and_what_fits_stops_before_its_effect() {
+    async fn mismatch_passes_and_match_stops_before_its_effect() {
         let (gate, client, effects) = stage().await;
         let stop = gate.stop_at(Point::before(Method::POST, "/do").with("b").with("a"));
         assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
@@ -400,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_meets_as_many_requests_as_it_should_and_then_the_server_answers() {
+    async fn fault_hits_requested_count_then_clears() {
         let (gate, client, effects) = stage().await;
         let busy = Fault::status(StatusCode::SERVICE_UNAVAILABLE).header("retry-after", "7");
         let busy = gate.fail(Point::before(Method::POST, "/do"), busy.times(1));
@@ -424,6 +436,18 @@ mod tests {
             (1, 1, 1, 3)
         );
         assert_eq!(gate.count(&Point::before(Method::POST, "/do").with("a")), 4);
+    }
+
+    #[tokio::test]
+    async fn answer_is_edited_after_the_effect() {
+        let (gate, client, effects) = stage().await;
+        let edit = gate.fail(
+            Point::before(Method::POST, "/do"),
+            Fault::edit("did", "will do").times(1),
+        );
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "will do a");
+        assert_eq!(client.request_text(request("a")).await.unwrap(), "did a");
+        assert_eq!((edit.met(), effects.load(Ordering::SeqCst)), (1, 2));
     }
 
     #[tokio::test]

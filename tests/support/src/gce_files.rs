@@ -19,7 +19,7 @@ pub async fn gce_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> 
     let file = deployment.write("private-key.pem", text("private_key")?)?;
     let config = format!(
         "[global]\nproject-id = demo\nlocal-zone = us-central1-a\nnetwork-name = default\nmultizone = true\nnode-tags = node\n\
-         api-endpoint = {url}/compute/v1/\ntoken-uri = {url}/token\nclient-email = {}\nprivate-key-id = {}\n{more}",
+         api-endpoint = {url}/compute/v1/\ncontainer-api-endpoint = {url}/\ntoken-uri = {url}/token\nclient-email = {}\nprivate-key-id = {}\n{more}",
         text("client_email")?,
         text("private_key_id")?,
         url = cloud.url()

@@ -3,7 +3,7 @@
 //! The cloud is the caller's. It hands over what Cloudwit is told about it ([`CloudFiles`]) with each start, and has to outlive this: the
 //! process ends first, then what it talked to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -106,6 +106,11 @@ impl Installation {
         let (process, _) = self.deployment.start_on(self.server.kubeconfig(), files, &flags)?;
         self.process = Some(process);
         Ok(())
+    }
+
+    /// A kubeconfig with all rights.
+    pub fn kubeconfig(&self) -> &Path {
+        self.server.kubeconfig()
     }
 
     /// Ends the process as a power failure does.

@@ -17,17 +17,21 @@
 //! | [`mimic`] | Rackspace's cloud by Rackspace itself |
 //! | [`moto`] | AWS by a third party |
 //! | [`aws_files`] | what Cloudwit is told about a cluster there |
+//! | [`oci_registry`] | an OCI registry by a third party |
 //! | [`openstack_cloud`] | OpenStack by a third party |
 //! | [`openstack_project`] | what a test has in it: an account, networks, load balancers |
 //! | [`openstack_servers`] | and servers |
 //! | [`openstack_files`] | what Cloudwit is told about such a project |
 //! | [`peer`] | upstream's controllers in Go on the simulated cloud |
 //! | [`programs`] | the binary `cloudwit` |
+//! | [`alibaba_files`] | what Cloudwit is told about the stand-in for Alibaba Cloud |
 //! | [`azure_files`] | what Cloudwit is told about the stand-in for Azure |
+//! | [`baidu_files`] | what Cloudwit is told about the stand-in for Baidu AI Cloud |
 //! | [`cloudstack_files`] | what Cloudwit is told about the stand-in for CloudStack |
 //! | [`gce_files`] | what Cloudwit is told about the stand-in for Compute Engine |
 //! | [`small_cloud_files`] | what Cloudwit is told about the stand-ins of clouds with machines alone |
 //! | [`stand_in`] | clouds for which there is no third-party server |
+//! | [`stand_in_scene`] | a cluster, one of them, and Cloudwit between them |
 //! | [`vcsim`] | vSphere by a third party |
 //! | [`vsphere_files`] | what Cloudwit is told about it |
 //! | [`site`] | API server, cloud and the files to start Cloudwit from |
@@ -35,11 +39,14 @@
 //! | [`objects`] | Nodes as kubelet registers them, and Services |
 //! | [`foreign_events`] | what the API server says about Services by itself |
 
+pub mod alibaba_files;
 pub mod api_pool;
 pub mod api_server;
 pub mod aws_files;
 pub mod azure_files;
+pub mod baidu_files;
 pub mod child;
+pub mod cloud_command;
 pub mod cloudstack_files;
 pub mod deployment;
 pub mod fault;
@@ -52,6 +59,7 @@ pub mod kubebuilder;
 pub mod mimic;
 pub mod moto;
 pub mod objects;
+pub mod oci_registry;
 pub mod openstack_cloud;
 pub mod openstack_files;
 pub mod openstack_project;
@@ -63,6 +71,7 @@ pub mod rig;
 pub mod site;
 pub mod small_cloud_files;
 pub mod stand_in;
+pub mod stand_in_scene;
 pub mod tls;
 pub mod vcsim;
 pub mod vsphere_files;

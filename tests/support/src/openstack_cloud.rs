@@ -363,5 +363,4 @@ fn spawn() -> Result<OpenStackCloud> {
 }
 
 #[cfg(test)]
-#[path = "openstack_cloud_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! What an operator writes to have Cloudwit work on the stand-ins of clouds with machines alone: cloud config, grants and secrets.
+//! What an operator writes to have Cloudwit work on the stand-ins of small clouds: cloud config, grants and secrets.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -65,6 +65,27 @@ pub async fn photon_files(cloud: &StandIn, more: &str, deployment: &Deployment) 
     })
 }
 
+/// The files for the stand-in of Rancher 1.x, for the environment of the Nodes. `more` are further lines of the cloud config, which win; `{}` in them is the stand-in's
+/// URL.
+///
+/// # Errors
+///
+/// As [`ovirt_files`].
+pub async fn rancher_files(cloud: &StandIn, more: &str, deployment: &Deployment) -> Result<CloudFiles> {
+    let account = Account::of(cloud, deployment).await?;
+    let (url, more) = (cloud.url(), more.replace("{}", cloud.url()));
+    Ok(CloudFiles {
+        config: format!("[Global]\ncattle-url = {url}/v2-beta/projects/1a5\n{more}\n"),
+        settings: account.settings(
+            &["GET", "POST", "PUT", "DELETE"],
+            &[
+                account.secret("access-key", "user", "placeholder")?,
+                account.secret("secret-key", "password", "placeholder")?,
+            ],
+        ),
+    })
+}
+
 /// Who there is at a stand-in.
 struct Account<'a> {
     fields: Value,
@@ -116,9 +137,19 @@ impl<'a> Account<'a> {
 ///
 /// When it fails, with what it said.
 pub async fn own_client(cloud: &StandIn, module: &str) -> Result<Value> {
+    own_client_with(cloud, module, &[]).await
+}
+
+/// The same with further arguments.
+///
+/// # Errors
+///
+/// As [`own_client`].
+pub async fn own_client_with(cloud: &StandIn, module: &str, arguments: &[&str]) -> Result<Value> {
     let folder = xtask::workspace::root().join("tests/stand-ins");
     let output = tokio::process::Command::new(cloud.python())
         .args(["-B", "-m", module, cloud.url()])
+        .args(arguments)
         .env("PYTHONPATH", folder)
         .output()
         .await

@@ -181,6 +181,16 @@ impl Vcsim {
         Gate::to_tls(&self.address, &self.authority, &file("server.pem"), &file("server.key")).await
     }
 
+    /// A proxy with the server's own certificate in front of another server, at this plain URL: an NSX manager beside the vCenter.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot listen.
+    pub async fn gate_to(&self, url: &str) -> Result<Gate> {
+        let file = |name: &str| self.folder.path().join(name);
+        Gate::tls_to_url(url, &file("server.pem"), &file("server.key")).await
+    }
+
     /// What the server has written.
     pub fn log(&self) -> &Path {
         self.process.log()
@@ -396,7 +406,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn guests_tags_and_power_are_set_and_outlive_nothing_but_the_server() {
+    async fn guest_tags_and_power_last_as_long_as_the_server() {
         let vcsim = Vcsim::start(VcsimOptions::default()).await.unwrap();
         let machines = vcsim.machines().await.unwrap();
         assert_eq!(machines.len(), 8, "{machines:?}");

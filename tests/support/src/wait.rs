@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_looks_again_until_the_condition_holds() {
+    async fn condition_is_checked_until_it_holds() {
         let mut looks = 0;
         let found = eventually(Duration::from_secs(5), "the third look", || {
             looks += 1;
@@ -130,7 +130,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "last answer: the first look did not end")]
-    async fn a_look_that_hangs_ends_at_the_timeout() {
+    async fn check_that_hangs_ends_at_the_timeout() {
         eventually(Duration::from_secs(5), "an answer", std::future::pending::<bool>).await;
     }
 }

@@ -82,7 +82,7 @@ fn the_lock_is_held_while_logging_in_and_free_afterwards() {
 }
 
 #[test]
-fn a_login_that_fails_keeps_nothing_and_says_why() {
+fn login_that_fails_keeps_nothing_and_gives_reason() {
     let (_host, state) = start();
     let failed = Token::<String>::cached(&state, "lab", || Err(Failure::denied("wrong password")));
     assert_eq!(failed.unwrap_err(), Failure::denied("wrong password"));
@@ -103,7 +103,7 @@ fn while_renewing_fails_the_old_token_is_used_until_its_end() {
 }
 
 #[test]
-fn a_token_that_is_over_when_it_comes_is_not_asked_for_again_and_again() {
+fn expired_token_on_arrival_is_not_requested_in_a_loop() {
     let (host, state) = start();
     let count = Cell::new(0);
     let get = || {
@@ -120,7 +120,7 @@ fn a_token_that_is_over_when_it_comes_is_not_asked_for_again_and_again() {
 }
 
 #[test]
-fn a_refused_token_is_forgotten_and_the_request_made_once_again() {
+fn refused_token_is_dropped_and_the_request_made_once_again() {
     let (host, state) = start();
     host.serve(|request| match request.header("x-auth-token") {
         Some("token-2") => FakeAnswer::new(200, &[], "yes"),
@@ -143,7 +143,7 @@ fn a_refused_token_is_forgotten_and_the_request_made_once_again() {
 }
 
 #[test]
-fn what_is_refused_twice_is_denied_and_asks_no_third_time() {
+fn second_refusal_is_denied_without_third_request() {
     let (host, state) = start();
     host.serve(|_| FakeAnswer::new(401, &[], "no"));
     let logins = Logins::default();
@@ -190,7 +190,7 @@ fn other_answers_and_failures_do_not_cost_the_token() {
 }
 
 #[test]
-fn a_late_refusal_does_not_forget_the_token_that_another_call_obtained_meanwhile() {
+fn late_refusal_keeps_a_token_renewed_meanwhile() {
     let (_host, state) = start();
     let logins = Logins::default();
     let old = Token::cached(&state, "lab", || logins.obtain()).unwrap();

@@ -71,14 +71,14 @@ fn a_cloud_config_of_upstream_is_read_into_types() {
 }
 
 #[test]
-fn one_value_is_a_list_where_a_list_is_wanted_and_the_last_counts_where_not() {
+fn single_value_becomes_list_and_last_one_wins_elsewhere() {
     let config = read("[global]\nauth-url=a\nauth-url=b\nnode-security-group=c").unwrap();
     assert_eq!(config.global.auth_url, "b");
     assert_eq!(config.global.node_security_group, ["c"]);
 }
 
 #[test]
-fn a_section_that_comes_again_goes_on() {
+fn section_that_comes_again_continues() {
     let config = read("[global]\nauth-url=a\n[virtualcenter \"x\"]\nport=1\n[GLOBAL]\ntimeout=2\n").unwrap();
     assert_eq!((config.global.auth_url.as_str(), config.global.timeout), ("a", Some(2)));
 }
@@ -123,7 +123,7 @@ fn words_for_true_and_false_are_gits() {
 }
 
 #[test]
-fn mistakes_of_types_and_names_are_told_together_with_a_suggestion() {
+fn type_and_name_mistakes_come_with_suggestions() {
     let problems = read("[global]\nauth-ur=a\ntimeout=soon\n[loadbalancer]\n").unwrap_err();
     let told: Vec<String> = problems
         .iter()
@@ -139,7 +139,7 @@ fn mistakes_of_types_and_names_are_told_together_with_a_suggestion() {
 }
 
 #[test]
-fn malformed_text_is_told_with_its_line_and_never_with_its_values() {
+fn malformed_text_is_reported_by_line_without_values() {
     for (text, line, what) in [
         ("password = hunter2", "line 1", "before the first section"),
         ("[global]\n[more", "line 2", "end with ]"),

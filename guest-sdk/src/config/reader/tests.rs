@@ -125,7 +125,7 @@ fn all_mistakes_are_found_in_one_go() {
 }
 
 #[test]
-fn a_missing_object_is_one_mistake_and_not_one_for_each_of_its_keys() {
+fn missing_object_is_one_mistake_not_one_per_key() {
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "only read")]
     struct Outer {
@@ -140,7 +140,7 @@ fn a_missing_object_is_one_mistake_and_not_one_for_each_of_its_keys() {
 }
 
 #[test]
-fn a_far_off_key_lists_the_known_ones() {
+fn far_off_key_lists_the_known_ones() {
     let found = problems(&json!({"endpoint": "x", "loadBalancer": {"scheme": "public", "nonsense": 1}}));
     assert_eq!(
         found,
@@ -165,7 +165,7 @@ fn wrong_containers_are_named() {
 }
 
 #[test]
-fn a_type_with_rules_of_its_own_speaks_for_itself_and_does_not_hide_the_others() {
+fn type_with_own_metrics_does_not_hide_others() {
     #[derive(Debug, Deserialize)]
     #[serde(try_from = "u8")]
     struct Even;

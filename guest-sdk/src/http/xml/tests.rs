@@ -64,7 +64,7 @@ fn an_attribute_without_prefix_is_found_before_one_with() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line() {
+fn mistake_is_reported_with_its_line() {
     assert!(refused("<a>\n <b><c>1</d></b>\n</a>").starts_with("the answer is no whole XML: line 2: "));
     assert!(refused("").ends_with("line 1: it ends in the middle"));
     assert!(refused("<a/><b/>").ends_with("line 1: a second outermost element"));

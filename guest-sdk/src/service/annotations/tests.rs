@@ -26,7 +26,7 @@ fn service(annotations: &[(&str, &str)]) -> Service {
 }
 
 #[test]
-fn what_nobody_wrote_is_the_tables_default() {
+fn unset_keys_take_the_tables_default() {
     for service in [
         service(&[]),
         service(&[("lab.example/timeout", ""), ("lab.example/internal", " ")]),
@@ -76,7 +76,7 @@ fn values_of_every_kind_are_read() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_with_key_value_and_what_is_allowed() {
+fn all_mistakes_are_reported_with_key_value_and_choices() {
     let service = service(&[
         ("lab.example/internal", "yes"),
         ("lab.example/timeout", "4001"),
@@ -123,7 +123,7 @@ fn all_mistakes_are_told_at_once_with_key_value_and_what_is_allowed() {
 }
 
 #[test]
-fn a_misspelt_annotation_is_an_event_with_the_name_that_was_meant() {
+fn misspelt_annotation_event_suggests_the_name() {
     let host = FakeHost::new();
     let service = service(&[
         ("lab.example/intrenal", "true"),
@@ -178,7 +178,7 @@ fn the_table_is_printed_for_a_readme() {
 
 #[test]
 #[should_panic(expected = "paste this:\n\n| Annotation |")]
-fn a_readme_that_tells_something_else_is_found() {
+fn differing_readme_is_found() {
     assert_readme(&TABLE.markdown().replace("`60`", "`50`"), &TABLE);
 }
 

@@ -109,7 +109,7 @@ fn anything_but_false_and_nothing_is_internal() {
 }
 
 #[test]
-fn all_mistakes_of_a_service_are_told_at_once() {
+fn all_mistakes_of_a_service_are_reported_together() {
     let mut service = service(&[
         ("backend-protocol", "spdy"),
         ("ssl-cert", "arn:aws:acm:us-east-1:1:certificate/a"),
@@ -156,7 +156,7 @@ fn all_mistakes_of_a_service_are_told_at_once() {
 }
 
 #[test]
-fn what_only_the_other_kind_has_is_not_read_or_refused_as_upstream_does() {
+fn settings_of_other_kind_are_ignored_or_refused_as_upstream() {
     assert!(
         read(&[
             ("type", "nlb"),

@@ -37,7 +37,7 @@ fn a_call_is_a_signed_form_and_the_key_stays_in_the_host() {
 }
 
 #[test]
-fn lists_and_filters_are_numbered_as_each_service_wants_it() {
+fn lists_and_filters_are_numbered_per_service() {
     let host = host();
     let aws = host.provider::<Aws>();
     host.expect("POST", EC2)
@@ -96,7 +96,7 @@ fn pages_are_collected_by_the_services_own_token() {
 }
 
 #[test]
-fn a_wrong_clock_is_learned_from_the_refusal_and_the_call_made_once_more() {
+fn clock_skew_is_learned_from_refusal_and_call_repeated() {
     for code in ["RequestExpired", "SignatureDoesNotMatch", "AuthFailure"] {
         let host = host();
         let refused = refusal(code, "no");

@@ -67,7 +67,7 @@ fn the_code_decides_the_case() {
 }
 
 #[test]
-fn the_failure_says_action_code_and_message_in_one_line() {
+fn failure_reports_action_code_and_message_in_one_line() {
     let failure = probe(400, &[], &refusal("InvalidVpcID.NotFound", "no such VPC"));
     let text =
         "DescribeAvailabilityZones: POST https://ec2.us-east-1.amazonaws.com/: InvalidVpcID.NotFound: no such VPC";
@@ -91,7 +91,7 @@ fn retry_after_is_kept() {
 }
 
 #[test]
-fn an_answer_without_xml_goes_by_its_status() {
+fn answer_without_xml_goes_by_its_status() {
     assert!(matches!(
         probe(500, &[], no_topology()),
         Failure {

@@ -45,7 +45,7 @@ fn what_is_right_is_left_alone() {
 }
 
 #[test]
-fn a_new_one_is_told_what_could_not_be_said_when_it_was_made() {
+fn new_one_gets_settings_missing_at_creation() {
     let wanted = wanted(&service(&[]));
     let steps = plan(&wanted, &just_created(&wanted, String::new()));
     assert_eq!(
@@ -82,7 +82,7 @@ fn protocols_follow_certificate_and_backend() {
 }
 
 #[test]
-fn a_changed_listener_is_deleted_before_it_is_made_again_and_the_others_stay() {
+fn changed_listener_is_deleted_before_recreation() {
     let mut two = service(&[]);
     two.ports.push(port(443, 30443));
     let before = settled(&wanted(&two));
@@ -107,7 +107,7 @@ fn the_cloud_may_write_a_certificates_name_in_other_case() {
 }
 
 #[test]
-fn the_proxy_policy_is_made_once_set_on_each_port_and_taken_off_again_without_touching_others() {
+fn proxy_policy_is_made_once_set_per_port_and_removed() {
     let on = wanted(&service(&[("proxy-protocol", "*")]));
     let mut seen = settled(&on);
     seen.backends = vec![(30080, vec!["theirs".into()])];
@@ -160,7 +160,7 @@ fn the_tls_policy_is_set_on_listeners_with_tls_only() {
 }
 
 #[test]
-fn subnets_are_detached_before_others_of_their_zone_are_attached_but_never_all() {
+fn subnet_is_detached_before_its_zones_next_but_never_all() {
     let wanted = wanted(&service(&[]));
     let actions = |subnets: &[&str]| {
         let seen = Seen {
@@ -219,7 +219,7 @@ fn attributes_that_are_off_have_no_details() {
 }
 
 #[test]
-fn the_health_check_is_the_ports_the_services_or_the_annotations() {
+fn health_check_is_port_service_or_annotation() {
     let target = |service: &Service| wanted(service).health.target;
     let mut local = service(&[]);
     local.health_check_node_port = Some(32000);

@@ -197,7 +197,7 @@ fn combinations_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn only_what_the_configuration_needs_is_wished_for() {
+fn only_what_the_configuration_needs_is_requested() {
     let plain = [
         "https://ec2.eu-west-1.amazonaws.com POST",
         "https://elasticloadbalancing.eu-west-1.amazonaws.com POST",
@@ -232,7 +232,7 @@ fn one_address_for_all_services_is_one_wish() {
 }
 
 #[test]
-fn the_secrets_of_the_chosen_source_are_wished_for_and_no_others() {
+fn chosen_sources_secrets_are_requested_and_no_others() {
     let secrets = |more: &str| -> Vec<String> {
         let host = FakeHost::new();
         host.config(format!("[Global]\nRegion = eu-west-1\n[Credentials]\n{more}"));

@@ -60,7 +60,7 @@ fn the_session_token_of_static_keys_is_sent_and_signed() {
 }
 
 #[test]
-fn a_web_identity_is_exchanged_unsigned_and_the_token_stays_in_the_host() {
+fn web_identity_is_exchanged_unsigned_with_token_in_host() {
     let host = configured("[Credentials]\nSource = web-identity\nWebIdentityRoleARN = arn:aws:iam::1:role/r\n");
     host.expect("POST", STS)
         .with_text(
@@ -80,7 +80,7 @@ fn a_web_identity_is_exchanged_unsigned_and_the_token_stays_in_the_host() {
 }
 
 #[test]
-fn an_instance_profile_is_read_by_the_second_version_of_the_metadata_service() {
+fn instance_profile_is_read_by_imdsv2() {
     let host = configured("[Credentials]\nSource = instance-profile\n");
     host.expect("PUT", &format!("{METADATA}/latest/api/token"))
         .with_header("x-amz-ec2-metadata-token-ttl-seconds", "21600")
@@ -100,7 +100,7 @@ fn an_instance_profile_is_read_by_the_second_version_of_the_metadata_service() {
 }
 
 #[test]
-fn what_is_wrong_with_an_instance_profile_is_said() {
+fn what_is_wrong_with_an_instance_profile_is_reported() {
     let host = configured("[Credentials]\nSource = instance-profile\n");
     let url = |path: &str| format!("{METADATA}/latest/{path}");
     host.expect("PUT", &url("api/token")).breaks();
@@ -133,7 +133,7 @@ fn what_is_wrong_with_an_instance_profile_is_said() {
 }
 
 #[test]
-fn a_role_is_taken_on_with_the_source_that_protects_against_confusion() {
+fn role_is_assumed_with_confused_deputy_source() {
     let host = configured(
         "RoleARN = arn:aws:iam::123456789012:role/cloudwit\nSourceARN = arn:aws:eks:us-east-1:210987654321:cluster/c\n\
          [Credentials]\nRoleSessionName = me\n",

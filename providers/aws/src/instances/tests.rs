@@ -30,7 +30,7 @@ fn words(addresses: &[Address]) -> Vec<String> {
 const UNKNOWN: &str = "aws:///us-east-1a/i-0aaaaaaaaaaaaaaaa";
 
 #[test]
-fn a_machine_has_upstreams_id_labels_and_addresses_in_upstreams_order() {
+fn machine_has_upstreams_id_labels_and_address_order() {
     let host = host();
     let answers = lookup(
         &host,
@@ -291,7 +291,7 @@ fn a_thousand_nodes_are_one_call_and_two_thousand_two() {
 }
 
 #[test]
-fn a_name_is_looked_for_among_live_instances_and_needs_the_clusters_tag() {
+fn name_matches_live_instances_with_cluster_tag_only() {
     let host = host();
     let answers = lookup(
         &host,
@@ -337,7 +337,7 @@ fn the_legacy_tag_counts_by_its_value() {
 }
 
 #[test]
-fn a_name_that_is_an_id_is_asked_for_as_one_and_never_proves_absence() {
+fn id_like_name_is_queried_as_id_and_never_proves_absence() {
     let host = host();
     let known = instance_ids()[0];
     let answers = lookup(

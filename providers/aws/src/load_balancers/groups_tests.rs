@@ -107,7 +107,7 @@ fn two_deleted_at_once_leave_no_trust_in_the_common_group() {
 }
 
 #[test]
-fn trust_in_the_common_group_that_a_crash_left_goes_with_the_service() {
+fn common_group_trust_left_by_crash_goes_with_service() {
     let cloud = SmallCloud::new("ElbSecurityGroup = sg-all\n", &["sg-all", "sg-user"]);
     for group in ["sg-all", "sg-user"] {
         cloud.trust(group);
@@ -249,7 +249,7 @@ fn traffic() -> NodeTraffic {
 }
 
 #[test]
-fn legacy_tag_counts_for_vpc_and_rules_and_only_with_the_clusters_id() {
+fn legacy_tag_counts_with_the_clusters_id_only() {
     let host = legacy();
     let aws: Aws = host.provider();
     assert_eq!(aws.vpc_id().map_err(Failure::from), Ok("ours".into()));

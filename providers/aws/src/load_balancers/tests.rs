@@ -32,7 +32,7 @@ fn lives(stage: &Stage, service: &Service, reads: &[&str], writes: &[&str]) {
 }
 
 #[test]
-fn a_classic_load_balancer_is_made_kept_and_deleted_without_a_trace() {
+fn classic_balancer_is_created_kept_and_deleted_cleanly() {
     let stage = Stage::new("classic");
     let service = service(&[]);
     let reads = [
@@ -52,7 +52,7 @@ fn a_classic_load_balancer_is_made_kept_and_deleted_without_a_trace() {
 }
 
 #[test]
-fn a_network_load_balancer_is_made_kept_and_deleted_without_a_trace() {
+fn network_balancer_is_created_kept_and_deleted_cleanly() {
     let stage = Stage::new("network");
     let service = service(&[("type", "nlb")]);
     let reads = [

@@ -62,7 +62,7 @@ fn plan(ports: Vec<Port>, seen: &[Listener]) -> Vec<String> {
 }
 
 #[test]
-fn listeners_that_are_right_are_left_alone_whatever_tls_policy_is_shown_for_tcp() {
+fn correct_listeners_stay_whatever_tls_policy_tcp_shows() {
     let seen = [listener(80, "TCP"), listener(443, "TLS")];
     assert_eq!(
         plan(vec![port(80, "TCP"), port(443, "TLS")], &seen),
@@ -71,7 +71,7 @@ fn listeners_that_are_right_are_left_alone_whatever_tls_policy_is_shown_for_tcp(
 }
 
 #[test]
-fn a_changed_certificate_policy_target_group_or_protocol_is_changed_in_place() {
+fn listener_certificate_policy_and_protocol_change_in_place() {
     let mut policy = port(443, "TLS");
     policy.tls_policy = Some("ELBSecurityPolicy-1".into());
     let mut certificate = port(443, "TLS");

@@ -60,7 +60,7 @@ fn listed(host: &FakeHost) -> Vec<(String, Option<String>, bool)> {
 }
 
 #[test]
-fn only_routes_to_the_clusters_machines_are_listed_under_the_names_of_their_nodes() {
+fn only_cluster_machine_routes_are_listed_by_node_name() {
     let ids = instance_ids();
     let host = with_nodes(&[ids[0]]);
     serve(&host);
@@ -330,7 +330,7 @@ fn each_route_has_its_own_answer() {
 }
 
 #[test]
-fn when_aws_says_slow_down_nothing_more_is_asked() {
+fn when_aws_reports_slow_down_nothing_more_is_requested() {
     let host = host();
     host.serve(|request| match request.field("Action").as_deref() {
         Some("DescribeRouteTables") => FakeAnswer::xml(200, route_tables()),

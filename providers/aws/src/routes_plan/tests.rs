@@ -54,7 +54,7 @@ fn a_recorded_table_is_read() {
 }
 
 #[test]
-fn a_route_is_made_unless_it_is_there_and_a_dead_one_is_replaced() {
+fn route_is_created_if_missing_and_dead_one_replaced() {
     let id = instance_ids()[0];
     assert_eq!(creation(&recorded(), cidr("10.244.0.0/24"), id), Step::Nothing);
     assert_eq!(creation(&recorded(), cidr("10.244.7.0/24"), id), Step::Create);

@@ -109,7 +109,7 @@ fn a_load_balancers_own_group_holds_exactly_its_rules() {
 }
 
 #[test]
-fn nodes_trust_the_load_balancers_group_only_where_its_instances_are() {
+fn nodes_trust_balancers_group_only_where_it_has_instances() {
     let trust = Rule::all_from_group("sg-lb");
     let seen = [
         group("sg-new", vec![range("tcp", 22, "0.0.0.0/0")]),
@@ -129,7 +129,7 @@ fn nodes_trust_the_load_balancers_group_only_where_its_instances_are() {
 }
 
 #[test]
-fn a_network_load_balancers_clients_and_health_checks_are_let_in_and_shut_out_again() {
+fn nlb_clients_and_health_checks_are_admitted_then_revoked() {
     let operators = range("tcp", 30080, "198.51.100.0/24");
     let nodes = group("sg", vec![operators.clone()]);
     let open = after(&nodes, &traffic(), true);
@@ -156,7 +156,7 @@ fn a_network_load_balancers_clients_and_health_checks_are_let_in_and_shut_out_ag
 }
 
 #[test]
-fn health_checks_need_no_rule_of_their_own_when_everybody_may_connect() {
+fn health_checks_need_no_rule_when_all_may_connect() {
     let everybody = NodeTraffic {
         clients: vec!["0.0.0.0/0".into()],
         ..traffic()
@@ -182,7 +182,7 @@ fn health_checks_need_no_rule_of_their_own_when_everybody_may_connect() {
 }
 
 #[test]
-fn rules_for_path_mtu_stay_as_long_as_another_load_balancer_has_the_same_clients() {
+fn path_mtu_rules_stay_while_other_balancer_has_same_clients() {
     let other = NodeTraffic {
         balancer: "other".into(),
         ports: vec![30090],
@@ -198,7 +198,7 @@ fn rules_for_path_mtu_stay_as_long_as_another_load_balancer_has_the_same_clients
 }
 
 #[test]
-fn the_rule_for_a_shared_health_port_goes_with_the_last_load_balancer() {
+fn shared_health_port_rule_goes_with_last_balancer() {
     let shared = |name: &str, port| NodeTraffic {
         balancer: name.into(),
         ports: vec![port],

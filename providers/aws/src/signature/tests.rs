@@ -87,7 +87,7 @@ fn signable(vector: &'static Vector) -> Signable<'static> {
 }
 
 #[test]
-fn the_published_vectors_come_out_by_a_key_of_the_host_and_by_a_held_one() {
+fn published_vectors_match_with_host_key_and_held_key() {
     let host = FakeHost::new();
     let keys = keys(&host);
     let held = HeldSecret(SECRET.into());

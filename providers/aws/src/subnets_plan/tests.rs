@@ -13,7 +13,7 @@ fn subnet(id: &str, zone: &str, traits: u8) -> Subnet {
 }
 
 #[test]
-fn one_of_each_zone_in_the_zones_order_and_public_ones_only_for_the_internet() {
+fn subnets_are_one_per_zone_and_public_for_internet_facing() {
     let all = [
         subnet("s-3", "b", Traits::PUBLIC),
         subnet("s-2", "a", Traits::PUBLIC),
@@ -25,7 +25,7 @@ fn one_of_each_zone_in_the_zones_order_and_public_ones_only_for_the_internet() {
 }
 
 #[test]
-fn of_several_the_roles_tag_wins_then_the_clusters_then_the_smaller_id() {
+fn role_tag_wins_then_cluster_tag_then_smaller_id() {
     let public = Traits::PUBLIC;
     let mut all = vec![subnet("s-2", "a", public), subnet("s-1", "a", public)];
     assert_eq!(discover(&all, false, "").unwrap(), ["s-1"]);
@@ -62,7 +62,7 @@ fn other_clusters_subnets_and_local_zones_are_left_out() {
 }
 
 #[test]
-fn an_annotation_names_ids_or_names_and_every_wrong_one_is_told() {
+fn annotation_takes_ids_or_names_and_reports_wrong_ones() {
     let all = [subnet("s-1", "a", 0), subnet("s-2", "b", 0), subnet("s-3", "b", 0)];
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     assert_eq!(named(&all, &texts(&["s-2", "name-a"])).unwrap(), ["s-2", "s-1"]);

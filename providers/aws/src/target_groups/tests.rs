@@ -92,7 +92,7 @@ fn health_checks_have_upstreams_defaults_and_annotations_win() {
 }
 
 #[test]
-fn what_cannot_be_changed_means_another_group_and_the_rest_is_changed() {
+fn immutable_setting_means_new_group_and_rest_is_changed() {
     let first = of(&service(&[("type", "nlb")]));
     let group = seen(&first);
     assert!(group.can_be(&first) && modify(&first, &group).is_none());
@@ -134,7 +134,7 @@ fn targets_leave_before_others_come_and_a_hundred_at_a_time() {
 }
 
 #[test]
-fn tls_to_the_nodes_is_asked_for_by_the_backend_protocol() {
+fn tls_to_the_nodes_is_requested_by_the_backend_protocol() {
     let tls = [("type", "nlb"), ("ssl-cert", "arn:c"), ("backend-protocol", "ssl")];
     assert_eq!(of(&service(&tls)).protocol, "TLS");
     assert_eq!(of(&service(&tls[..2])).protocol, "TCP");

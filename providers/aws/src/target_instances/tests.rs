@@ -21,7 +21,7 @@ fn group(id: &str) -> Group {
 }
 
 #[test]
-fn the_only_group_or_the_only_one_with_the_clusters_tag_lets_traffic_in() {
+fn only_group_or_tagged_group_admits_traffic() {
     let of = |groups: &[&str], tagged: &[&str]| {
         node_group(
             "i-1",
@@ -49,7 +49,7 @@ fn the_only_group_or_the_only_one_with_the_clusters_tag_lets_traffic_in() {
 }
 
 #[test]
-fn ids_come_from_every_form_of_provider_id_and_only_instances_count() {
+fn ids_parse_in_every_form_and_only_instances_count() {
     let node = |id: &str| NodeRef::named("n").with_provider_id(id);
     let nodes = [
         node("aws:///us-east-1a/i-2"),
@@ -63,7 +63,7 @@ fn ids_come_from_every_form_of_provider_id_and_only_instances_count() {
 }
 
 #[test]
-fn nodes_need_every_label_and_an_empty_value_asks_for_the_key() {
+fn nodes_need_every_label_and_an_empty_value_requests_the_key() {
     let labels = [Pair::new("role", "edge"), Pair::new("zone", "a")];
     let has = |wanted: &[(&str, &str)]| {
         let wanted: Vec<Pair> = wanted.iter().map(|(key, value)| Pair::new(*key, *value)).collect();
@@ -128,7 +128,7 @@ fn look(host: &FakeHost, ids: &[String]) -> (Instances, usize) {
 }
 
 #[test]
-fn five_and_fifty_thousand_instances_have_room_in_the_state_and_are_asked_for_once() {
+fn fifty_thousand_instances_fit_in_state_requested_once() {
     for count in [5_000, 50_000] {
         let (host, ids) = (host(), ids(count));
         host.serve(describe);
@@ -147,7 +147,7 @@ fn five_and_fifty_thousand_instances_have_room_in_the_state_and_are_asked_for_on
 }
 
 #[test]
-fn a_state_without_room_for_the_instances_fails_nothing_and_is_told_once() {
+fn full_state_fails_nothing_and_is_reported_once() {
     let (host, ids) = (host(), ids(2_000));
     host.state_limit(30_000).serve(describe);
     for _ in 0..3 {

@@ -52,7 +52,7 @@ fn asked(host: &FakeHost) -> usize {
 }
 
 #[test]
-fn layers_become_labels_and_what_has_none_is_not_asked_for_again() {
+fn layers_become_labels_and_layerless_is_not_requested_again() {
     let host = host();
     serve(&host, |request| {
         let p5 = instance_ids()[1];
@@ -73,7 +73,7 @@ fn layers_become_labels_and_what_has_none_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_region_or_a_policy_without_topology_is_left_alone_for_a_day() {
+fn region_or_policy_without_topology_is_skipped_for_a_day() {
     for code in ["UnsupportedOperation", "UnauthorizedOperation"] {
         let host = host();
         serve(&host, move |_| (400, refusal(code, "no")));
@@ -87,7 +87,7 @@ fn a_region_or_a_policy_without_topology_is_left_alone_for_a_day() {
 }
 
 #[test]
-fn any_other_failure_counts_for_the_types_that_have_layers_and_for_no_others() {
+fn other_failure_counts_for_types_with_layers_only() {
     let host = host();
     serve(&host, |_| (400, refusal("RequestLimitExceeded", "slow down")));
     for _ in 0..2 {
@@ -109,7 +109,7 @@ fn any_other_failure_counts_for_the_types_that_have_layers_and_for_no_others() {
 }
 
 #[test]
-fn a_machine_of_such_a_type_without_layers_does_not_take_its_type_with_it() {
+fn layerless_machine_does_not_clear_its_type() {
     let host = host();
     serve(&host, |_| (200, answer(&[])));
     for answer in look(&host) {

@@ -44,7 +44,7 @@ fn a_client_secret_never_enters_the_component() {
 }
 
 #[test]
-fn a_managed_identity_asks_the_metadata_service_and_numbers_may_be_texts() {
+fn managed_identity_uses_metadata_and_text_numbers_parse() {
     let host = host("\"useManagedIdentityExtension\": true, \"userAssignedIdentityID\": \"u\"");
     let url = "http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fmanagement.azure.com%2F&client_id=u";
     let expected = host.expect("GET", url).with_header("metadata", "true");
@@ -54,7 +54,7 @@ fn a_managed_identity_asks_the_metadata_service_and_numbers_may_be_texts() {
 }
 
 #[test]
-fn a_refused_token_is_renewed_once_and_a_refused_secret_is_named() {
+fn refused_token_is_renewed_once_and_refused_secret_is_named() {
     let host = host("\"aadClientId\": \"c\", \"aadClientSecret\": \"plain\"");
     host.expect("POST", TOKEN)
         .with_fields(&[("client_secret", "plain")])

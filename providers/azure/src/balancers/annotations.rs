@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_together() {
         let mut service = service(&[
             ("load-balancer-internal", "maybe"),
             ("load-balancer-tcp-idle-timeout", "3"),

@@ -153,7 +153,7 @@ impl Azure {
             }
         }
         Err(Failure::conflict(
-            "somebody else changes the load balancer back each time",
+            "something else changes the load balancer back each time",
         ))
     }
 }

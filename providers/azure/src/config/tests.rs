@@ -42,7 +42,7 @@ fn yaml_does_too() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     let wrong = r#"{
         "cloud": "AzureGermanCloud", "resourceGroup": "a/b", "location": "", "vmType": "vm", "loadBalancerSku": "basic", "tagsMap": {"a": 1},
         "resourceManagerEndpoint": "management", "aadClientCertPath": "/etc/cert.pfx", "networkResourceTenantID": "other", "routeTableNane": "x"

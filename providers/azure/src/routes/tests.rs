@@ -36,7 +36,7 @@ fn hop(name: &str, to: &str, ip: &str) -> Value {
 }
 
 #[test]
-fn all_changes_are_one_put_that_nobody_came_before() {
+fn all_changes_are_one_conditional_put() {
     let host = host();
     token(&host);
     let internet = json!({ "name": "out", "properties": { "addressPrefix": "0.0.0.0/0", "nextHopType": "Internet" } });
@@ -82,7 +82,7 @@ fn all_changes_are_one_put_that_nobody_came_before() {
 }
 
 #[test]
-fn an_operation_that_runs_is_waited_for_and_its_end_is_told() {
+fn operation_that_runs_is_waited_for_and_its_end_is_reported() {
     let host = host();
     token(&host);
     let link = "/subscriptions/s/operations/1?api-version=2025-05-01";
@@ -138,7 +138,7 @@ fn routes_of_others_are_not_listed() {
 }
 
 #[test]
-fn a_range_that_somebody_leads_elsewhere_is_left_alone() {
+fn range_routed_elsewhere_is_untouched() {
     let nowhere = json!({ "name": "none", "properties": { "addressPrefix": "10.244.1.0/24", "nextHopType": "None" } });
     let mut table = Table::new(json!({ "properties": { "routes": [nowhere] } }));
     let failure = table

@@ -1,6 +1,6 @@
 //! What CloudStack's error codes mean. The same codes come as HTTP status, in the body, and as the result of a job.
 
-use cloudwit_guest_sdk::classify::{Case, Codes};
+use cloudwit_guest_sdk::classify::{Case, Codes, not_the_cloud};
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
@@ -30,15 +30,7 @@ pub fn failure(command: &str, response: &Response) -> Failure {
     let body: Value = response.json().unwrap_or_default();
     let said = body.as_object().and_then(|body| body.values().next());
     let Some((code, text)) = said.and_then(read) else {
-        let text = format!(
-            "{command}: something answers {} that is not CloudStack's API",
-            response.status
-        );
-        // A proxy's 404 is no denial of anything.
-        return match response.status {
-            401 | 403 => Failure::denied(text),
-            _ => Failure::unavailable(text),
-        };
+        return not_the_cloud(response, command, "CloudStack's API");
     };
     let mut failure = CODES.failure(response, &code, &text);
     failure.message = format!("{command}: {code}: {text}");
@@ -64,7 +56,7 @@ pub fn of_job(doing: &str, result: &Value) -> Failure {
 fn by_words(failure: Failure, text: &str) -> Failure {
     let kind = match failure.code.as_deref() {
         Some("431") if MISSING.iter().any(|words| text.contains(words)) => FailureKind::NotFound,
-        // Somebody did it meanwhile.
+        // It was done meanwhile.
         Some("431" | "530") if text.contains("already") => FailureKind::Conflict,
         _ => return failure,
     };

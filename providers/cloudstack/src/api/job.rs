@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Jobs;
 use cloudwit_guest_sdk::state::Keep;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,15 +12,6 @@ use super::{Api, Call, errors, wire};
 
 /// How long it is remembered that a job's failure was told: longer than the controller pauses before it hands the same token back.
 const TOLD: Keep = Keep::at_most(Duration::from_secs(3600));
-
-/// How jobs stand.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Jobs {
-    /// Those that go on.
-    pub running: Vec<String>,
-    /// Whether one failed, and that was told before: what it was to do is planned anew.
-    pub failed: bool,
-}
 
 #[derive(Deserialize)]
 struct Begun {

@@ -9,7 +9,7 @@ pub mod wire;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::form::Form;
-use cloudwit_guest_sdk::http::each_page;
+use cloudwit_guest_sdk::http::items::{self, Page};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::time::rfc3339;
@@ -20,7 +20,6 @@ use serde_json::Value;
 use crate::config::{Global, SECRET_KEY, given};
 
 pub use call::Call;
-pub use job::Jobs;
 
 /// Items in a page: what CloudStack gives at most (`default.page.size`).
 pub const PAGE: usize = 500;
@@ -100,55 +99,34 @@ impl Api {
     /// # Errors
     /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: Call, items: &str) -> Result<Vec<T>, Failure> {
-        let mut all = Vec::new();
-        self.each_read(call, items, |item| {
-            let odd = |mistake| Failure::other(format!("an item of the list {items} cannot be read: {mistake}"));
-            all.push(item.map_err(odd)?);
-            Ok(())
-        })?;
-        Ok(all)
+        let mut seen = 0;
+        items::all(items, |page| self.page(&call, items, page, &mut seen))
     }
 
     /// The same, one after the other; one that cannot be read is left out.
     ///
     /// # Errors
     /// What the cloud says.
-    pub fn each<T: DeserializeOwned>(&self, call: Call, items: &str, mut each: impl FnMut(T)) -> Result<(), Failure> {
-        self.each_read(call, items, |item| {
-            match item {
-                Ok(item) => each(item),
-                Err(mistake) => warn!(list = items, "left out of the list, it cannot be read: {mistake}"),
-            }
-            Ok(())
-        })
+    pub fn each<T: DeserializeOwned>(&self, call: Call, items: &str, each: impl FnMut(T)) -> Result<(), Failure> {
+        let mut seen = 0;
+        items::each(items, |page| self.page(&call, items, page, &mut seen), each)
     }
 
-    fn each_read<T: DeserializeOwned>(
-        &self,
-        call: Call,
-        items: &str,
-        mut each: impl FnMut(Result<T, serde_json::Error>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut seen = 0;
-        each_page::<Failure>(|page| {
-            let page = page.unwrap_or("1");
-            let asked = call.clone().field("page", page).field("pagesize", PAGE);
-            let mut answer: Value = self.send(&asked)?;
-            let count = answer["count"].as_u64().and_then(|count| usize::try_from(count).ok());
-            let found = match answer.get_mut(items).map(Value::take) {
-                Some(Value::Array(found)) => found,
-                // An empty list is left out.
-                None if answer.is_object() => return Ok(None),
-                _ => return Err(Failure::other(format!("the answer has no list {items}"))),
-            };
-            seen += found.len();
-            let is_last = found.len() < PAGE || count.is_some_and(|count| count <= seen);
-            for item in found {
-                each(serde_json::from_value(item))?;
-            }
-            let next = page.parse::<usize>().unwrap_or_default() + 1;
-            Ok((!is_last).then(|| next.to_string()))
-        })
+    fn page(&self, call: &Call, items: &str, page: Option<&str>, seen: &mut usize) -> Result<Page, Failure> {
+        let page = page.unwrap_or("1");
+        let asked = call.clone().field("page", page).field("pagesize", PAGE);
+        let mut answer: Value = self.send(&asked)?;
+        let count = answer["count"].as_u64().and_then(|count| usize::try_from(count).ok());
+        let found = match answer.get_mut(items).map(Value::take) {
+            Some(Value::Array(found)) => found,
+            // An empty list is left out.
+            None if answer.is_object() => return Ok((Vec::new(), None)),
+            _ => return Err(Failure::other(format!("the answer has no list {items}"))),
+        };
+        *seen += found.len();
+        let is_last = found.len() < PAGE || count.is_some_and(|count| count <= *seen);
+        let next = page.parse::<usize>().unwrap_or_default() + 1;
+        Ok((found, (!is_last).then(|| next.to_string())))
     }
 
     /// The first numbers of the cloud's version, such as 4 and 22.

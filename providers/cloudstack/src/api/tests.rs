@@ -1,5 +1,6 @@
 use std::cell::Cell;
 
+use cloudwit_guest_sdk::reconcile::Jobs;
 use cloudwit_guest_sdk::testing::FakeAnswer;
 use serde_json::json;
 
@@ -55,7 +56,7 @@ fn pages_end_with_the_count_or_a_short_page() {
 }
 
 #[test]
-fn an_empty_list_has_no_array_and_an_odd_item_is_not_taken_for_one_that_does_not_exist() {
+fn empty_list_without_array_is_fine_and_odd_item_is_not_absent() {
     let empty = host(|command, _| said(command, json!({})));
     assert_eq!(
         provider(&empty).api.list::<Item>(Call::new("listItems"), "item"),
@@ -153,7 +154,7 @@ fn what_is_no_answer_of_cloudstack_denies_nothing() {
 }
 
 #[test]
-fn jobs_go_on_end_fail_or_are_forgotten() {
+fn jobs_continue_end_fail_or_are_dropped() {
     let cloud = host(|command, request| match request.field("jobid").as_deref() {
         Some("goes-on") => said(command, json!({ "jobstatus": 0 })),
         Some("forgotten") => refused(command, 431, &no_such("jobid", "forgotten")),

@@ -7,7 +7,7 @@
 //!     address.rs                        public address
 //!     rules.rs                          load balancer rules and their machines
 //!     openings.rs                       firewall or network ACL
-//!   work.rs                           makes it: the only place that writes; jobs that take time are `pending`
+//!   work.rs                           makes it: the only place that writes
 //! ```
 //!
 //! Nothing is remembered but the jobs that were begun: each call finds out anew what is there.
@@ -24,14 +24,14 @@ mod work;
 
 use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Rounds;
 
 use crate::CloudStack;
 use annotations::{ASSOCIATED, TABLE};
 use inventory::Inventory;
 use seen::Rule;
-use task::Task;
-use wanted::{Wanted, fixed_ip};
-use work::Next;
+use task::{Task, calls_or};
+use wanted::Wanted;
 
 impl LoadBalancers for CloudStack {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
@@ -56,10 +56,10 @@ impl LoadBalancers for CloudStack {
         }
         let machines = Inventory::new(self);
         let task = Task::new(self, service, &machines);
-        let address = self.until_done(&task.name, token, || task.next(&wanted))?;
+        let address = Rounds::new(self, &task.name, token)?.run(|| task.next(&wanted))?;
         let mut balancer = Balancer::at(vec![ingress(service, &address.ipaddress, wanted.asked.proxy)]);
         if annotations::associated(service, &address).is_none()
-            && let Some(own) = address::association(&address, &service.uid, fixed_ip(service))
+            && let Some(own) = address::association(&address, &service.uid, service.fixed_ip())
         {
             let change = AnnotationChange::set(TABLE.key(ASSOCIATED), own.to_string());
             balancer.annotations.push(change);
@@ -84,15 +84,14 @@ impl LoadBalancers for CloudStack {
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
         let machines = Inventory::new(self);
         Ok(one_by_one(updates, |update| {
-            let token = update.token.as_deref().filter(|token| !token.is_empty());
-            self.give_machines(&update.service, targets, token, &machines)
+            self.give_machines(&update.service, targets, update.token(), &machines)
         }))
     }
 
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
         let machines = Inventory::new(self);
         let task = Task::new(self, service, &machines);
-        self.until_done(&task.name, token, || task.next_deletion())?;
+        Rounds::new(self, &task.name, token)?.run(|| task.next_deletion())?;
         Ok(Vec::new())
     }
 }
@@ -108,7 +107,7 @@ impl CloudStack {
     ) -> Result<Vec<AnnotationChange>, Failure> {
         let task = Task::new(self, service, machines);
         let wanted = wanted::machines(targets);
-        self.until_done(&task.name, token, || {
+        Rounds::new(self, &task.name, token)?.run(|| {
             let seen = task.rules()?;
             if seen.is_empty() {
                 return Err(Failure::not_found(format!(
@@ -117,11 +116,7 @@ impl CloudStack {
                 )));
             }
             let rules: Vec<&Rule> = seen.iter().filter(|rule| rule.state != "Revoke").collect();
-            let calls = task.members(&rules, &wanted)?;
-            Ok(match calls.is_empty() {
-                true => Next::Done(()),
-                false => Next::Calls(calls),
-            })
+            Ok(calls_or(task.members(&rules, &wanted)?, ()))
         })?;
         Ok(Vec::new())
     }

@@ -39,7 +39,7 @@ pub struct Address {
     #[serde(deserialize_with = "wire::text")]
     pub id: String,
     pub ipaddress: String,
-    /// Since when it is somebody's; none while it is free.
+    /// Since when an account has it; none while it is free.
     pub allocated: Option<String>,
     pub state: String,
     pub issourcenat: bool,

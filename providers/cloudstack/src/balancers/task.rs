@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
+use cloudwit_guest_sdk::reconcile;
 use cloudwit_guest_sdk::state::Keep;
 
 use super::address::{self, Choice};
 use super::annotations::associated;
 use super::inventory::Inventory;
 use super::seen::{Address, Identified, Named, Network, Opening, Rule, SERVICE_TAG};
-use super::wanted::{Wanted, fixed_ip};
-use super::work::Next;
+use super::wanted::Wanted;
+use super::work::Change;
 use super::{openings, rules};
 use crate::CloudStack;
 use crate::api::Call;
@@ -21,6 +22,14 @@ const RENEWS_NETWORKS: (u32, u32) = (4, 22);
 
 /// How long it is believed which services and ACL a network has. They hardly ever change.
 const NETWORK_KEPT: Keep = Keep::at_most(Duration::from_secs(60));
+
+/// What comes next.
+pub type Next<T> = reconcile::Next<T, Change>;
+
+/// These calls; done where there are none.
+pub fn calls_or<T>(calls: Vec<Call>, done: T) -> Next<T> {
+    Next::changes_or(calls.into_iter().map(Change::Call).collect(), done)
+}
 
 /// One call for a Service.
 pub struct Task<'a> {
@@ -104,23 +113,20 @@ impl<'a> Task<'a> {
         let address = match address::choose(wanted.ip, wanted.uid, &seen, &addresses)? {
             Choice::Use(address) => address,
             Choice::Associate(ip) => {
-                return Ok(Next::Associate {
+                return Ok(Next::change(Change::Associate {
                     call: address::associate(&network, ip, self.cloud.api.project()),
                     uid: wanted.uid.to_owned(),
                     named: ip.is_some(),
-                });
+                }));
             }
         };
-        for round in [
+        let rounds = [
             self.unmarked(&addresses, wanted.ip),
             self.changes(wanted, &seen, &address.id, &network)?,
             self.released(&addresses, Some(&address.id))?,
-        ] {
-            if !round.is_empty() {
-                return Ok(Next::Calls(round));
-            }
-        }
-        Ok(Next::Done(address.clone()))
+        ];
+        let round = rounds.into_iter().find(|round| !round.is_empty());
+        Ok(calls_or(round.unwrap_or_default(), address.clone()))
     }
 
     /// Marks addresses of ours without a mark: what upstream associated.
@@ -267,7 +273,7 @@ impl<'a> Task<'a> {
             let goes = address.is_for(&self.service.uid)
                 && address.is_allocated()
                 && Some(address.id.as_str()) != but
-                && self.is_own(address, fixed_ip(self.service));
+                && self.is_own(address, self.service.fixed_ip());
             if goes && !address.isstaticnat && !self.is_used(address)? {
                 calls.push(Call::new("disassociateIpAddress").field("id", &address.id));
             }
@@ -290,21 +296,17 @@ impl<'a> Task<'a> {
         let seen = self.rules()?;
         let addresses = self.addresses(&seen, None)?;
         let every: Vec<&Rule> = seen.iter().collect();
-        let marks = self.unmarked(&addresses, fixed_ip(self.service));
+        let marks = self.unmarked(&addresses, self.service.fixed_ip());
         if !marks.is_empty() {
-            return Ok(Next::Calls(marks));
+            return Ok(calls_or(marks, ()));
         }
         let closed = self.closed(&every, None)?;
         if !closed.is_empty() {
-            return Ok(Next::Calls(closed));
+            return Ok(calls_or(closed, ()));
         }
         if !every.is_empty() {
-            return Ok(Next::Calls(every.into_iter().map(rules::delete).collect()));
+            return Ok(calls_or(every.into_iter().map(rules::delete).collect(), ()));
         }
-        let released = self.released(&addresses, None)?;
-        Ok(match released.is_empty() {
-            true => Next::Done(()),
-            false => Next::Calls(released),
-        })
+        Ok(calls_or(self.released(&addresses, None)?, ()))
     }
 }

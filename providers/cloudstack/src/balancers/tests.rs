@@ -116,7 +116,7 @@ fn names_of_rules_are_upstreams() {
 }
 
 #[test]
-fn what_cloudstack_does_not_have_is_told_at_once() {
+fn what_cloudstack_does_not_have_is_reported_together() {
     let mut odd = service();
     odd.ip_families = vec![IpFamily::Ipv6];
     odd.ports[0].node_port = None;
@@ -429,7 +429,7 @@ fn machines_are_listed_once_for_many_services() {
 }
 
 #[test]
-fn a_failed_job_is_told_once_and_then_made_again() {
+fn failed_job_is_reported_once_and_then_made_again() {
     let cloud = host(|command, _| match (right(command, &[]), command) {
         (Some(value), _) => said(command, value),
         (None, "queryAsyncJobResult") => {
@@ -498,7 +498,7 @@ fn address_that_cannot_be_marked_is_given_back() {
 }
 
 #[test]
-fn without_nodes_and_in_several_networks_there_is_no_place_for_one() {
+fn no_place_without_nodes_or_with_several_networks() {
     let cloud = host(|command, _| match command {
         "listVirtualMachines" => {
             let machine = |id: &str, network: &str| json!({ "id": id, "name": id, "nic": [{ "networkid": network }] });
@@ -541,7 +541,7 @@ fn deleting_goes_from_the_firewall_to_the_address() {
 }
 
 #[test]
-fn a_dry_run_tells_and_changes_nothing() {
+fn dry_run_reports_and_changes_nothing() {
     let cloud = host(|command, _| said(command, right(command, &[]).unwrap()));
     cloud.dry_run();
     let failure = provider(&cloud)
@@ -554,7 +554,7 @@ fn a_dry_run_tells_and_changes_nothing() {
 }
 
 #[test]
-fn the_annotation_says_whose_a_named_address_is() {
+fn annotation_decides_ownership_of_named_address() {
     let cloud = host(|command, _| said(command, right(command, &["vm-1"]).unwrap()));
     let mut named = service();
     named.load_balancer_ip = Some("192.0.2.1".into());

@@ -1,8 +1,10 @@
 //! What a Service wants of its load balancer. Pure.
 
 use cloudwit_guest_sdk::cidr;
+use cloudwit_guest_sdk::ports::{NodePort, node_ports};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
+use cloudwit_guest_sdk::targets;
 
 use super::annotations::Asked;
 use crate::machine_id;
@@ -43,11 +45,6 @@ pub struct Port {
     pub node_port: u16,
 }
 
-/// The address of `spec.loadBalancerIP`.
-pub fn fixed_ip(service: &Service) -> Option<&str> {
-    service.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty())
-}
-
 impl<'a> Wanted<'a> {
     /// By Service and targets.
     ///
@@ -55,36 +52,31 @@ impl<'a> Wanted<'a> {
     /// `invalid` for what CloudStack does not have, all at once.
     pub fn new(service: &'a Service, asked: Asked<'a>, targets: &[Target]) -> Result<Self, Failure> {
         let mut wrong = Vec::new();
-        if !service.ip_families.is_empty() && !service.ip_families.contains(&IpFamily::Ipv4) {
+        if !service.takes_ipv4() {
             wrong.push("load balancers have IPv4 addresses only; add IPv4 to ipFamilies".to_owned());
         }
         let name = default_balancer_name(service);
-        let mut ports = Vec::new();
-        for port in &service.ports {
-            let (protocol, rule_protocol) = match (port.protocol, asked.proxy) {
-                (Protocol::Tcp, false) => ("tcp", "tcp"),
-                (Protocol::Tcp, true) => ("tcp", "tcp-proxy"),
-                (Protocol::Udp, _) => ("udp", "udp"),
-                (Protocol::Sctp, _) => {
-                    wrong.push("there are no load balancers for SCTP".into());
-                    continue;
-                }
-            };
-            let Some(node_port) = port.node_port else {
-                wrong.push(format!(
-                    "port {} has no node port; set allocateLoadBalancerNodePorts",
-                    port.port
-                ));
-                continue;
-            };
-            ports.push(Port {
-                rule: format!("{name}-{rule_protocol}-{}", port.port),
-                protocol,
-                rule_protocol,
+        let protocol = |port: &ServicePort| match (port.protocol, asked.proxy) {
+            (Protocol::Tcp, false) => Some(("tcp", "tcp")),
+            (Protocol::Tcp, true) => Some(("tcp", "tcp-proxy")),
+            (Protocol::Udp, _) => Some(("udp", "udp")),
+            (Protocol::Sctp, _) => None,
+        };
+        let ports = node_ports(service, protocol, |mistake| wrong.push(mistake)).into_iter();
+        let ports = ports.map(
+            |NodePort {
+                 port,
+                 protocol,
+                 node_port,
+             }| Port {
+                rule: format!("{name}-{}-{}", protocol.1, port.port),
+                protocol: protocol.0,
+                rule_protocol: protocol.1,
                 port: port.port,
                 node_port,
-            });
-        }
+            },
+        );
+        let ports: Vec<Port> = ports.collect();
         if !wrong.is_empty() {
             return Err(Failure::invalid(wrong.join("; ")));
         }
@@ -98,7 +90,7 @@ impl<'a> Wanted<'a> {
             ports,
             cidrs: asked.cidrs.clone(),
             sources: sources(service)?,
-            ip: fixed_ip(service),
+            ip: service.fixed_ip(),
             machines: machines(targets),
             asked,
         })
@@ -130,11 +122,7 @@ fn sources(service: &Service) -> Result<Vec<String>, Failure> {
     Ok(sources)
 }
 
-/// Machines of the targets. A Node without provider id is not initialised.
+/// Machines of the targets.
 pub fn machines(targets: &[Target]) -> Vec<String> {
-    let ids = targets.iter().filter_map(|target| target.node.provider_id.as_deref());
-    let mut machines: Vec<String> = ids.filter_map(machine_id).map(str::to_ascii_lowercase).collect();
-    machines.sort_unstable();
-    machines.dedup();
-    machines
+    targets::ids(targets, |id| machine_id(id).map(str::to_ascii_lowercase))
 }

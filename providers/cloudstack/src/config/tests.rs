@@ -17,7 +17,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn upstreams_file_is_read_and_says_where_the_secret_key_belongs() {
+fn upstream_file_is_read_with_a_hint_for_the_secret_key() {
     let sound = "[Global]\napi-url = https://cloud.test/client/api\napi-key = K\nproject-id = p\nregion = north\n";
     assert_eq!(problems(sound), [""; 0]);
     assert_eq!(problems(&format!("{sound}zone = z\n")), ["global.zone!"]);
@@ -32,7 +32,7 @@ fn upstreams_file_is_read_and_says_where_the_secret_key_belongs() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     assert_eq!(
         problems("[Global]\napi-url = cloud\n"),
         ["global.api-url", "global.api-key"]
@@ -42,7 +42,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn what_is_asked_for_follows_from_the_url() {
+fn what_is_requested_follows_from_the_url() {
     let host = FakeHost::new();
     host.config("[Global]\napi-url = https://cloud.test:8443/client/api/\napi-key = K\n");
     let told = host.describe::<CloudStack>();

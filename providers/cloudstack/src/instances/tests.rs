@@ -141,7 +141,7 @@ fn only_the_clouds_word_about_exactly_this_id_is_absence() {
 }
 
 #[test]
-fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
+fn many_are_taken_from_one_list_and_the_rest_is_requested_by_id() {
     let machines = (0..10).map(|number| machine(&format!("vm-{number}"), &format!("node-{number}")));
     let cloud = cloud(machines.collect());
     let mut nodes: Vec<NodeRef> = (0..8).map(|number| by_id(&format!("vm-{number}"))).collect();

@@ -59,6 +59,27 @@ impl Api {
         self.send("GET", path, query, None)?.json()
     }
 
+    /// What another service of Google Cloud has at this URL.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn get_of_platform(&self, url: &str, query: &[(&str, &str)]) -> Result<Response, Failure> {
+        let answer = auth::with_platform_token(&self.global, self.context, |token| {
+            let mut request = self.http.get(url);
+            if let Some(token) = token {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            let query = query.iter();
+            query
+                .fold(request, |request, (name, value)| request.query(name, value))
+                .send_any()
+        })?;
+        match (200..300).contains(&answer.status) {
+            true => Ok(answer),
+            false => Err(errors::failure(&answer)),
+        }
+    }
+
     /// What is at this path; none when the cloud itself says that there is nothing.
     ///
     /// # Errors

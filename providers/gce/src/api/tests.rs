@@ -55,7 +55,7 @@ fn only_compute_engines_word_about_this_machine_is_a_denial() {
 }
 
 #[test]
-fn an_operation_that_failed_tells_why() {
+fn operation_that_failed_reports_why() {
     let operation = |json| serde_json::from_value::<Operation>(json).unwrap();
     let running = operation(json!({ "status": "RUNNING", "selfLink": "https://h/v1/projects/p/global/operations/o" }));
     assert_eq!(running.running(), Ok(Some("projects/p/global/operations/o".into())));

@@ -24,6 +24,9 @@ use crate::metadata;
 /// What the tokens are good for. Enough for all that is done here.
 const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 
+/// What tokens for other services than Compute Engine are good for; they know no smaller one.
+const PLATFORM_SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+
 /// Where keys give tokens, and for whom their assertions are.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 
@@ -118,12 +121,34 @@ pub fn with_token(
     context: Context,
     attempt: impl Fn(Option<&str>) -> Result<Response, Failure>,
 ) -> Result<Response, Failure> {
+    with_token_for(SCOPE, "access", (global, context), attempt)
+}
+
+/// The same, for other services of Google Cloud.
+///
+/// # Errors
+/// As [`with_token`].
+pub fn with_platform_token(
+    global: &Global,
+    context: Context,
+    attempt: impl Fn(Option<&str>) -> Result<Response, Failure>,
+) -> Result<Response, Failure> {
+    with_token_for(PLATFORM_SCOPE, "access-platform", (global, context), attempt)
+}
+
+fn with_token_for(
+    scope: &str,
+    kept: &str,
+    (global, context): (&Global, Context),
+    attempt: impl Fn(Option<&str>) -> Result<Response, Failure>,
+) -> Result<Response, Failure> {
     let source = Source::of(global);
     if source == Source::Nobody {
         return attempt(None);
     }
-    let obtain = || obtain(global, context, source).map_err(|failure| failure.context("getting an access token"));
-    Token::with(&context.state(), "access", obtain, |token: &String| {
+    let obtain =
+        || obtain(global, context, source, scope).map_err(|failure| failure.context("getting an access token"));
+    Token::with(&context.state(), kept, obtain, |token: &String| {
         let answer = attempt(Some(token))?;
         if answer.status != 401 {
             return Ok(Tried::Done(answer));
@@ -148,7 +173,7 @@ struct Other {
 }
 
 /// A token and when it ends.
-fn obtain(global: &Global, context: Context, source: Source<'_>) -> Result<(String, u64), Failure> {
+fn obtain(global: &Global, context: Context, source: Source<'_>, scope: &str) -> Result<(String, u64), Failure> {
     let granted: Granted = match source {
         Source::Nobody => return Ok(Default::default()),
         Source::Key { email } => {
@@ -156,7 +181,7 @@ fn obtain(global: &Global, context: Context, source: Source<'_>) -> Result<(Stri
             let unsigned = jwt::unsigned(&jwt::Claims {
                 issuer: email,
                 key_id: given(&global.private_key_id),
-                scope: SCOPE,
+                scope,
                 audience: audience(global),
                 now: context.now(),
             });

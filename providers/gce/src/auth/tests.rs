@@ -28,7 +28,7 @@ fn a_token_is_put_together_as_in_the_published_example() {
 }
 
 #[test]
-fn a_key_asks_for_a_token_once_and_again_when_it_is_refused() {
+fn key_requests_a_token_once_and_again_when_it_is_refused() {
     let config = json!({
         "project-id": "p", "local-zone": "us-central1-a", "network-name": "n", "client-email": "a@p.test", "private-key-id": "k1",
         "token-uri": "https://oauth.test/token", "api-endpoint": "https://gce.test",
@@ -100,7 +100,13 @@ fn the_metadata_server_and_the_other_source_give_tokens() {
     host.expect("POST", "https://t.test/")
         .with_header("authorization", "Bearer m")
         .answers(200, json!({ "accessToken": "o", "expireTime": "2033-05-18T03:33:20Z" }));
-    let (token, ends) = obtain(&global(config.clone()), host.context(), Source::of(&global(config))).unwrap();
+    let (token, ends) = obtain(
+        &global(config.clone()),
+        host.context(),
+        Source::of(&global(config)),
+        SCOPE,
+    )
+    .unwrap();
     assert_eq!((&*token, ends), ("o", 2_000_000_000));
 }
 

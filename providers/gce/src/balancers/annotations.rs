@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_count_and_wrong_values_are_told() {
+    fn both_spellings_count_and_wrong_values_are_reported() {
         for key in [
             "networking.gke.io/load-balancer-type",
             "cloud.google.com/load-balancer-type",

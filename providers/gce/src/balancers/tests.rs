@@ -196,7 +196,7 @@ fn a_change_waits_while_its_address_is_being_released() {
 }
 
 #[test]
-fn an_address_that_is_not_reserved_is_refused_before_anything_is_made() {
+fn unreserved_address_is_refused_before_any_creation() {
     let (host, _) = host(&json!({}));
     let service = Service {
         load_balancer_ip: Some("198.51.100.7".into()),
@@ -248,7 +248,7 @@ fn larger_numbers_of_a_health_check_stay() {
 }
 
 #[test]
-fn a_node_that_goes_is_one_change_and_a_missing_balancer_is_told() {
+fn node_removal_is_one_change_and_missing_balancer_is_reported() {
     let (host, _) = host(&json!({}));
     let gce: Gce = host.provider();
     assert_eq!(

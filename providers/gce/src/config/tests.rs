@@ -27,7 +27,7 @@ fn upstreams_file_is_read() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
+fn every_mistake_is_reported_together() {
     let text = "[global]\nlocal-zone = us\nstack-type = both\nnode-tags = UPPER\ncluster-id = Not_A_Name\napi-endpoint = compute\n\
          client-email = nobody\n";
     let problems = problems(text);

@@ -64,7 +64,7 @@ fn ask(host: &FakeHost, id: &str, zone: Option<&str>) -> Result<Vec<String>, Fai
 }
 
 #[test]
-fn labels_are_zone_and_region_and_all_zones_of_a_disk_with_replicas() {
+fn labels_are_zone_region_and_all_replica_zones() {
     let host = host(&json!({}));
     cloud(&host, false);
     let labels = |zone: &str, region: &str| Ok(vec![zone.to_owned(), region.to_owned()]);
@@ -89,7 +89,7 @@ fn labels_are_zone_and_region_and_all_zones_of_a_disk_with_replicas() {
 }
 
 #[test]
-fn cluster_of_a_whole_region_has_disks_in_all_its_zones_and_two_of_a_name_are_told_apart_by_the_label() {
+fn regional_cluster_disk_names_are_distinguished_by_label() {
     let host = host(&json!({ "multizone": true }));
     cloud(&host, false);
     assert!(ask(&host, "there", None).is_ok());
@@ -99,7 +99,7 @@ fn cluster_of_a_whole_region_has_disks_in_all_its_zones_and_two_of_a_name_are_to
 }
 
 #[test]
-fn zone_that_does_not_answer_is_no_proof_that_a_disk_does_not_exist() {
+fn unanswering_zone_is_no_proof_of_absent_disk() {
     let host = host(&json!({}));
     cloud(&host, true);
     assert_eq!(ask(&host, "gone", None), Err(FailureKind::Unavailable));
@@ -107,7 +107,7 @@ fn zone_that_does_not_answer_is_no_proof_that_a_disk_does_not_exist() {
 }
 
 #[test]
-fn what_no_disk_can_be_called_is_not_asked_for() {
+fn what_no_disk_can_be_called_is_not_requested() {
     let host = host(&json!({}));
     let long = "d".repeat(64);
     for id in ["", "a\") OR (name = \"b", "Upper", "a/b", &long] {

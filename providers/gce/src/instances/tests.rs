@@ -74,7 +74,7 @@ fn one_machine_is_one_request_and_only_its_own_absence_is_one() {
 }
 
 #[test]
-fn many_are_one_list_and_what_is_missing_there_is_asked_for() {
+fn many_are_one_list_and_what_is_missing_there_is_requested() {
     let host = host();
     host.serve(|request: &SentRequest| {
         let path = request.url.split('?').next().unwrap().strip_prefix(API).unwrap().to_owned();

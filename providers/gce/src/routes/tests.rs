@@ -92,7 +92,7 @@ fn what_is_there_is_made_and_what_is_gone_is_deleted() {
 }
 
 #[test]
-fn routes_of_this_network_are_told_with_their_nodes() {
+fn routes_of_this_network_are_reported_with_their_nodes() {
     let host = host();
     let ours = ClusterNode {
         ref_: NodeRef::named("n.c.p.internal").with_provider_id("gce://p/us-central1-a/n"),

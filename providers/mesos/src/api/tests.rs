@@ -30,7 +30,7 @@ fn list() -> FakeAnswer {
 }
 
 #[test]
-fn a_redirect_leads_to_the_leading_master_and_a_dead_one_to_the_next() {
+fn redirect_leads_to_leading_master_dead_one_to_next() {
     let host = host("mesos-master = dead.test:5050,other.test:5050\n");
     host.serve(|request| match request.url.split('/').nth(2).unwrap() {
         "dead.test:5050" => FakeAnswer::breaks(),
@@ -109,7 +109,7 @@ fn a_principal_is_in_every_request() {
 }
 
 #[test]
-fn a_service_account_signs_for_a_token_and_again_when_it_is_refused() {
+fn service_account_signs_for_token_and_again_on_refusal() {
     let host = host("mesos-master = https://dcos.test/mesos\nauth = dcos\nuid = me\n");
     let tokens = Cell::new(0);
     host.serve(move |request| {

@@ -39,7 +39,7 @@ fn the_in_tree_providers_file_is_read() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_keys() {
+fn mistakes_are_reported_with_their_keys() {
     assert_eq!(problems("mesos-master = zk://10.0.0.1:2181/mesos\n"), ["mesos-master"]);
     assert_eq!(problems("mesos-master = 10.0.0.1:5050, a b\n"), ["mesos-master"]);
     assert_eq!(
@@ -54,7 +54,7 @@ fn mistakes_are_told_with_their_keys() {
 }
 
 #[test]
-fn what_is_asked_for_follows_from_masters_and_the_way_to_authenticate() {
+fn requests_follow_from_masters_and_authentication() {
     let told = |auth: &str| {
         let host = FakeHost::new();
         host.config(format!(

@@ -87,7 +87,7 @@ fn an_agent_is_described_with_its_fault_domain_or_attributes() {
 }
 
 #[test]
-fn a_node_of_the_in_tree_provider_is_found_by_its_name_and_keeps_its_id() {
+fn in_tree_node_is_found_by_name_and_keeps_its_id() {
     let host = host(vec![agent("a-S0", "node-1")]);
     assert_eq!(running(lookup(&host, by_id(""))).provider_id, "mesos://");
     let gone = NodeRef::named("node-2").with_provider_id("mesos://");

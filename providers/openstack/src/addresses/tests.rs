@@ -57,7 +57,7 @@ fn full() -> (Server, [Port; 2]) {
 }
 
 #[test]
-fn ports_come_first_then_access_addresses_then_the_host_name_then_networks_by_name() {
+fn addresses_order_is_ports_access_host_name_networks() {
     let (server, ports) = full();
     assert_eq!(
         told(&AddressRules::default(), &server, &ports),
@@ -94,7 +94,7 @@ fn ipv6_can_be_left_out_everywhere() {
 }
 
 #[test]
-fn an_address_in_a_public_network_is_external_and_no_longer_internal() {
+fn public_network_address_is_external_only() {
     let (server, ports) = full();
     let ports = [ports[0].clone(), port(true, &["203.0.113.7"])];
     let told = told(
@@ -126,7 +126,7 @@ fn with_internal_networks_named_the_others_are_removed() {
 }
 
 #[test]
-fn the_sort_order_puts_cidrs_first_ascending_within_one_and_leaves_the_rest() {
+fn sort_puts_cidrs_first_ascending_and_keeps_the_rest() {
     let (mut server, _) = full();
     server.places.push(Place {
         network: "private".into(),

@@ -182,7 +182,7 @@ fn the_config_is_used_where_nothing_is_annotated() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     let wrong = mistakes(
         &[
             ("class", "dmx"),
@@ -224,7 +224,7 @@ fn what_excludes_each_other_is_refused() {
 }
 
 #[test]
-fn a_wrong_annotation_does_not_keep_a_load_balancer_from_being_found() {
+fn wrong_annotation_does_not_hide_its_balancer() {
     let service = service(&[
         ("load-balancer-id", "lb-1"),
         ("keep-floatingip", "maybe"),

@@ -184,7 +184,7 @@ fn headers_of_others_stay_when_ours_comes_and_goes() {
 }
 
 #[test]
-fn a_listener_of_another_protocol_goes_with_its_pool_before_the_new_one_comes() {
+fn listener_of_other_protocol_goes_with_its_pool_first() {
     let (balancer, mut tree) = shown();
     let mut case = case();
     case.asked.forwarded_for = true;
@@ -194,7 +194,7 @@ fn a_listener_of_another_protocol_goes_with_its_pool_before_the_new_one_comes() 
 }
 
 #[test]
-fn a_new_port_gets_listener_pool_members_and_monitor_one_after_the_other() {
+fn new_port_gets_listener_pool_members_monitor_in_order() {
     let (balancer, mut tree) = shown();
     let case = case();
     let whole = tree.clone();
@@ -236,7 +236,7 @@ fn a_new_port_gets_listener_pool_members_and_monitor_one_after_the_other() {
 }
 
 #[test]
-fn a_port_that_is_gone_goes_last() {
+fn port_that_is_gone_goes_last() {
     let mut case = case();
     let (balancer, mut tree) = shown();
     tree.listeners.push(Listener {
@@ -263,7 +263,7 @@ fn a_port_that_is_gone_goes_last() {
 }
 
 #[test]
-fn a_pool_that_is_shared_stays_when_its_listener_goes() {
+fn pool_that_is_shared_stays_when_its_listener_goes() {
     let (balancer, mut tree) = shown();
     tree.pools[0].listeners.push("another".into());
     let mut case = case();
@@ -354,7 +354,7 @@ fn our_tag_comes_before_everything_else() {
 }
 
 #[test]
-fn names_of_the_former_cluster_are_renamed_from_the_leaves_to_the_load_balancer() {
+fn former_cluster_names_are_renamed_leaves_first() {
     let old = "kube_service_old_default_web";
     let rename = |name: &mut String| *name = name.replace(NAME, old);
     let (mut balancer, mut tree) = shown();

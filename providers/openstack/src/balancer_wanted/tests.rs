@@ -69,7 +69,7 @@ fn protocols(asked: &Asked<'_>) -> String {
 }
 
 #[test]
-fn only_tcp_ports_speak_http_end_tls_or_tell_the_client() {
+fn only_tcp_ports_take_http_tls_or_proxy_protocol() {
     assert_eq!(protocols(&Asked::default()), "TCP>TCP UDP>UDP SCTP>SCTP");
     let forwarded = Asked {
         forwarded_for: true,
@@ -159,7 +159,7 @@ fn clients_are_allowed_by_ranges_of_the_load_balancers_family() {
 }
 
 #[test]
-fn all_that_octavia_cannot_do_is_told_at_once() {
+fn all_that_octavia_cannot_do_is_reported_together() {
     let mut service = service(&[port(Protocol::Tcp, 80), port(Protocol::Tcp, 81)]);
     service.ports[0].node_port = None;
     service.ports[1].node_port = None;

@@ -76,7 +76,7 @@ fn a_file_of_upstreams_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_description_asks_for_keystone_and_says_where_the_authority_goes() {
+fn description_requests_keystone_and_places_its_ca() {
     let host = FakeHost::new();
     host.config(UPSTREAM);
     let description = host.describe::<OpenStack>();
@@ -90,7 +90,7 @@ fn the_description_asks_for_keystone_and_says_where_the_authority_goes() {
 }
 
 #[test]
-fn keys_that_cannot_be_honoured_are_refused_with_what_to_do_all_at_once() {
+fn unsupported_keys_are_refused_together_with_the_fix() {
     let problems = check(
         "[Global]\nauth-url = keystone\nuser-id = u\ntenant-id = p\ntls-insecure = true\ncert-file = /c\nkey-file = /k\n\
          use-clouds = true\ncloud = lab\nos-endpoint-type = secret\nregional-provider-id = true\n\
@@ -121,7 +121,7 @@ fn keys_that_cannot_be_honoured_are_refused_with_what_to_do_all_at_once() {
 }
 
 #[test]
-fn what_load_balancers_cannot_use_is_told_before_there_is_one() {
+fn unusable_settings_are_reported_before_creation() {
     let who = "[Global]\nauth-url = https://k\nuser-id = u\ntenant-id = p\n[LoadBalancer]\n";
     let problems = check(&format!(
         "{who}lb-method = random\nmonitor-delay = soon\nmonitor-timeout = 100ms\nmonitor-max-retries = 0\nuse-octavia = false\n\
@@ -204,7 +204,7 @@ fn nothing_shows_the_configuration() {
 }
 
 #[test]
-fn the_readme_tells_every_key() {
+fn readme_reports_every_key() {
     use cloudwit_guest_sdk::testing::keys_of;
 
     use crate::balancer_config::{BalancerClass, BalancerConfig};

@@ -45,7 +45,7 @@ fn a_password_stays_with_the_host_unless_it_stands_in_the_text() {
 }
 
 #[test]
-fn ids_need_no_domains_and_domains_of_user_and_project_may_differ() {
+fn ids_need_no_domains_and_domains_may_differ() {
     let (body, _) = sent("user-id = u-1\ntenant-id = p-1\n");
     assert_eq!(
         body["identity"]["password"]["user"],
@@ -101,7 +101,7 @@ fn a_token_is_in_the_text_or_with_the_host() {
 }
 
 #[test]
-fn what_is_missing_to_become_somebody_is_told_at_once() {
+fn missing_login_settings_are_reported_together() {
     let told = |keys: &str| -> Vec<String> {
         let host = FakeHost::new();
         host.config(format!("{URL}{keys}"));
@@ -118,7 +118,7 @@ fn what_is_missing_to_become_somebody_is_told_at_once() {
 }
 
 #[test]
-fn one_login_serves_many_calls_until_the_last_minutes_of_the_token() {
+fn one_login_serves_calls_until_the_token_nears_expiry() {
     let stage = Stage::new("").always("GET", "nova.test", || answer(file!("servers_empty")));
     let ask = || stage.provider().api.get(Endpoint::Compute, "/servers").send().map(drop);
     assert_eq!((ask(), ask()), (Ok(()), Ok(())));
@@ -154,7 +154,7 @@ fn a_token_refused_in_mid_call_is_renewed_once() {
 }
 
 #[test]
-fn refused_credentials_are_denied_with_keystones_words_and_without_secrets() {
+fn refused_credentials_show_keystones_words_without_secrets() {
     let stage =
         Stage::new("password = canary-7391\n").always("POST", "keystone", || answer(file!("credentials_refused")));
     let failure = stage.provider().api.session().unwrap_err();
@@ -168,7 +168,7 @@ fn refused_credentials_are_denied_with_keystones_words_and_without_secrets() {
 }
 
 #[test]
-fn a_deleted_application_credential_is_denied_and_not_taken_for_something_that_is_gone() {
+fn deleted_credential_is_denied_not_absent() {
     let stage = Stage::new("").always("POST", "keystone", || answer(file!("credential_deleted")));
     let failure = stage.provider().api.session().unwrap_err();
     assert!(
@@ -178,7 +178,7 @@ fn a_deleted_application_credential_is_denied_and_not_taken_for_something_that_i
 }
 
 #[test]
-fn an_answer_of_keystones_that_is_cut_or_lacks_the_token_is_no_token() {
+fn cut_or_tokenless_keystone_answer_is_no_token() {
     for (headers, body, word) in [
         (&[][..], "{\"token\": {}}", "X-Subject-Token"),
         (

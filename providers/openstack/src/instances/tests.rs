@@ -34,7 +34,7 @@ fn paged() -> Stage {
 const NOWHERE: &str = "00000000-0000-4000-8000-000000000000";
 
 #[test]
-fn many_nodes_take_the_pages_of_one_listing_and_one_request_for_all_ports() {
+fn many_nodes_take_listing_pages_and_one_port_request() {
     let ids = ids();
     let stage = paged();
     let nodes = [
@@ -69,7 +69,7 @@ fn many_nodes_take_the_pages_of_one_listing_and_one_request_for_all_ports() {
 }
 
 #[test]
-fn everything_that_is_known_of_a_server_is_told() {
+fn everything_that_is_known_of_a_server_is_reported() {
     let ids = ids();
     let stage = Stage::new("")
         .always("GET", &format!("/servers/{}", ids[1]), || answer(file!("server")))
@@ -147,7 +147,7 @@ fn a_404_that_is_not_novas_is_no_evidence() {
 }
 
 #[test]
-fn an_error_in_the_listing_is_no_absence_and_an_error_for_one_server_is_that_servers() {
+fn listing_error_is_no_absence_and_server_error_stays_its_own() {
     let nodes: Vec<NodeRef> = ids().iter().map(|id| by_id(id)).chain([by_id(NOWHERE)]).collect();
     let body = r#"{"computeFault": {"code": 503, "message": "busy"}}"#;
     let stage = paged().always("GET", "/servers/detail?limit=2&marker", move || {
@@ -197,7 +197,7 @@ fn an_answer_that_is_cut_is_no_answer() {
 }
 
 #[test]
-fn after_a_failure_that_concerns_all_no_further_servers_are_asked_for() {
+fn failure_concerning_all_stops_further_requests() {
     let nodes: Vec<NodeRef> = (0..9).map(|n| by_id(&format!("{n}"))).collect();
     let stage = Stage::new("")
         .always("GET", "/servers/detail", || {
@@ -223,7 +223,7 @@ fn after_a_failure_that_concerns_all_no_further_servers_are_asked_for() {
 }
 
 #[test]
-fn hundreds_of_nodes_read_all_ports_instead_of_naming_their_servers() {
+fn hundreds_of_nodes_list_all_ports_at_once() {
     let server = |n: usize| {
         json!({"id": format!("s-{n}"), "name": format!("n-{n}"), "status": "ACTIVE",
             "flavor": {"original_name": "m1.small"}, "addresses": {}})
@@ -245,7 +245,7 @@ fn hundreds_of_nodes_read_all_ports_instead_of_naming_their_servers() {
 }
 
 #[test]
-fn trunks_take_two_more_requests_whatever_the_number_of_subports() {
+fn trunks_take_two_more_requests_for_any_subport_count() {
     let port = json!({"id": "p-1", "device_id": "s-1", "status": "ACTIVE", "network_id": "n-1",
         "fixed_ips": [{"ip_address": "10.0.0.4"}], "trunk_details": {"trunk_id": "t", "sub_ports": [{"port_id": "p-2"}, {"port_id": "p-3"}]}});
     let sub = |id: &str, network: &str, ip: &str| json!({"id": id, "network_id": network, "status": "ACTIVE", "fixed_ips": [{"ip_address": ip}]});
@@ -293,7 +293,7 @@ fn a_listing_that_never_ends_is_a_failure() {
 }
 
 #[test]
-fn the_probe_asks_every_service_and_tells_every_endpoint_that_is_not_granted() {
+fn probe_covers_services_and_reports_ungranted_endpoints() {
     let stage = Stage::new("").always("GET", "", || answer(file!("servers_empty")));
     assert_eq!((stage.provider().probe(), stage.calls().len()), (Ok(()), 3));
     let stage = Stage::new("").always("GET", "", FakeAnswer::refused);

@@ -39,13 +39,13 @@ fn ids_of_other_regions_and_clouds_are_refused_with_the_id() {
 }
 
 #[test]
-fn few_servers_are_asked_for_one_by_one_and_many_by_a_listing() {
+fn few_servers_are_read_singly_and_many_by_listing() {
     assert!(is_few(3, None));
     assert!(!is_few(4, None) && !is_few(4, Some(4)) && is_few(4, Some(5)));
 }
 
 #[test]
-fn the_type_is_the_flavors_name_or_where_that_is_no_label_its_id() {
+fn type_is_flavor_name_or_its_id_if_no_label() {
     let flavors = [
         ("m1 large!".to_owned(), "7".to_owned()),
         ("m1.small".into(), "1".into()),

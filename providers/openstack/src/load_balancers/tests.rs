@@ -161,7 +161,7 @@ fn looked(id: &str, times: u32) -> String {
 }
 
 #[test]
-fn while_octavia_works_one_request_is_made_and_the_next_comes_later() {
+fn busy_octavia_gets_one_request_and_next_comes_later() {
     let stage = stage("").always("GET", "/lbaas/loadbalancers/", || answer(file!("balancer_pending")));
     let id = text(&json(file!("balancer"))["loadbalancer"]["id"]);
     let first = pending(stage.provider().ensure(&service(), &targets(), Some(&looked(&id, 0))));
@@ -194,7 +194,7 @@ fn a_conflict_because_octavia_works_is_no_failure() {
 }
 
 #[test]
-fn a_change_that_octavia_takes_without_effect_is_not_made_for_ever() {
+fn ineffective_octavia_change_is_not_repeated_forever() {
     let stage = stage("")
         .always("PUT", "/lbaas/listeners/", || answer(file!("listeners")))
         .always("GET", "/lbaas/loadbalancers/", || answer(file!("balancer")));
@@ -307,7 +307,7 @@ fn annotations_that_are_wrong_or_not_known_cost_no_change() {
 }
 
 #[test]
-fn one_in_error_that_never_served_is_removed_and_one_that_served_stays() {
+fn failed_one_is_removed_unless_it_ever_served() {
     let in_error = || {
         let text = file!("balancer").replace("\"ACTIVE\"", "\"ERROR\"");
         answer(&text)
@@ -366,7 +366,7 @@ fn proxy_protocol_and_host_names_show_in_the_ingress() {
 }
 
 #[test]
-fn a_cut_answer_says_nothing_about_the_cloud() {
+fn cut_answer_proves_nothing_about_the_cloud() {
     let stage = stage("").always("GET", "/lbaas/pools?loadbalancer_id=", || {
         FakeAnswer::new(200, &[], "{\"pools\": [{\"id\": \"x")
     });
@@ -376,7 +376,7 @@ fn a_cut_answer_says_nothing_about_the_cloud() {
 }
 
 #[test]
-fn a_load_balancer_that_waits_for_ever_is_told() {
+fn load_balancer_that_waits_for_ever_is_reported() {
     let stage = stage("").always("GET", "/lbaas/loadbalancers/", || answer(file!("balancer_pending")));
     let id = text(&json(file!("balancer"))["loadbalancer"]["id"]);
     let failure = stage
@@ -390,7 +390,7 @@ fn a_load_balancer_that_waits_for_ever_is_told() {
 }
 
 #[test]
-fn a_member_that_is_gone_is_taken_out_without_looking_at_anything_else() {
+fn missing_member_is_removed_without_other_reads() {
     let stage = stage("").always("PUT", "/members", || FakeAnswer::new(202, &[], ""));
     let stage = stage
         .once("GET", "/members", || answer(file!("members")))

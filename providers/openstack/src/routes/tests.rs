@@ -94,7 +94,7 @@ fn router(routes: Value) -> FakeAnswer {
 }
 
 #[test]
-fn the_clusters_routes_are_told_with_their_nodes_and_those_without_node_as_black_holes() {
+fn cluster_routes_show_nodes_and_nodeless_are_blackholes() {
     let [one, two, _] = ips();
     let stage = stage();
     let stage = stage.always("GET", "/v2.0/routers/r-1", move || {
@@ -127,7 +127,7 @@ fn the_clusters_routes_are_told_with_their_nodes_and_those_without_node_as_black
 }
 
 #[test]
-fn a_route_whose_port_lets_nothing_through_is_told_as_missing() {
+fn route_whose_port_lets_nothing_through_is_reported_as_missing() {
     let stage = stage();
     let routes = stage.provider().list().unwrap();
     assert_eq!(
@@ -270,7 +270,7 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
 }
 
 #[test]
-fn a_next_hop_without_port_is_told_and_nothing_stays() {
+fn next_hop_without_port_is_reported_and_nothing_stays() {
     let stage = stage();
     let outcome = stage
         .provider()
@@ -355,7 +355,7 @@ fn pairs_of_others_stay_also_when_they_came_meanwhile() {
 }
 
 #[test]
-fn without_extraroute_atomic_the_whole_list_is_replaced_by_revision() {
+fn without_extraroute_atomic_list_is_replaced_by_revision() {
     let [one, two, three] = ips();
     let stage = without(stage(), &["extraroute-atomic"])
         .once("PUT", "/v2.0/routers/r-1", || answer(file!("router_replace_late")))
@@ -411,7 +411,7 @@ fn what_is_as_wanted_changes_nothing() {
 }
 
 #[test]
-fn without_a_router_nothing_is_done_and_one_that_is_not_there_is_named() {
+fn missing_router_is_named_and_unset_one_does_nothing() {
     let stage = Stage::new("");
     assert!(
         matches!(stage.provider().list(), Err(Failure { kind: FailureKind::ImplementedElsewhere, message: text, .. }) if text.contains("router-id"))

@@ -28,7 +28,7 @@ fn claim(balancer: &LoadBalancer, served: bool) -> Claim {
 }
 
 #[test]
-fn the_owner_is_known_by_the_name_also_the_one_of_long_ago() {
+fn owner_is_found_by_current_and_former_name() {
     assert!(claim(&balancer(NAME, &[]), false).owner);
     assert!(claim(&balancer("a1bf6e8a36f0a4d3e9a3c00000000000", &[]), false).owner);
     assert!(!claim(&balancer(OTHER, &[NAME]), false).owner);
@@ -55,7 +55,7 @@ fn tags_of_people_and_of_other_services_stay() {
 }
 
 #[test]
-fn a_load_balancer_goes_with_the_last_service_unless_a_person_made_it() {
+fn shared_balancer_goes_with_last_service_unless_manual() {
     let goes = |name: &str, with: &[&str]| {
         let balancer = balancer(name, with);
         claim(&balancer, false).takes_it_along(&balancer)
@@ -65,7 +65,7 @@ fn a_load_balancer_goes_with_the_last_service_unless_a_person_made_it() {
 }
 
 #[test]
-fn a_renamed_cluster_knows_its_own_only_if_it_served_before() {
+fn renamed_cluster_finds_its_own_only_if_it_served() {
     let old = "kube_service_old_default_web";
     let balancer = balancer(old, &[old, OTHER]);
     let known = claim(&balancer, true);
@@ -114,7 +114,7 @@ fn sharing_needs_tags_room_and_a_public_service() {
 }
 
 #[test]
-fn ports_of_others_are_told_all_at_once() {
+fn foreign_ports_are_reported_together() {
     let listener = |port, protocol: &str, with: &[&str]| Listener {
         id: format!("l-{port}"),
         port,

@@ -7,7 +7,7 @@ use crate::testing::{CONFIG, host, host_with, provider, token};
 use cloudwit_guest_sdk::prelude::*;
 
 #[test]
-fn a_token_is_asked_for_once_and_again_when_it_is_refused() {
+fn token_is_requested_once_and_again_when_it_is_refused() {
     let host = FakeHost::new();
     host.config(CONFIG).secret("password", "S").now(1_795_430_000);
     let tokens = Cell::new(0);
@@ -52,7 +52,7 @@ fn a_refused_login_is_denied_whatever_its_status() {
 }
 
 #[test]
-fn a_single_sign_on_that_fails_denies_nobody() {
+fn single_sign_on_that_fails_denies_none() {
     for (status, answer, kind) in [
         (
             400,

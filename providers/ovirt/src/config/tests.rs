@@ -31,7 +31,7 @@ fn the_in_tree_providers_file_is_read() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     let text = "[connection]\nuri = engine\nauth = kerberos\n[filters]\nvms = sortby name\n[zones]\ndisabled = true\nregion = r\n";
     let expected = ["connection.uri", "connection.auth", "filters.vms", "zones.disabled"];
     let mut found = problems(text);
@@ -54,7 +54,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn what_is_asked_for_follows_from_the_way_to_authenticate() {
+fn what_is_requested_follows_from_the_way_to_authenticate() {
     let told = |auth: &str| {
         let host = FakeHost::new();
         host.config(format!("{URI}{auth}"));

@@ -55,7 +55,7 @@ fn a_machine_is_described_from_what_engine_and_guest_report() {
 }
 
 #[test]
-fn zones_are_as_the_operator_wants_them() {
+fn zones_are_as_configured() {
     let place = |zones: &str| {
         let host = host_with(&format!("{CONFIG}{zones}"), engine(vec![machine("1", "node-1")]));
         let found = instance(lookup(&host, &[by_id("1")]).remove(0));
@@ -82,7 +82,7 @@ fn zones_are_as_the_operator_wants_them() {
 }
 
 #[test]
-fn a_place_that_the_engine_does_not_tell_is_asked_for_again_and_none_is_guessed() {
+fn unreported_zone_is_requested_again_and_never_guessed() {
     let silent = |path: &'static str, zones: &str| {
         let looks = std::cell::Cell::new(0);
         let engine = engine(vec![machine("1", "node-1")]);
@@ -215,7 +215,7 @@ fn only_the_engines_word_about_exactly_this_id_is_absence() {
 }
 
 #[test]
-fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
+fn many_are_taken_from_one_list_and_the_rest_is_requested_by_id() {
     let machines = (0..10).map(|number| machine(&format!("vm-{number}"), &format!("node-{number}")));
     let mut machines: Vec<Value> = machines.collect();
     machines.push(json!({ "id": "odd", "nics": 7 }));
@@ -240,7 +240,7 @@ fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
 }
 
 #[test]
-fn many_machines_outside_the_filter_are_taken_from_a_list_of_all() {
+fn machines_outside_filter_come_from_one_list() {
     let count = MOST_MISSING + 1;
     let all = move |request: &cloudwit_guest_sdk::testing::SentRequest| {
         let machines: Vec<Value> = (0..count).map(|number| machine(&format!("vm-{number}"), "n")).collect();

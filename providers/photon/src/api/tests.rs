@@ -23,7 +23,7 @@ fn paths(host: &FakeHost) -> Vec<String> {
 }
 
 #[test]
-fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
+fn tenant_and_project_resolve_by_name_and_machines_page() {
     let host = host("", |request| {
         match request.url.trim_start_matches("https://photon.test/v1") {
             "/tenants?name=t" => FakeAnswer::json(
@@ -60,7 +60,7 @@ fn tenant_and_project_are_found_by_their_names_and_machines_in_pages() {
 }
 
 #[test]
-fn a_list_that_goes_on_elsewhere_is_a_failure() {
+fn list_that_continues_elsewhere_is_a_failure() {
     for link in [
         "https://elsewhere.test/v1",
         "https://photon.test.evil/v1",

@@ -52,7 +52,7 @@ fn the_in_tree_providers_file_is_read() {
 }
 
 #[test]
-fn what_is_asked_for_follows_from_target_and_lightwave() {
+fn what_is_requested_follows_from_target_and_lightwave() {
     let told = |more: &str| {
         let host = FakeHost::new();
         host.config(format!("{SOUND}{more}"));

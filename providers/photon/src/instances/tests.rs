@@ -114,7 +114,7 @@ fn states_are_running_or_stopped() {
 }
 
 #[test]
-fn a_machine_that_the_cloud_denies_is_gone_while_the_project_has_others() {
+fn denied_machine_is_absent_while_project_has_others() {
     let found = |machines: Vec<Value>, node: NodeRef| lookup(&host("", machines), node);
     let other = || vec![machine("a-2", "node-2", "10.0.0.2")];
     assert_eq!(found(other(), by_id("a-1")), Ok(Presence::Absent(Evidence::ById)));
@@ -130,7 +130,7 @@ fn a_machine_that_the_cloud_denies_is_gone_while_the_project_has_others() {
 }
 
 #[test]
-fn many_are_taken_from_one_list_and_the_rest_is_asked_for_by_id() {
+fn many_are_taken_from_one_list_and_the_rest_is_requested_by_id() {
     let machines = (0..6).map(|number| machine(&format!("a-{number}"), &format!("node-{number}"), "10.0.0.1"));
     let host = host("", machines.collect());
     let nodes: Vec<NodeRef> = (0..7).map(|number| by_id(&format!("a-{number}"))).collect();

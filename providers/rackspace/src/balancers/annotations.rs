@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_table_and_mistakes_are_told_together() {
+    fn defaults_match_table_and_mistakes_are_reported_together() {
         let mut service = Service::new("default", "web", "u");
         let asked = read(&service).unwrap();
         assert_eq!(

@@ -150,7 +150,7 @@ fn two_ports_are_made_kept_and_deleted() {
 }
 
 #[test]
-fn building_is_waited_for_and_the_address_is_told_before_the_second_port_is_there() {
+fn building_is_pending_and_address_precedes_second_port() {
     let (host, cloud) = cloud();
     cloud.borrow_mut().made = "BUILD";
     let service = service(&[80, 443]);
@@ -215,7 +215,7 @@ fn targets_of_many_services_are_updated_from_one_listing() {
 }
 
 #[test]
-fn one_that_fails_while_it_is_built_is_deleted_and_made_again_after_a_pause() {
+fn one_failing_in_build_is_recreated_after_a_pause() {
     let (host, cloud) = cloud();
     cloud.borrow_mut().made = "BUILD";
     let service = service(&[80]);
@@ -292,7 +292,7 @@ fn deletion_waits_for_what_the_cloud_is_busy_with() {
 }
 
 #[test]
-fn limits_of_rate_and_of_numbers_are_told_apart() {
+fn limits_of_rate_and_of_numbers_are_distinguished() {
     let (host, cloud) = cloud();
     let fails = |answer: FakeAnswer| {
         cloud.borrow_mut().instead = vec![answer];
@@ -384,7 +384,7 @@ fn a_dry_run_and_a_switch_make_nothing() {
 }
 
 #[test]
-fn more_nodes_than_fit_are_told() {
+fn more_nodes_than_fit_are_reported() {
     let (host, cloud) = cloud();
     provider(&host).ensure(&service(&[80]), &targets(27), None).unwrap();
     assert_eq!(cloud.borrow().balancers[0]["nodes"].as_array().unwrap().len(), 25);

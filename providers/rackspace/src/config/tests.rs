@@ -26,7 +26,7 @@ fn a_file_of_the_in_tree_provider_is_taken_with_warnings() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     let found = problems("[Global]\nauth-url = identity\nuser-id = 7\napi-key = k\npassword = p\n");
     let parts = [
         "global.auth-url: \"identity\" is no URL",
@@ -45,7 +45,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn what_is_asked_for_follows_from_the_region() {
+fn what_is_requested_follows_from_the_region() {
     let host = FakeHost::new();
     host.config("[Global]\nusername = u\nregion = LON\nauth-url = https://lon.identity.api.rackspacecloud.com\n");
     let description = host.describe::<Rackspace>();
@@ -93,7 +93,7 @@ fn monitor_and_node_limit_are_checked_against_the_clouds_bounds() {
 }
 
 #[test]
-fn without_load_balancers_their_api_is_not_asked_for() {
+fn without_load_balancers_their_api_is_not_requested() {
     let host = FakeHost::new();
     host.config("[Global]\nusername = u\nregion = DFW\n[LoadBalancer]\nenabled = false\n");
     let hosts: Vec<String> = host

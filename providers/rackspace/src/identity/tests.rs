@@ -5,7 +5,7 @@ use crate::Rackspace;
 use crate::testing::{GLOBAL, answer, calls, file, host, provider};
 
 #[test]
-fn an_api_key_stays_with_the_host_and_one_token_serves_many_calls() {
+fn api_key_stays_in_host_and_one_token_serves_many_calls() {
     let host = host(|_| answer(file!("server")));
     for _ in 0..3 {
         provider(&host).any_server().unwrap();
@@ -85,7 +85,7 @@ fn failures_have_their_kind_and_the_clouds_code() {
 }
 
 #[test]
-fn a_wrong_key_is_said_to_be_one() {
+fn wrong_key_is_named_as_such() {
     let host = FakeHost::new();
     host.config(GLOBAL).secret("api-key", "s");
     host.serve(|_| {

@@ -31,7 +31,7 @@ fn told(answers: Vec<Result<Presence, Failure>>) -> Vec<String> {
 }
 
 #[test]
-fn many_nodes_are_answered_from_one_listing_and_absence_by_the_id_itself() {
+fn many_nodes_take_one_listing_and_absence_needs_the_id() {
     let host = pages();
     let nodes = [
         NodeRef::named("node-1"),
@@ -49,7 +49,7 @@ fn many_nodes_are_answered_from_one_listing_and_absence_by_the_id_itself() {
 }
 
 #[test]
-fn a_few_nodes_are_asked_for_one_by_one() {
+fn few_nodes_are_requested_one_by_one() {
     let host = host(|_| answer(file!("server")));
     let id = "rackspace:///test-server";
     let answers = provider(&host)
@@ -63,7 +63,7 @@ fn a_few_nodes_are_asked_for_one_by_one() {
 }
 
 #[test]
-fn a_cloud_that_fails_deletes_nobody() {
+fn cloud_that_fails_deletes_none() {
     let host = host(|_| FakeAnswer::json(500, &json!({ "computeFault": { "code": 500, "message": "oh" } })));
     let nodes: Vec<NodeRef> = (0..2)
         .map(|number| NodeRef::named("n").with_provider_id(format!("rackspace://{number}")))
@@ -74,7 +74,7 @@ fn a_cloud_that_fails_deletes_nobody() {
 }
 
 #[test]
-fn a_server_is_told_with_its_addresses_flavor_and_region() {
+fn server_is_reported_with_its_addresses_flavor_and_region() {
     let host = host(|_| answer(file!("server")));
     let server = provider(&host).server("x").unwrap().unwrap();
     let Existing::Running(instance) = existing(&server, Some("dfw")) else {
@@ -103,7 +103,7 @@ fn a_server_is_told_with_its_addresses_flavor_and_region() {
 }
 
 #[test]
-fn networks_of_the_account_are_internal_and_what_is_no_address_is_left_out() {
+fn account_networks_are_internal_and_odd_texts_dropped() {
     let place = |addr: &str| vec![Place { addr: addr.into() }];
     let server = Server {
         name: "n".into(),
@@ -121,7 +121,7 @@ fn networks_of_the_account_are_internal_and_what_is_no_address_is_left_out() {
 }
 
 #[test]
-fn a_provider_id_that_the_cloud_cannot_have_given_costs_its_node_alone() {
+fn foreign_form_of_provider_id_costs_its_node_alone() {
     let host = host(|_| answer(file!("server")));
     let node = |id: &str| NodeRef::named("n").with_provider_id(id);
     let nodes = [

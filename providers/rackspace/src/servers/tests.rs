@@ -23,7 +23,7 @@ fn all_pages_are_read() {
 }
 
 #[test]
-fn only_the_clouds_own_word_says_that_there_is_no_server() {
+fn only_the_clouds_own_denial_proves_absence() {
     let gone = host(|_| answer(file!("server_not_found")));
     assert_eq!(provider(&gone).server("nowhere"), Ok(None));
     for body in ["<html>no backend</html>", r#"{"error": "no such page"}"#] {

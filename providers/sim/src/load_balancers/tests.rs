@@ -139,7 +139,7 @@ fn a_machine_that_is_gone_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn a_refusal_that_is_not_about_machines_is_told() {
+fn refusal_about_anything_else_is_reported() {
     let host = host();
     host.expect("GET", BY_OWNER).answers(200, page(&[]));
     host.expect("POST", "https://sim.test/v1/load-balancers")
@@ -196,7 +196,7 @@ fn one_of_the_right_name_without_an_owner_is_adopted() {
 }
 
 #[test]
-fn one_of_the_right_name_that_belongs_to_another_service_is_not_touched() {
+fn same_name_of_another_service_is_not_touched() {
     let host = host();
     let mut foreign = spec(&[]);
     foreign["owner"] = json!("uid-2");
@@ -216,7 +216,7 @@ fn one_of_the_right_name_that_belongs_to_another_service_is_not_touched() {
 }
 
 #[test]
-fn a_conflict_that_is_not_about_the_name_is_told() {
+fn conflict_that_is_not_about_the_name_is_reported() {
     let host = host();
     name_is_taken(&host);
     host.expect("GET", BY_NAME).answers(200, page(&[]));
@@ -253,7 +253,7 @@ fn a_token_of_a_vanished_one_starts_again() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_asked() {
+fn impossible_request_is_refused_before_any_call() {
     let host = host();
     let refused = |change: fn(&mut Service)| {
         let mut service = service();
@@ -371,7 +371,7 @@ fn a_node_without_a_provider_id_is_no_target_yet() {
 }
 
 #[test]
-fn getting_one_tells_half_built_from_missing() {
+fn get_distinguishes_half_built_from_missing() {
     let host = host();
     host.expect("GET", BY_OWNER)
         .answers(200, page(&[balancer("building", spec(&[]))]));

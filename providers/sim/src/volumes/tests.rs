@@ -65,7 +65,7 @@ fn disk_is_made_in_the_next_zone_when_one_is_full() {
 }
 
 #[test]
-fn disk_that_is_being_made_is_found_by_name_without_making_another() {
+fn disk_in_creation_is_found_by_name_without_another() {
     let host = host();
     host.expect("POST", DISKS).answers(201, disk(false, "sim-1b", 2 * GIB));
     let waits = host.provider::<Sim>().create_volume(&wanted(), None).unwrap_err();
@@ -194,7 +194,7 @@ fn in_tree(source: InTreeSource, id: &str) -> InTreeVolume {
 }
 
 #[test]
-fn labels_say_zone_and_region_of_the_disks_that_exist() {
+fn labels_report_zone_and_region_of_the_disks_that_exist() {
     let host = host();
     host.expect("GET", "https://sim.test/v1/disks?ids=disk-7%2Cdisk-8&limit=1000")
         .answers(200, json!({"items": [disk(true, "sim-1b", 2 * GIB)]}));

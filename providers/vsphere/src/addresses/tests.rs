@@ -90,7 +90,7 @@ fn cards_of_containers_and_local_addresses_do_not_count() {
 }
 
 #[test]
-fn subnets_count_before_networks_in_their_own_order_and_excluded_ones_never() {
+fn subnets_precede_networks_in_order_excluded_never_count() {
     let nics = [
         nic(1, "Net-A", &["10.0.0.1", "192.0.2.1"]),
         nic(2, "Net-B", &["10.1.0.1", "192.0.2.2"]),
@@ -124,7 +124,7 @@ fn subnets_count_before_networks_in_their_own_order_and_excluded_ones_never() {
 }
 
 #[test]
-fn when_both_networks_are_named_and_neither_is_there_nothing_is_guessed() {
+fn two_named_but_missing_networks_are_not_guessed() {
     let nics = [nic(1, "Net-A", &["10.0.0.1"])];
     let rules = AddressRules {
         internal: side(&[], &[], Some("x")),

@@ -41,7 +41,7 @@ fn of(machine: &Machine, provider_id: Option<&str>, zone: Result<Option<Zone>, F
 }
 
 #[test]
-fn a_machine_that_runs_tells_all() {
+fn running_machine_has_all_fields() {
     let zone = Some(("z".to_owned(), "r".to_owned()));
     let Ok(Existing::Running(instance)) = of(&machine(), None, Ok(zone)) else {
         panic!()
@@ -59,7 +59,7 @@ fn a_machine_that_runs_tells_all() {
 }
 
 #[test]
-fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
+fn machine_without_vmware_tools_is_running_without_addresses() {
     for change in [
         (|machine: &mut Machine| machine.host_name = None) as fn(&mut Machine),
         |machine| machine.nics.clear(),
@@ -86,7 +86,7 @@ fn without_vmware_tools_a_machine_is_there_and_not_told_about() {
 }
 
 #[test]
-fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
+fn unknown_zone_delays_node_unless_machine_is_stopped() {
     let unknown = || Err(Failure::not_found("no tags"));
     assert!(
         matches!(of(&machine(), Some("vsphere://x"), unknown()), Err(Failure { kind: FailureKind::NotFound, message: text, .. }) if text == "vm one: no tags")
@@ -100,7 +100,7 @@ fn a_zone_that_is_not_known_makes_a_node_wait_unless_its_machine_is_off() {
 }
 
 #[test]
-fn metadata_puts_its_addresses_first_and_what_cannot_be_read_is_said() {
+fn metadata_addresses_come_first_and_bad_ones_are_reported() {
     let with = |text: &str| Machine {
         metadata: [Some(BASE64.encode(text.as_bytes())), Some("base64".into())],
         ..machine()

@@ -32,7 +32,7 @@ fn problems(config: &str) -> Vec<String> {
 }
 
 #[test]
-fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
+fn yaml_and_ini_are_equal_and_global_defaults_hold() {
     let mut shown = Vec::new();
     for config in [YAML, INI] {
         let host = host(config);
@@ -72,7 +72,7 @@ fn yaml_and_ini_mean_the_same_and_defaults_of_global_hold_for_each_vcenter() {
 }
 
 #[test]
-fn one_server_in_global_is_enough_and_ports_brackets_and_defaults_are_understood() {
+fn global_server_suffices_and_ports_and_brackets_parse() {
     let of = |config: &str| host(config).provider::<Vsphere>().settings;
     for (config, url, secret) in [
         ("global: {server: vc}", "https://vc:443", "vc.username"),
@@ -113,12 +113,12 @@ fn one_server_in_global_is_enough_and_ports_brackets_and_defaults_are_understood
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn everything_that_is_wrong_is_reported_together() {
     let found = problems(
         "global:\n  insecureFlag: true\n  user: me\n  apiBinding: ':43001'\n  apiDisable: false\n  nodeLabels: [a=b, c]\n  soapRoundtripCount: 99\n\
          vcenter:\n  a:\n    server: https://a\n    secretsDirectory: /x\n  b:\n    ipFamily: [ipv5]\nlabels:\n  zone: z\n\
          nodes:\n  internalNetworkSubnetCidr: 10.0.0.0/99\n  excludeExternalNetworkSubnetCidr: [x, 10.0.0.0/8]\n\
-         nsxt: {user: x}\nloadBalancer: {size: SMALL}\nloadBalancerClass: {a: {}}\nroute: {routerPath: /x}\n",
+         nsxt: {host: x}\nroute: {routerPath: /x}\n",
     );
     for part in [
         "global.insecureFlag: the server's certificate is always checked; take this key out and write `thumbprints: [...]`",
@@ -133,21 +133,18 @@ fn everything_that_is_wrong_is_told_at_once() {
         "labels.region: this is missing",
         "nodes.internalNetworkSubnetCidr: \"10.0.0.0/99\" is no network",
         "nodes.excludeExternalNetworkSubnetCidr: \"x\" is no network",
-        "nsxt: load balancers and routes of NSX are not there yet",
-        "loadBalancer: load balancers and routes of NSX",
-        "loadBalancerClass: load balancers and routes of NSX",
-        "route: load balancers and routes of NSX",
+        "route.routerPath: \"/x\" is no path of a tier-1 gateway",
     ] {
         assert!(
             found.iter().any(|problem| problem.starts_with(part)),
             "{part} is missing in {found:#?}"
         );
     }
-    assert_eq!(found.len(), 16, "{found:#?}");
+    assert_eq!(found.len(), 13, "{found:#?}");
 }
 
 #[test]
-fn sections_of_nsx_are_refused_in_ini_too_and_unknown_keys_are_told_what_they_may_have_meant() {
+fn unknown_keys_are_told_what_they_may_have_meant() {
     let found = problems("[Global]\nserver = a\nca-fiel = x\n[Lables]\nzone = a\n");
     assert_eq!(
         found,
@@ -156,14 +153,10 @@ fn sections_of_nsx_are_refused_in_ini_too_and_unknown_keys_are_told_what_they_ma
             "global.caFiel: there is no such key; did you mean \"caFile\"?",
         ]
     );
-    let sections = problems(
-        "[Global]\nserver = a\n[NSXT]\nuser = x\n[LoadBalancer]\nsize = SMALL\n[LoadBalancerClass \"x\"]\n[Route]\nrouter-path = /x\n",
-    );
-    assert_eq!(sections.len(), 4, "{sections:#?}");
 }
 
 #[test]
-fn no_vcenter_at_all_is_told() {
+fn no_vcenter_at_all_is_reported() {
     for config in ["", "global: {}", "[Labels]\nzone = a\nregion = b\n"] {
         let found = problems(config);
         assert!(
@@ -174,7 +167,7 @@ fn no_vcenter_at_all_is_told() {
 }
 
 #[test]
-fn each_vcenter_is_wished_for_with_what_its_certificate_is_trusted_by() {
+fn each_vcenter_is_requested_with_its_trust_settings() {
     let host = host(YAML);
     let description = host.describe::<Vsphere>();
     assert_eq!(description.provider_id_prefixes, ["vsphere://"]);

@@ -66,7 +66,7 @@ fn faults_become_failures_of_the_right_case() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_again_as_often_as_configured() {
+fn missing_answer_is_retried_as_configured() {
     for broken in [
         FakeAnswer::new(503, &[], ""),
         FakeAnswer::new(502, &[], "<html>"),
@@ -87,7 +87,7 @@ fn an_answer_that_is_none_is_asked_for_again_as_often_as_configured() {
 }
 
 #[test]
-fn no_answer_advice_to_wait_and_refusals_are_not_asked_for_again() {
+fn missing_answer_wait_advice_and_refusal_are_not_retried() {
     for (answer, denied) in [
         (FakeAnswer::breaks(), false),
         (FakeAnswer::new(503, &[("retry-after", "7")], ""), false),

@@ -70,7 +70,7 @@ fn expected() -> Vec<(Reference, Vec<Tag>)> {
 }
 
 #[test]
-fn the_older_api_is_spoken_where_the_newer_is_not_there_and_names_are_read_once() {
+fn older_api_is_used_as_fallback_and_names_read_once() {
     let host = host();
     logs_in_the_old_way(&host);
     associations(&host);
@@ -116,7 +116,7 @@ fn the_newer_api_answers_without_a_wrapping() {
 }
 
 #[test]
-fn a_session_that_is_over_is_renewed_and_a_tag_that_vanished_is_none() {
+fn expired_session_is_renewed_and_vanished_tag_ignored() {
     let host = host();
     logs_in_the_old_way(&host);
     let path = "tagging/tag-association?~action=list-attached-tags-on-objects";
@@ -130,7 +130,7 @@ fn a_session_that_is_over_is_renewed_and_a_tag_that_vanished_is_none() {
 }
 
 #[test]
-fn wrong_credentials_cut_answers_and_other_servers_are_said() {
+fn wrong_credentials_cut_answers_and_other_servers_are_reported() {
     let wrong = host();
     wrong
         .expect("POST", &format!("{URL}/api/session"))

@@ -70,8 +70,8 @@ fn id_decides_before_label_and_label_before_default() {
         "a label changes nothing about that"
     );
     assert_eq!(name(&all, None, Some("c")), None, "a wrong name is not the default's");
-    assert_eq!(all.initialises(None, Some("c")), Some("b"), "which says so on the Node");
-    assert_eq!(all.initialises(Some("c://1"), None), None);
+    assert_eq!(all.explains(None, Some("c")), Some("b"), "which says so on the Node");
+    assert_eq!(all.explains(Some("c://1"), None), Some("b"));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn provider_without_prefixes_has_every_node_only_alone() {
 }
 
 #[test]
-fn stray_nodes_say_why() {
+fn stray_nodes_give_reason() {
     let providers = two();
     let mut all = providers.assignment();
     all.members[1].abilities.instances = false;
@@ -146,7 +146,7 @@ fn machine_with_foreign_id_is_refused() {
 }
 
 #[test]
-fn class_decides_before_annotation_and_annotation_before_default() {
+fn class_precedes_annotation_and_annotation_precedes_default() {
     let rules = ServiceRules {
         classes: [
             ("example.com/a".into(), "a".into()),
@@ -208,7 +208,7 @@ fn provider_cannot_move_a_balancer_itself() {
 }
 
 #[test]
-fn unknown_names_in_the_rules_are_all_told() {
+fn unknown_names_in_the_rules_are_all_reported() {
     let rules = ServiceRules {
         classes: [("c".into(), "x".into())].into(),
         annotations: [(("k".into(), "v".into()), "y".into())].into(),

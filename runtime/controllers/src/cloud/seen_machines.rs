@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_belonged_to_two_machines_is_known_until_the_node_goes() {
+    fn name_of_two_machines_is_remembered_until_node_goes() {
         let seen = SeenMachines::default();
         assert!(!seen.may_be_several("u"));
         seen.see("u", "sim://1");

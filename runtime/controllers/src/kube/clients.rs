@@ -21,6 +21,8 @@ pub struct Clients {
     pub service_lb: Client,
     /// Writes the condition of Nodes about routes.
     pub node_route: Client,
+    /// Writes the label of Nodes about tags.
+    pub tagging: Client,
 }
 
 impl Clients {
@@ -31,6 +33,7 @@ impl Clients {
             Controller::CloudNodeLifecycle => &self.cloud_node_lifecycle,
             Controller::ServiceLb => &self.service_lb,
             Controller::NodeRoute => &self.node_route,
+            Controller::Tagging => &self.tagging,
         }
     }
 }
@@ -44,7 +47,8 @@ impl From<Client> for Clients {
             cloud_node: client.clone(),
             cloud_node_lifecycle: client.clone(),
             service_lb: client.clone(),
-            node_route: client,
+            node_route: client.clone(),
+            tagging: client,
         }
     }
 }

@@ -77,7 +77,10 @@ pub fn paced(client: Client, pace: Arc<Mutex<WatchPace>>) -> Client {
             }
             let pause = lock(&pace).pause(Instant::now(), jitter(0.0..1.0));
             if !pause.is_zero() {
-                tracing::debug!(?pause, "watch ended at once; waiting before reopening");
+                tracing::debug!(
+                    pause_seconds = pause.as_secs_f64(),
+                    "watch ended at once; waiting before reopening"
+                );
                 sleep(pause).await;
             }
             let response = client.send(request).await?;

@@ -12,13 +12,26 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-use cloudwit_model::{Cloud, NewRoute, PlannedWrite, ReadOnly, Route, Service, Target, VolumeWrite, short_list};
+use cloudwit_model::{
+    Cloud, NewRoute, NodeRef, PlannedWrite, ReadOnly, Route, Service, TagChange, Tags, Target, VolumeWrite, short_list,
+};
 use tracing::info;
 
 use crate::sync::lock;
 
 /// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
 const REMEMBERED: usize = 50_000;
+
+/// What an `ensure` would come to, as far as can be seen without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnsurePlan {
+    /// The cloud has the load balancer, and the Service shows its address. Only the provider could compare ports and targets.
+    Nothing,
+    /// The cloud has it, and the Service shows something else.
+    Change,
+    /// The cloud does not have it.
+    Create,
+}
 
 /// What a dry run has said.
 #[derive(Debug, Default)]
@@ -46,7 +59,8 @@ impl DryRunLog {
 
     pub(crate) fn log(&self, write: PlannedWrite<'_>) {
         match write {
-            PlannedWrite::EnsureBalancer { service, targets } => self.log_ensure(service, targets),
+            // What would become of it depends on what the cloud has, which is asked next.
+            PlannedWrite::EnsureBalancer { .. } => {}
             PlannedWrite::UpdateTargets { updates, targets } => {
                 updates
                     .iter()
@@ -62,7 +76,19 @@ impl DryRunLog {
                 delete.iter().for_each(|route| self.log_deletion(route));
                 create.iter().for_each(|route| self.log_creation(route));
             }
+            PlannedWrite::ChangeTags { change, nodes, tags } => {
+                nodes.iter().for_each(|node| self.log_tags(change, node, tags));
+            }
             PlannedWrite::Volumes(write) => self.log_volumes(write),
+            PlannedWrite::EnsureSshKey(key) => {
+                if self.is_news("ssh key", key) {
+                    info!(
+                        user = key.user(),
+                        algorithm = key.algorithm(),
+                        "dry run: this SSH key would be given to all machines that do not have it"
+                    );
+                }
+            }
         }
     }
 
@@ -90,27 +116,54 @@ impl DryRunLog {
         }
     }
 
-    fn log_ensure(&self, service: &Service, targets: &[Target]) {
+    fn log_tags(&self, change: TagChange, node: &NodeRef, tags: &Tags) {
+        let NodeRef { name, provider_id, .. } = node;
+        if self.is_news(
+            &format!("tags of {name} {provider_id:?}"),
+            (change == TagChange::Add, tags),
+        ) {
+            let what = match change {
+                TagChange::Add => "this machine would get these tags",
+                TagChange::Remove => "this machine would lose these tags",
+            };
+            let tags: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            info!(node = name, provider_id, tags = tags.join(","), "dry run: {what}");
+        }
+    }
+
+    /// Says what would become of the load balancer that a Service asks for.
+    pub fn log_ensure(&self, service: &Service, targets: &[Target], what: EnsurePlan) {
         // The status is what others write; it does not change what would be asked for.
         let asked = Service {
             ingress: Vec::new(),
             ..service.clone()
         };
         let service = name(service);
-        if self.is_news(&format!("balancer {service}"), format!("{asked:?} {:?}", ids(targets))) {
-            let ports: Vec<String> = asked
-                .ports
-                .iter()
-                .map(|port| format!("{}/{:?}", port.port, port.protocol))
-                .collect();
-            info!(
-                service,
-                ports = ports.join(" "),
-                nodes = targets.len(),
-                names = short_list(targets),
-                "dry run: this load balancer would be ensured"
-            );
+        if !self.is_news(
+            &format!("balancer {service}"),
+            format!("{what:?} {asked:?} {:?}", ids(targets)),
+        ) {
+            return;
         }
+        let ports: Vec<String> = asked
+            .ports
+            .iter()
+            .map(|port| format!("{}/{:?}", port.port, port.protocol))
+            .collect();
+        let what = match what {
+            EnsurePlan::Nothing => "nothing to change: the cloud has this load balancer, with the Service's address",
+            EnsurePlan::Change => {
+                "this load balancer would be changed: the cloud has it, with another address than the Service shows"
+            }
+            EnsurePlan::Create => "this load balancer would be created",
+        };
+        info!(
+            service,
+            ports = ports.join(" "),
+            nodes = targets.len(),
+            names = short_list(targets),
+            "dry run: {what}"
+        );
     }
 
     fn log_targets(&self, service: &Service, targets: &[Target]) {
@@ -169,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_decision_is_said_once_and_a_new_one_again() {
+    fn each_decision_is_reported_once_and_a_new_one_again() {
         let said = DryRunLog::default();
         assert!(said.is_news("Node a patch", "x"));
         assert!(!said.is_news("Node a patch", "x"));

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use cloudwit_model::{Answer, CloudError, Failure, Gate, Gated, GatedVolumes, PlannedWrite, Telling, VolumeCloud};
+use cloudwit_model::{
+    Answer, CloudError, Failure, Gate, Gated, GatedSshKeys, GatedVolumes, PlannedWrite, SshKeys, Telling, VolumeCloud,
+};
 
 use crate::leadership::dry_run::DryRunLog;
 use crate::leadership::{Leadership, NotLeading};
@@ -30,6 +32,15 @@ pub fn leading_volumes(cloud: Arc<dyn VolumeCloud>, leadership: Leadership, dry_
         return Arc::new(GatedVolumes::over(cloud, Telling::to(move |write| said.log(write))));
     }
     Arc::new(GatedVolumes::over(cloud, leadership))
+}
+
+/// SSH keys that are given to machines only while this process leads, and never in a dry run.
+pub fn leading_ssh_keys(cloud: Arc<dyn SshKeys>, leadership: Leadership, dry_run: bool) -> Arc<dyn SshKeys> {
+    if dry_run {
+        let said = DryRunLog::default();
+        return Arc::new(GatedSshKeys::over(cloud, Telling::to(move |write| said.log(write))));
+    }
+    Arc::new(GatedSshKeys::over(cloud, leadership))
 }
 
 fn refused(error: NotLeading) -> CloudError {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_written_before_the_first_term_and_after_its_deadline() {
+    async fn nothing_is_written_before_first_term_or_after_deadline() {
         let (term, leadership) = elected();
         assert_eq!(leadership.write(async {}).await, Err(NotLeading));
         assert!(!leadership.is_over(), "it has not begun");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_that_hangs_is_given_up_at_the_deadline_as_renewed_meanwhile() {
+    async fn hung_write_is_abandoned_at_the_renewed_deadline() {
         let (term, leadership) = elected();
         let start = Instant::now();
         term.renew(TERM);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_is_not_polled_again_after_a_pause_beyond_the_deadline() {
+    async fn write_is_not_retried_after_pause_beyond_deadline() {
         let now = Arc::new(AtomicU64::new(0));
         let (clock, polls) = (now.clone(), AtomicUsize::new(0));
         let (term, leadership) =

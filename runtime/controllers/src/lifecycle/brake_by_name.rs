@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_goes_after_an_hour_of_the_same_answer() {
+    fn node_goes_after_an_hour_of_the_same_answer() {
         assert_eq!(guard(Some(HOUR)).interval(), Some(MINUTE * 5));
         assert_eq!(verdict(&every_five_minutes(0, 0)), NameVerdict::First(HOUR));
         for minute in (5..60).step_by(5) {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_young_node_is_not_counted_and_none_is_where_it_is_switched_off() {
+    fn young_node_is_not_counted_nor_any_when_disabled() {
         let now = Instant::now();
         assert_eq!(guard(Some(HOUR)).absent("u", MINUTE, now), NameVerdict::Young);
         let mut off = guard(None);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_machine_is_gone_says_what_follows() {
+    fn node_whose_machine_is_gone_reports_what_follows() {
         let mut seen = SuspectedAbsence {
             answers: 3,
             since: Duration::from_secs(80),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_found_by_name_says_when_it_goes() {
+    fn node_that_is_not_found_by_name_reports_when_it_goes() {
         let mut seen = SuspectedAbsence {
             answers: 3,
             since: Duration::from_secs(600),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_ready_or_waits_for_initialisation_is_none_of_the_lifecycles_business() {
+    fn ready_or_uninitialised_node_is_not_lifecycle_work() {
         let known = ExplainFacts::default();
         let say = |node: &Node| lifecycle(node, &provider(), None, &known);
         assert_eq!(

@@ -11,6 +11,7 @@ use crate::kube::node::Node;
 use crate::kube::node::view::provider_id;
 use crate::lifecycle::brake::{Brake, SuspectedAbsence};
 use crate::options::LifecycleOptions;
+use crate::report::cause::Cause;
 use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::report::waiting::FailedAttempts;
 
@@ -32,7 +33,7 @@ pub struct LastRun {
     /// Nodes deleted within the window.
     pub deleted: usize,
     /// The last look-up's failure, until one succeeds, and when the next one is.
-    pub failed: Option<(Instant, String)>,
+    pub failed: Option<(Instant, Cause)>,
     /// Nodes of which the cloud could not say whether their machine exists, although it answered about others.
     pub unanswered: FailedAttempts,
 }
@@ -40,8 +41,9 @@ pub struct LastRun {
 impl LastRun {
     /// How far it is, in numbers.
     pub fn progress(&self, now: Instant) -> Progress {
-        let trouble = |(next, why): &(Instant, String)| Trouble {
-            what: format!("Failed to look up Nodes that are not Ready: {why}"),
+        let trouble = |(next, cause): &(Instant, Cause)| Trouble {
+            what: "Failed to look up Nodes that are not Ready",
+            cause: cause.clone(),
             next: next.saturating_duration_since(now),
         };
         Progress {
@@ -55,10 +57,16 @@ impl LastRun {
 
     /// The Nodes of which nobody knows whether they are still there.
     pub fn unanswered_nodes(&self, now: Instant) -> Vec<Unfinished> {
-        let unfinished = |key: Key| Unfinished {
-            since: self.unanswered.about(&key, now).map(|waiting| waiting.waited),
-            failed: true,
-            object: Object::Node(key.to_string()),
+        let unfinished = |key: Key| {
+            let waiting = self.unanswered.about(&key, now);
+            let since = waiting.as_ref().map(|waiting| waiting.waited);
+            let cause = waiting.map(|waiting| waiting.cause).filter(Cause::is_failure);
+            Unfinished {
+                since,
+                failed: cause.is_some(),
+                object: Object::Node(key.to_string()),
+                cause,
+            }
         };
         self.unanswered.keys().into_iter().map(unfinished).collect()
     }

@@ -18,6 +18,7 @@ use crate::lifecycle::plan::{After, Mark, after, is_announced};
 use crate::lifecycle::{Lifecycle, age};
 use crate::metrics::{Purpose, upstream_failure, upstream_result};
 use crate::options::NodeDeletion;
+use crate::report::cause::Cause;
 use crate::sync::lock;
 
 /// While look-ups fail the pause doubles from the monitor period to this.
@@ -85,7 +86,7 @@ impl Lifecycle {
             for (node, error) in answers.faults {
                 let metrics = &self.context.metrics;
                 metrics.lifecycle_call("instance_exists", upstream_result(&error));
-                self.report_unanswered(&node, &error.to_string(), provider);
+                self.report_unanswered(&node, &(&error).into(), provider);
             }
             if let Some((unanswered, error)) = answers.failed {
                 self.lookup_failed(&unanswered, &error, provider);
@@ -144,12 +145,15 @@ impl Lifecycle {
     pub(crate) fn lookup_failed(&mut self, nodes: &[Arc<Node>], error: &CloudError, provider: &ProviderIdentity) {
         self.by_name.restart_all();
         let count = nodes.len();
-        warn!(nodes = count, %error, "failed to look up Nodes that are not Ready; Nodes unchanged");
+        match error.is_pending() {
+            true => debug!(nodes = count, %error, "the cloud has not answered about Nodes that are not Ready yet"),
+            false => warn!(nodes = count, %error, "failed to look up Nodes that are not Ready; Nodes unchanged"),
+        }
         if error.retry() == Retry::Slowly {
-            let reason = error.to_string();
+            let cause = Cause::from(error);
             nodes
                 .iter()
-                .for_each(|node| self.report_unanswered(node, &reason, provider));
+                .for_each(|node| self.report_unanswered(node, &cause, provider));
         }
         for _ in nodes {
             self.context
@@ -167,7 +171,7 @@ impl Lifecycle {
                 .min(longest.max(period)),
         };
         self.next_lookup = Instant::now() + pause;
-        lock(&self.known).failed = Some((self.next_lookup, error.to_string()));
+        lock(&self.known).failed = Some((self.next_lookup, error.into()));
     }
 
     fn judge(&mut self, node: &Node, answer: Result<Presence, Failure>, provider: &ProviderIdentity) -> Option<Fate> {
@@ -177,8 +181,13 @@ impl Lifecycle {
             Ok(presence) => presence,
             Err(failure) => {
                 metrics.lifecycle_call("instance_exists", upstream_failure(&failure));
-                warn!(node = name, %failure, "failed to look up machine of Node; Node unchanged");
-                self.report_unanswered(node, &failure.to_string(), provider);
+                match failure {
+                    Failure::Pending { .. } => {
+                        debug!(node = name, %failure, "the cloud has not answered about this Node yet")
+                    }
+                    _ => warn!(node = name, %failure, "failed to look up machine of Node; Node unchanged"),
+                }
+                self.report_unanswered(node, &(&failure).into(), provider);
                 return None;
             }
         };
@@ -205,13 +214,13 @@ impl Lifecycle {
     }
 
     /// Whatever the failure is called, it is no evidence. Who waits for the Node to be cleaned up has to learn why it is not.
-    fn report_unanswered(&self, node: &Node, reason: &str, provider: &ProviderIdentity) {
+    fn report_unanswered(&self, node: &Node, cause: &Cause, provider: &ProviderIdentity) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let due = lock(&self.known)
             .unanswered
-            .failed(&Key::from(name), reason, Instant::now());
+            .failed(&Key::from(name), cause, Instant::now());
         if due {
-            let provider = &provider.name;
+            let (provider, reason) = (&provider.name, &cause.reason);
             let message = format!(
                 "Cloud provider {provider:?} failed to look up the machine of this Node, so the Node is kept: {reason}"
             );

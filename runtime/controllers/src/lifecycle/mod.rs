@@ -233,8 +233,7 @@ impl Lifecycle {
 
 /// Time since the Node's creation.
 pub(crate) fn age(node: &Node) -> Option<Duration> {
-    let created = node.metadata.creation_timestamp.as_ref()?.0;
-    Some(Duration::try_from(ambient::now().duration_since(created)).unwrap_or_default())
+    node.metadata.creation_timestamp.as_ref().map(ambient::since)
 }
 
 #[cfg(test)]

@@ -30,6 +30,10 @@ impl Report for LifecycleReport {
         Controller::CloudNodeLifecycle
     }
 
+    fn provider(&self) -> String {
+        self.scope.identity().name
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             progress: lock(&self.known).progress(Instant::now()),
@@ -69,9 +73,9 @@ impl Report for LifecycleReport {
         }
         let seen = known.seen.get(uid).map(as_of_now);
         let outage = known.failed.as_ref();
-        let outage = outage.map(|(next, why)| (next.saturating_duration_since(now), why.clone()));
+        let outage = outage.map(|(next, why)| (next.saturating_duration_since(now), why.reason.to_string()));
         let own = known.unanswered.about(node.metadata.name.as_deref()?, now);
-        let own = own.map(|own| (options.monitor_period, own.reason.to_string()));
+        let own = own.map(|own| (options.monitor_period, own.cause.reason.to_string()));
         let facts = ExplainFacts {
             failed: outage.or(own),
             brake: known.brake,

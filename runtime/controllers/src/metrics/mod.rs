@@ -6,6 +6,7 @@
 pub mod queue;
 pub mod route;
 pub mod service;
+pub mod tagging;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use prometheus_client::registry::Registry;
 use crate::metrics::queue::{QueueMetrics, Queues};
 use crate::metrics::route::RouteMetrics;
 use crate::metrics::service::ServiceMetrics;
+use crate::metrics::tagging::TaggingMetrics;
 use crate::options::Controller;
 use crate::sync::lock;
 
@@ -54,6 +56,8 @@ pub struct Metrics {
     pub service: ServiceMetrics,
     /// The route controller's.
     pub route: RouteMetrics,
+    /// The tagging controller's.
+    pub tagging: TaggingMetrics,
 }
 
 /// What a look-up was for; a closed set of labels.
@@ -102,6 +106,7 @@ impl Metrics {
             queues: Queues::new(registry),
             service: ServiceMetrics::new(registry),
             route: RouteMetrics::new(registry),
+            tagging: TaggingMetrics::new(registry),
         };
         metrics.register_upstream(registry);
         metrics.register_ours(registry);

@@ -33,8 +33,9 @@ pub fn initialisation(
         Some(StillWaiting {
             waited,
             attempts,
-            reason,
+            cause,
         }) => {
+            let reason = &cause.reason;
             let (waited, tries) = (span(*waited), times(*attempts));
             format!(
                 "waits to be initialised since {waited}{tries}. Last answer of provider {name}: {reason}. \
@@ -88,11 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_waits_says_since_when_why_and_when_it_is_tried_again() {
+    fn waiting_node_shows_since_reason_and_next_attempt() {
         let waiting = StillWaiting {
             waited: Duration::from_secs(190),
             attempts: 4,
-            reason: "unavailable: no route to host".into(),
+            cause: "unavailable: no route to host".into(),
         };
         let new = node("node-7", "False", &[UNINITIALIZED]);
         let next = queued(KeyPlace::Waiting(Duration::from_secs(42)));

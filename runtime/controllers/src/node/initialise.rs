@@ -19,6 +19,7 @@ use crate::node::write::{InitError, Initialised, initialise, write_waiting};
 use crate::node::{CloudNode, each};
 use crate::options::Controller;
 use crate::queue::{Outcome, Taken, span};
+use crate::report::cause::{Cause, CauseKind};
 use crate::sync::lock;
 
 /// Look-ups that may be in flight at once: a slow one must not hold up Nodes that come after it, and a crowd of them must not undo the
@@ -32,7 +33,7 @@ const FULL_LOOKUPS_IN_FLIGHT: usize = 2;
 /// Why a Node is not initialised yet.
 #[derive(Clone)]
 struct NotYet {
-    reason: String,
+    cause: Cause,
     retry: Retry,
     /// Whether it is told at the first time.
     at_once: bool,
@@ -40,9 +41,9 @@ struct NotYet {
 
 impl NotYet {
     /// Nobody should have to wait for the next attempt to learn that the credentials are wrong.
-    fn because(reason: String, retry: Retry) -> Self {
+    fn because(cause: Cause, retry: Retry) -> Self {
         Self {
-            reason,
+            cause,
             retry,
             at_once: retry == Retry::Slowly,
         }
@@ -89,7 +90,7 @@ impl CloudNode {
 
     /// The new Nodes, and those that were initialised before.
     pub(super) fn sort(&self, batch: Vec<Taken>) -> (Vec<Job>, Vec<Job>) {
-        let (owns, initialises) = (self.context.scope.owns_node(), self.context.scope.initialises());
+        let (owns, explains) = (self.context.scope.owns_node(), self.context.scope.explains());
         let (mut new, mut known) = (Vec::new(), Vec::new());
         for mut taken in batch {
             let Some(node) = self.context.nodes.get(taken.key()) else {
@@ -101,7 +102,7 @@ impl CloudNode {
             taken.begin(Controller::CloudNode);
             if !has_taint(&node, UNINITIALIZED) {
                 known.push((taken, node));
-            } else if owns(&node) || (provider_id(&node).is_none() && initialises(&node)) {
+            } else if owns(&node) || explains(&node) {
                 new.push((taken, node));
             } else {
                 taken
@@ -153,7 +154,7 @@ impl CloudNode {
         }
         each(self.at_once, strays, |(taken, node, failure)| {
             let span = taken.span();
-            let why = NotYet::because(failure.to_string(), failure.retry());
+            let why = NotYet::because((&failure).into(), failure.retry());
             self.retry_later(taken, node, why).instrument(span)
         })
         .await;
@@ -175,8 +176,11 @@ impl CloudNode {
             }
             Err(error) => {
                 let count = nodes.len();
-                shared.in_scope(|| warn!(nodes = count, %error, "failed to look up Nodes to initialise"));
-                let why = NotYet::because(error.to_string(), error.retry());
+                shared.in_scope(|| match error.is_pending() {
+                    true => debug!(nodes = count, %error, "the cloud has not answered about Nodes to initialise yet"),
+                    false => warn!(nodes = count, %error, "failed to look up Nodes to initialise"),
+                });
+                let why = NotYet::because((&error).into(), error.retry());
                 each(self.at_once, nodes, |(taken, node)| {
                     let span = taken.span();
                     self.retry_later(taken, node, why.clone()).instrument(span)
@@ -190,11 +194,11 @@ impl CloudNode {
         let instance = match answer {
             Ok(Presence::Running(instance) | Presence::Stopped(instance)) => instance,
             Ok(Presence::Absent(evidence)) => {
-                let why = NotYet::because(absent_in_words(&node, evidence), Retry::Backoff);
+                let why = NotYet::because(absence(&node, evidence), Retry::Backoff);
                 return self.retry_later(taken, node, why).await;
             }
             Err(failure) => {
-                let why = NotYet::because(failure.to_string(), failure.retry());
+                let why = NotYet::because((&failure).into(), failure.retry());
                 return self.retry_later(taken, node, why).await;
             }
         };
@@ -211,7 +215,7 @@ impl CloudNode {
                 let why = NotYet {
                     // Somebody has to mend the provider, so nobody should have to wait for the third try.
                     at_once: matches!(error, InitError::Identity(_)),
-                    ..NotYet::because(error.to_string(), error.retry())
+                    ..NotYet::because(Cause::new(error.kind(), error.to_string()), error.retry())
                 };
                 return self.retry_later(taken, node, why).await;
             }
@@ -254,14 +258,15 @@ impl CloudNode {
     /// Notes that an attempt failed, and answers whether it is time to say so.
     fn is_event_due(&self, taken: &Taken, why: &NotYet) -> bool {
         let (mut waiting, now) = (lock(&self.waiting), Instant::now());
-        let due = waiting.failed(taken.key(), &why.reason, now);
+        let due = waiting.failed(taken.key(), &why.cause, now);
         due || (why.at_once && waiting.is_first_report(taken.key(), now))
     }
 
     /// The Node keeps its taint and is tried again. From time to time an Event and an annotation say why.
     async fn retry_later(&self, taken: Taken, node: Arc<Node>, why: NotYet) {
         let tell = self.is_event_due(&taken, &why);
-        let NotYet { reason, retry, .. } = why;
+        let NotYet { cause, retry, .. } = why;
+        let reason = &*cause.reason;
         debug!(node = %taken.key(), reason, ?retry, "not initialised yet");
         if tell {
             let stray = self.context.scope.stray()(&node_ref(&node)).is_some();
@@ -270,14 +275,19 @@ impl CloudNode {
             } else {
                 self.context.scope.identity().name
             };
-            warn!(node = %taken.key(), provider, reason, "still not initialised");
+            match cause.is_failure() {
+                true => warn!(node = %taken.key(), provider, reason, "still not initialised"),
+                false => info!(node = %taken.key(), provider, reason, "waiting for the cloud"),
+            }
             let message = format!("Still waiting for cloud provider {provider:?} to initialise this Node: {reason}");
             self.recorder
                 .node(&node, EventKind::Warning, "InitializationFailed", message);
             let told = lock(&self.waiting).about(taken.key(), Instant::now());
-            let told = told.map(|told| told.reason).unwrap_or_default();
+            let told = told.map(|told| told.cause.reason).unwrap_or_default();
             let Context { apply, nodes, .. } = &self.context;
-            if let Err(error) = write_waiting(apply, nodes, &node, &told).await {
+            // One that carries an id may be another cloud controller's: it is told of, and not touched.
+            let is_others = stray && provider_id(&node).is_some();
+            if !is_others && let Err(error) = write_waiting(apply, nodes, &node, &told).await {
                 debug!(node = %taken.key(), %error, "failed to annotate Node with what it waits for");
             }
         }
@@ -285,10 +295,11 @@ impl CloudNode {
     }
 }
 
-fn absent_in_words(node: &Node, evidence: Evidence) -> String {
-    match (evidence, node_ref(node).provider_id) {
+fn absence(node: &Node, evidence: Evidence) -> Cause {
+    let reason = match (evidence, node_ref(node).provider_id) {
         (Evidence::ById, Some(id)) => format!("the cloud has no machine with the id {id}"),
         (_, Some(id)) => format!("the cloud has no machine that matches this Node (provider id {id})"),
         (_, None) => "the cloud has no machine that matches this Node's name, system UUID or addresses".into(),
-    }
+    };
+    Cause::new(CauseKind::Cloud, reason)
 }

@@ -10,6 +10,7 @@ use crate::kube::node::view::{UNINITIALIZED, has_taint};
 use crate::node::explain::initialisation;
 use crate::options::Controller;
 use crate::queue::Queue;
+use crate::report::cause::Cause;
 use crate::report::snapshot::{Object, Progress, Report, Snapshot, Unfinished};
 use crate::report::waiting::FailedAttempts;
 use crate::scope::Scope;
@@ -30,9 +31,11 @@ impl NodeReport {
         let failing = lock(&self.waiting).about(&name, Instant::now());
         let queued = self.queue.state(&name);
         let since = failing.as_ref().map(|failing| failing.waited);
+        let cause = failing.map(|failing| failing.cause).filter(Cause::is_failure);
         Some(Unfinished {
             since: since.into_iter().chain(queued.map(|queued| queued.unfinished)).max(),
-            failed: failing.is_some(),
+            failed: cause.is_some(),
+            cause,
             object: Object::Node(name),
         })
     }
@@ -41,6 +44,10 @@ impl NodeReport {
 impl Report for NodeReport {
     fn controller(&self) -> Controller {
         Controller::CloudNode
+    }
+
+    fn provider(&self) -> String {
+        self.scope.identity().name
     }
 
     fn snapshot(&self) -> Snapshot {

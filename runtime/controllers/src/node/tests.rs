@@ -63,7 +63,7 @@ async fn five_thousand_nodes_are_five_calls_in_each_refresh() {
 
 /// kubernetes-sigs/cloud-provider-azure#1700: a thousand Nodes that wait ask together, not each for itself.
 #[tokio::test(start_paused = true)]
-async fn nodes_that_fail_together_come_back_in_few_calls_that_become_rare() {
+async fn nodes_failing_together_return_in_few_rarer_calls() {
     let story = Story::start(Ok(absent()), tainted(1000), Options::default());
     let early = story.calls_within(10).await;
     sleep(Duration::from_secs(3600)).await;
@@ -75,7 +75,7 @@ async fn nodes_that_fail_together_come_back_in_few_calls_that_become_rare() {
 
 /// kubernetes/kubernetes#75285: updates of a Node that waits must not ask the cloud again.
 #[tokio::test(start_paused = true)]
-async fn heartbeats_of_a_waiting_node_cost_no_call_and_a_change_that_matters_costs_one() {
+async fn waiting_node_heartbeats_are_free_and_changes_cost_one_call() {
     let denied = Failure::Denied("no permission".into());
     let story = Story::start(Err(denied.into()), tainted(1), Options::default());
     assert_eq!(story.calls_within(30).await, 1);
@@ -94,7 +94,7 @@ async fn heartbeats_of_a_waiting_node_cost_no_call_and_a_change_that_matters_cos
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_asks_to_slow_down_is_asked_when_it_said() {
+async fn cloud_requesting_a_pause_is_retried_after_it() {
     let limited = Failure::RateLimited {
         after: Some(Duration::from_secs(100)),
         message: "slow down".into(),
@@ -105,7 +105,7 @@ async fn a_cloud_that_asks_to_slow_down_is_asked_when_it_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_of_other_providers_are_not_asked_about() {
+async fn nodes_of_other_providers_are_not_looked_up() {
     let mut foreign = tainted(1);
     foreign[0].spec.get_or_insert_default().provider_id = Some("aws:///eu/i-1".into());
     let mut initialised = node("other", "True", &[]);
@@ -136,7 +136,7 @@ async fn nothing_is_remembered_about_nodes_that_are_gone() {
 
 /// The Node is deleted while the cloud is asked about it: what the attempt notes afterwards is forgotten as well.
 #[tokio::test(start_paused = true)]
-async fn a_node_that_goes_during_its_attempt_is_forgotten() {
+async fn node_that_goes_during_its_attempt_is_dropped() {
     let cloud = FakeCloud::new(Ok(absent()));
     let (context, _registry) = context(cloud, Options::default());
     let controller = CloudNode::new(context.clone());
@@ -177,7 +177,7 @@ fn taking_all(writes: Arc<Mutex<Vec<(Method, String)>>>) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wave_of_a_thousand_nodes_is_two_writes_for_each_and_a_handful_of_events() {
+async fn wave_of_1000_nodes_is_two_writes_each_and_few_events() {
     let machine = Instance {
         provider_id: "sim://a".into(),
         addresses: vec![Address::new(AddressKind::InternalIP, "10.0.0.1")],
@@ -274,7 +274,23 @@ async fn one_odd_machine_costs_no_other_node_its_refresh() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_provider_id_is_told_once_and_not_written() {
+async fn node_of_no_provider_is_told_of_and_not_touched() {
+    let cloud = FakeCloud::new(Ok(crate::testing::running("sim://n0")));
+    let mut strange = tainted(1);
+    strange[0].spec.get_or_insert_default().provider_id = Some("aws:///eu/i-1".into());
+    let outcomes = outcomes(cloud, strange, Duration::from_secs(200)).await;
+    let [(node, message)] = outcomes.warned.as_slice() else {
+        panic!("{:?}", outcomes.warned)
+    };
+    assert!(
+        node == "n0" && message.contains("the provider id aws:///eu/i-1 is not of a configured provider"),
+        "{message}"
+    );
+    assert_eq!((outcomes.writes.len(), outcomes.lookups), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn foreign_provider_id_is_reported_once_and_not_written() {
     let cloud = FakeCloud::new(Ok(crate::testing::running("other://1")));
     let mut new = tainted(1);
     new[0].spec.get_or_insert_default().provider_id = None;

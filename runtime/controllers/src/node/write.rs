@@ -26,6 +26,7 @@ use crate::node::labels::{Dropped, Labels};
 use crate::node::plan::{
     IdentityError, Release, plan_addresses, plan_identity, plan_labels, plan_release, waits_in_vain,
 };
+use crate::report::cause::CauseKind;
 
 /// Attempts against conflicts, and the pause between them, to which up to as much again is added
 /// (`node_controller.go:UpdateNodeSpecBackoff`).
@@ -58,6 +59,15 @@ pub enum InitError {
 }
 
 impl InitError {
+    /// Whose failure it is.
+    pub fn kind(&self) -> CauseKind {
+        match self {
+            Self::Address(_) => CauseKind::Object,
+            Self::Identity(_) => CauseKind::Fault,
+            Self::Write(_) => CauseKind::ApiServer,
+        }
+    }
+
     /// When to try again.
     pub fn retry(&self) -> Retry {
         match self {
@@ -276,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_names_what_it_was_planned_on_and_changes_only_what_differs() {
+    fn release_names_its_plan_and_changes_only_differences() {
         let node = waiting(&Value::Null);
         let bare = json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "spec": { "taints": null } });
         assert_eq!(json!(release_patch(&node, &Release::default())), bare);

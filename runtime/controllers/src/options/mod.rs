@@ -1,6 +1,7 @@
 //! What an operator can set. Defaults are upstream's (`spec/flags-and-process.md`) except where a comment says why not.
 
 pub(crate) mod classes;
+pub(crate) mod tagging;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::options::classes::Classes;
+use crate::options::tagging::TaggingOptions;
 
-/// The four controllers. Their names are IDs in flags, metrics, Events and RBAC (`cloud-provider
-/// names/controller_names.go`).
+/// The controllers. Their names are IDs in flags, metrics, Events and RBAC (`cloud-provider
+/// names/controller_names.go`; `tagging` of `cloud-provider-aws pkg/controllers/tagging`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Controller {
     /// Initialises Nodes and keeps their addresses current.
@@ -21,16 +23,24 @@ pub enum Controller {
     ServiceLb,
     /// Routes to the Pod ranges of Nodes.
     NodeRoute,
+    /// An operator's tags on the machines of Nodes.
+    Tagging,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::CloudNode,
         Self::CloudNodeLifecycle,
         Self::ServiceLb,
         Self::NodeRoute,
+        Self::Tagging,
     ];
+
+    /// Whether it runs unless an operator says otherwise (upstream's `ControllersDisabledByDefault`).
+    pub fn is_on_by_default(self) -> bool {
+        self != Self::Tagging
+    }
 
     /// The canonical name, as in `--controllers`.
     pub fn name(self) -> &'static str {
@@ -39,6 +49,7 @@ impl Controller {
             Self::CloudNodeLifecycle => "cloud-node-lifecycle-controller",
             Self::ServiceLb => "service-lb-controller",
             Self::NodeRoute => "node-route-controller",
+            Self::Tagging => "tagging-controller",
         }
     }
 
@@ -49,6 +60,7 @@ impl Controller {
             Self::CloudNodeLifecycle => "cloud-node-lifecycle",
             Self::ServiceLb => "service",
             Self::NodeRoute => "route",
+            Self::Tagging => "tagging",
         }
     }
 
@@ -59,6 +71,7 @@ impl Controller {
             Self::CloudNode | Self::CloudNodeLifecycle => "node-controller",
             Self::ServiceLb => "service-controller",
             Self::NodeRoute => "route-controller",
+            Self::Tagging => "tagging-controller",
         }
     }
 
@@ -69,6 +82,7 @@ impl Controller {
             Self::CloudNodeLifecycle => "cloud-node-lifecycle-controller",
             Self::ServiceLb => "service-controller",
             Self::NodeRoute => "route_controller",
+            Self::Tagging => "tagging-controller",
         }
     }
 }
@@ -226,6 +240,8 @@ pub struct Options {
     pub service: ServiceOptions,
     /// Route controller.
     pub route: RouteOptions,
+    /// Tagging controller.
+    pub tagging: TaggingOptions,
     /// `--cluster-name`.
     pub cluster_name: String,
     /// Which controllers run.
@@ -248,8 +264,12 @@ impl Default for Options {
             lifecycle: LifecycleOptions::default(),
             service: ServiceOptions::default(),
             route: RouteOptions::default(),
+            tagging: TaggingOptions::default(),
             cluster_name: "kubernetes".into(),
-            controllers: Controller::ALL.into(),
+            controllers: Controller::ALL
+                .into_iter()
+                .filter(|one| one.is_on_by_default())
+                .collect(),
             start_interval: Duration::ZERO,
             // The comparison costs a copy of a few strings.
             swap_check_period: Duration::from_secs(1),
@@ -279,6 +299,10 @@ impl Options {
         count("concurrent-node-lifecycle-syncs", self.lifecycle.concurrent_syncs);
         count("concurrent-service-syncs", self.service.concurrent_syncs);
         count("service-drift-per-minute", self.service.drift_per_minute.into());
+        count(
+            "tagging-controller-concurrent-node-syncs",
+            self.tagging.concurrent_syncs,
+        );
         let mut period = |flag: &str, value: Duration| {
             if value.is_zero() {
                 mistakes.push(format!("{flag} must be longer than 0s"));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_can_shorten_all_pauses_but_those_that_the_cloud_asks_for() {
+    fn operator_shortens_all_pauses_but_cloud_requested_ones() {
         let short = Backoff::ROUTE.at_most(Some(Duration::from_secs(7)));
         assert_eq!(seconds(short, Retry::Backoff), [5, 7, 7, 7, 7, 7, 7, 7]);
         assert_eq!(short.pause(Retry::Slowly, 1), Duration::from_secs(7));

@@ -34,7 +34,7 @@ async fn nothing_for(queue: &Queue, time: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_tells_how_much_is_left_to_do_and_when_something_was_last_done() {
+async fn remaining_work_and_last_activity_are_reported() {
     let queue = queue();
     assert_eq!(Progress::from(&queue.snapshot()), Progress::default());
     queue.add("a");
@@ -82,7 +82,7 @@ async fn a_storm_of_updates_costs_one_pending_entry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_wishes_the_earliest_wins() {
+async fn of_several_requests_the_earliest_wins() {
     let (queue, start) = (queue(), Instant::now());
     queue.after("a", SECOND * 10);
     queue.after("a", SECOND * 3);
@@ -97,7 +97,7 @@ async fn of_several_wishes_the_earliest_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_never_worked_on_twice_at_once_and_a_wish_meanwhile_comes_after() {
+async fn key_is_never_processed_twice_and_requeues_after() {
     let queue = queue();
     queue.add("a");
     let first = next(&queue).await;
@@ -110,7 +110,7 @@ async fn a_key_is_never_worked_on_twice_at_once_and_a_wish_meanwhile_comes_after
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_key_pauses_from_5_ms_doubling_to_1000_s_with_a_little_jitter() {
+async fn key_backoff_doubles_from_5_ms_to_1000_s_with_jitter() {
     let queue = queue();
     queue.add("a");
     let mut taken = next(&queue).await;
@@ -133,7 +133,7 @@ async fn a_failing_key_pauses_from_5_ms_doubling_to_1000_s_with_a_little_jitter(
 
 /// `TestServiceQueueDelay`: what the service controller relies on.
 #[tokio::test(start_paused = true)]
-async fn a_key_that_asked_to_be_called_later_comes_exactly_then_and_has_not_failed() {
+async fn requeued_key_returns_on_time_and_is_no_failure() {
     let queue = queue_with(Backoff::SERVICE);
     queue.add("a");
     next(&queue).await.finish(Outcome::Retry(Retry::Backoff));
@@ -171,7 +171,7 @@ async fn each_class_of_failure_has_its_own_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_of_a_batched_queue_that_failed_at_different_times_come_back_together() {
+async fn failed_batch_keys_return_together() {
     let queue = queue_with(Backoff::BATCHED);
     for i in 0..100 {
         queue.add(i.to_string());
@@ -203,7 +203,7 @@ async fn a_change_of_the_object_cuts_a_pause_short() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_tried_at_once_when_the_cause_may_be_gone_and_what_waits_for_its_time_is_left() {
+async fn failed_is_retried_when_cause_may_be_gone_waiting_is_not() {
     let (queue, start) = (queue(), Instant::now());
     queue.add("denied");
     next(&queue).await.finish(Outcome::Retry(Retry::Slowly));
@@ -220,7 +220,7 @@ async fn what_failed_is_tried_at_once_when_the_cause_may_be_gone_and_what_waits_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_takes_all_that_are_ready_in_their_order_up_to_the_limit() {
+async fn batch_takes_ready_items_in_order_up_to_limit() {
     let queue = queue();
     for i in 0..2500 {
         queue.add(format!("node-{i:04}"));

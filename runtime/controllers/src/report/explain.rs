@@ -55,8 +55,8 @@ impl fmt::Display for Explanation {
 /// Answers questions about objects; clones share it.
 #[derive(Clone)]
 pub struct Explain {
-    nodes: Arc<Cache<Node>>,
-    services: Arc<Cache<Service>>,
+    pub(super) nodes: Arc<Cache<Node>>,
+    pub(super) services: Arc<Cache<Service>>,
     reports: Reports,
 }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_controller_that_knows_something_speaks_and_unknown_objects_are_unknown() {
+    fn each_controller_explains_and_unknown_objects_are_unknown() {
         let (nodes, services) = (Arc::<Cache<Node>>::default(), Arc::<Cache<Service>>::default());
         nodes.fill(vec![crate::testing::node("a", "True", &[])]);
         let reports = Reports::default();

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_does_not_end_is_seen_and_only_of_controllers_that_run() {
+    async fn endless_work_is_seen_for_running_controllers_only() {
         let metrics = Metrics::new(&mut Registry::default());
         let queue = Queue::new(Backoff::DEFAULT, metrics.queue("Nodes"));
         let health = health(&metrics, [with_queue(Controller::CloudNode, &queue)]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_provider_that_hangs_is_no_reason_to_restart_while_another_is_well() {
+    async fn hung_provider_needs_no_restart_while_another_is_well() {
         let metrics = Metrics::new(&mut Registry::default());
         let _running = metrics.running(Controller::ServiceLb);
         let queues = [(); 2].map(|()| Queue::new(Backoff::DEFAULT, metrics.queue("service")));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pass_that_goes_on_is_well_and_one_that_stands_still_is_not() {
+    async fn running_pass_is_healthy_and_stalled_one_is_not() {
         let metrics = Metrics::new(&mut Registry::default());
         let _running = metrics.running(Controller::CloudNodeLifecycle);
         let (one, other) = (ReconcileClock::default(), ReconcileClock::default());

@@ -1,5 +1,6 @@
 //! What controllers report of themselves: numbers, explanations, health. Imports no controller.
 
+pub mod cause;
 pub mod explain;
 pub mod health;
 mod queues;
@@ -7,4 +8,5 @@ pub(crate) mod reconcile_clock;
 pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod totals;
 pub mod waiting;

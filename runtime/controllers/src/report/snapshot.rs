@@ -20,6 +20,7 @@ use prometheus_client::registry::Registry;
 use crate::kube::node::Node;
 use crate::options::{Controller, NodeDeletion};
 use crate::queue::QueueSnapshot;
+use crate::report::cause::Cause;
 use crate::report::queues::QueueGauges;
 use crate::sync::{read, write};
 
@@ -27,6 +28,9 @@ use crate::sync::{read, write};
 pub trait Report: Send + Sync {
     /// Which controller.
     fn controller(&self) -> Controller;
+
+    /// The operator's name of the provider it works with.
+    fn provider(&self) -> String;
 
     /// How much it has to do and how its work goes, in numbers. Health probes and scrapes of metrics read it, so it copies no lists.
     fn snapshot(&self) -> Snapshot;
@@ -36,6 +40,11 @@ pub trait Report: Send + Sync {
 
     /// Its deletion brake, where it has one.
     fn deletions(&self) -> Option<Deletions> {
+        None
+    }
+
+    /// Routes that Nodes want, and how many of them are there; none where it makes no routes or has not compared them yet.
+    fn routes(&self) -> Option<Routes> {
         None
     }
 
@@ -94,8 +103,10 @@ impl From<&QueueSnapshot> for Progress {
 /// A question about everything that the cloud did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What could not be done and why, in one sentence.
-    pub what: String,
+    /// What could not be done: `The routes of the cloud could not be listed`.
+    pub what: &'static str,
+    /// Why.
+    pub cause: Cause,
     /// Time until the next try.
     pub next: Duration,
 }
@@ -109,6 +120,15 @@ pub enum Object {
     Service(String, String),
 }
 
+/// How many routes there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// Destinations of all Nodes.
+    pub wanted: usize,
+    /// Of these, those whose route is not there: it failed, or the cloud works on it.
+    pub missing: usize,
+}
+
 /// An object with which a controller is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
@@ -118,6 +138,19 @@ pub struct Unfinished {
     pub since: Option<Duration>,
     /// Whether the last try failed.
     pub failed: bool,
+    /// Why it did; none where nothing has failed.
+    pub cause: Option<Cause>,
+}
+
+/// An object with which a controller of one provider is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Whose business it is.
+    pub controller: Controller,
+    /// With which provider.
+    pub provider: String,
+    /// The object.
+    pub object: Unfinished,
 }
 
 /// The numbers that engaged the brake.
@@ -241,14 +274,35 @@ impl Reports {
         }
     }
 
-    /// Everything that is not finished, with the controller whose business it is, the oldest first.
-    pub fn unfinished(&self) -> Vec<(Controller, Unfinished)> {
-        let all = self.of_each(|report| Some(report.unfinished())).into_iter();
-        let mut all: Vec<(Controller, Unfinished)> = all
-            .flat_map(|(controller, own)| own.into_iter().map(move |one| (controller, one)))
-            .collect();
-        all.sort_by(|(_, a), (_, b)| b.since.cmp(&a.since).then_with(|| a.object.cmp(&b.object)));
+    /// Everything that is not finished, the oldest first.
+    pub fn unfinished(&self) -> Vec<Left> {
+        let of_each = self.of_each(|report| Some((report.provider(), report.unfinished())));
+        let left = |(controller, (provider, own)): (Controller, (String, Vec<Unfinished>))| {
+            own.into_iter().map(move |object| Left {
+                controller,
+                provider: provider.clone(),
+                object,
+            })
+        };
+        let mut all: Vec<Left> = of_each.into_iter().flat_map(left).collect();
+        all.sort_by(|a, b| {
+            let (a, b) = (&a.object, &b.object);
+            b.since.cmp(&a.since).then_with(|| a.object.cmp(&b.object))
+        });
         all
+    }
+
+    /// What holds up whole controllers, with the provider of each.
+    pub fn troubles(&self) -> Vec<(Controller, String, Trouble)> {
+        let of_each = self.of_each(|report| Some((report.provider(), report.snapshot().progress.trouble?)));
+        let trouble = |(controller, (provider, trouble))| (controller, provider, trouble);
+        of_each.into_iter().map(trouble).collect()
+    }
+
+    /// The routes of each provider that has compared them.
+    pub fn routes(&self) -> Vec<Routes> {
+        let all = self.of_each(|report| report.routes()).into_iter();
+        all.map(|(_, routes)| routes).collect()
     }
 
     /// The brake of each provider.
@@ -268,6 +322,7 @@ mod tests {
             object: Object::Node(name.into()),
             since: seconds.map(Duration::from_secs),
             failed: false,
+            cause: None,
         }
     }
 
@@ -280,7 +335,11 @@ mod tests {
         let mut nodes = FakeReport::of(Controller::CloudNode);
         nodes.unfinished = vec![node("a", Some(5)), node("d", Some(60))];
         reports.add(Arc::new(nodes));
-        let names: Vec<Object> = reports.unfinished().into_iter().map(|(_, one)| one.object).collect();
+        let names: Vec<Object> = reports
+            .unfinished()
+            .into_iter()
+            .map(|left| left.object.object)
+            .collect();
         assert_eq!(names, ["d", "a", "b", "c"].map(|name| Object::Node(name.into())));
     }
 

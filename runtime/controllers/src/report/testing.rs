@@ -37,6 +37,10 @@ impl Report for FakeReport {
         self.controller
     }
 
+    fn provider(&self) -> String {
+        "sim".into()
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             queues: self.queues.iter().map(Queue::snapshot).collect(),

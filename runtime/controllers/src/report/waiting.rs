@@ -3,12 +3,12 @@
 //! An attempt is an initialisation, or the question whether the machine still exists (N7: upstream never says so).
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::kube::cache::Key;
+use crate::report::cause::Cause;
 
 /// A Node that needed this many attempts is worth an Event.
 const ATTEMPTS: u32 = 3;
@@ -25,7 +25,7 @@ struct Wait {
     attempts: u32,
     told: Option<Instant>,
     /// Why the last attempt failed, cut to [`REASON_BYTES`].
-    reason: Arc<str>,
+    cause: Cause,
 }
 
 /// What is known about a Node that waits; for people.
@@ -36,7 +36,7 @@ pub struct StillWaiting {
     /// Attempts that failed.
     pub attempts: u32,
     /// Why the last one did.
-    pub reason: Arc<str>,
+    pub cause: Cause,
 }
 
 /// The Nodes that wait.
@@ -47,17 +47,17 @@ pub struct FailedAttempts {
 
 impl FailedAttempts {
     /// An attempt failed. Answers whether it is time for an Event.
-    pub fn failed(&mut self, key: &Key, reason: &str, now: Instant) -> bool {
-        let wait = self.nodes.entry(key.clone()).or_insert(Wait {
+    pub fn failed(&mut self, key: &Key, cause: &Cause, now: Instant) -> bool {
+        let cause = cause.cut(REASON_BYTES);
+        let wait = self.nodes.entry(key.clone()).or_insert_with(|| Wait {
             since: now,
             attempts: 0,
             told: None,
-            reason: Arc::default(),
+            cause: cause.clone(),
         });
         wait.attempts += 1;
-        let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
-        if *wait.reason != *reason {
-            wait.reason = reason.into();
+        if wait.cause != cause {
+            wait.cause = cause;
         }
         let due = match wait.told {
             Some(told) => now - told >= AGAIN,
@@ -93,7 +93,7 @@ impl FailedAttempts {
         self.nodes.get(key).map(|wait| StillWaiting {
             waited: now - wait.since,
             attempts: wait.attempts,
-            reason: wait.reason.clone(),
+            cause: wait.cause.clone(),
         })
     }
 
@@ -118,54 +118,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_comes_with_the_third_attempt_and_then_every_five_minutes() {
+    fn event_comes_at_third_attempt_then_every_five_minutes() {
         let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(
-            [0, 1, 2, 3, 301, 302, 303, 602].map(|seconds| waiting.failed(&key, "no", at(seconds))),
+            [0, 1, 2, 3, 301, 302, 303, 602].map(|seconds| waiting.failed(&key, &"no".into(), at(seconds))),
             [false, false, true, false, false, true, false, true]
         );
     }
 
     #[test]
-    fn what_is_not_tried_again_soon_is_told_at_once_and_once() {
+    fn final_failure_is_reported_at_once_and_once() {
         let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         assert!(!waiting.is_first_report("a", start), "nothing has failed");
-        assert!(!waiting.failed(&key, "denied", start));
+        assert!(!waiting.failed(&key, &"denied".into(), start));
         assert!(waiting.is_first_report("a", start));
         assert!(!waiting.is_first_report("a", start));
         let soon = start + Duration::from_secs(20);
-        assert!(!waiting.failed(&key, "denied", soon), "it was told");
-        assert!(waiting.failed(&key, "denied", start + AGAIN));
+        assert!(!waiting.failed(&key, &"denied".into(), soon), "it was told");
+        assert!(waiting.failed(&key, &"denied".into(), start + AGAIN));
     }
 
     #[test]
-    fn the_last_reason_is_known_and_short() {
+    fn last_reason_is_known_and_short() {
         let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         assert_eq!(waiting.about("a", start), None);
-        waiting.failed(&key, &"\u{e4}".repeat(1000), start);
-        waiting.failed(&key, "unavailable: down", start);
+        waiting.failed(&key, &"\u{e4}".repeat(1000).as_str().into(), start);
+        waiting.failed(&key, &"unavailable: down".into(), start);
         let about = waiting.about("a", start + Duration::from_secs(7)).unwrap();
         assert_eq!(
-            (about.waited.as_secs(), about.attempts, &*about.reason),
+            (about.waited.as_secs(), about.attempts, &*about.cause.reason),
             (7, 2, "unavailable: down")
         );
-        waiting.failed(&key, &"\u{e4}".repeat(1000), start);
-        assert_eq!(waiting.about("a", start).unwrap().reason.len(), REASON_BYTES);
+        waiting.failed(&key, &"\u{e4}".repeat(1000).as_str().into(), start);
+        assert_eq!(waiting.about("a", start).unwrap().cause.reason.len(), REASON_BYTES);
     }
 
     #[test]
     fn an_event_comes_after_ten_seconds_however_few_the_attempts() {
         let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
-        assert!(!waiting.failed(&key, "no", start));
-        assert!(waiting.failed(&key, "no", start + Duration::from_secs(10)));
+        assert!(!waiting.failed(&key, &"no".into(), start));
+        assert!(waiting.failed(&key, &"no".into(), start + Duration::from_secs(10)));
     }
 
     #[test]
-    fn only_nodes_that_are_still_asked_about_cost_memory() {
+    fn only_nodes_that_are_still_looked_up_cost_memory() {
         let (mut waiting, start) = (FailedAttempts::default(), Instant::now());
         for name in ["a", "b"] {
-            waiting.failed(&Key::from(name), "no", start);
+            waiting.failed(&Key::from(name), &"no".into(), start);
         }
         waiting.keep_only(&HashSet::from(["b"]));
         assert_eq!(waiting.keys(), [Key::from("b")]);
@@ -175,10 +175,10 @@ mod tests {
     fn a_node_that_is_done_starts_anew() {
         let (mut waiting, start, key) = (FailedAttempts::default(), Instant::now(), Key::from("a"));
         for _ in 0..3 {
-            waiting.failed(&key, "no", start);
+            waiting.failed(&key, &"no".into(), start);
         }
         waiting.done(&key);
         assert!(waiting.keys().is_empty());
-        assert!(!waiting.failed(&key, "no", start));
+        assert!(!waiting.failed(&key, &"no".into(), start));
     }
 }

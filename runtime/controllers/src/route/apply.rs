@@ -6,6 +6,7 @@ use cloudwit_model::{CloudError, EventKind, Failure, NewRoute, Route, RouteToken
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+use crate::report::cause::Cause;
 use crate::route::NodeRoute;
 use crate::route::plan::{RouteChange, batches};
 use crate::route::retries::{ChangeTokens, LONGEST_PENDING, RouteRetries};
@@ -76,10 +77,9 @@ impl NodeRoute {
             applied.changed |= left.pending.is_some();
             match left.failure.or(left.pending) {
                 Some(error) => {
-                    let (retry, reason) = (error.retry(), error.to_string());
-                    debug!(range = %change.network, reason, "route change waits");
-                    self.retries
-                        .wait(left.rest, retry, &reason, left.tokens, Instant::now());
+                    let (retry, cause) = (error.retry(), Cause::from(&error));
+                    debug!(range = %change.network, reason = &*cause.reason, "route change waits");
+                    self.retries.wait(left.rest, retry, &cause, left.tokens, Instant::now());
                 }
                 None => self.retries.succeeded(&change.network),
             }

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_trouble_says_what_it_has_or_waits_for() {
+    fn node_without_trouble_reports_what_it_has_or_waits_for() {
         assert_eq!(
             routes(&node(&["10.0.1.0/24", "fd00::/64"], &[]), &compared()),
             "has all its routes (10.0.1.0/24, fd00::/64)."
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_the_condition_tells_of_the_routes() {
+    fn condition_proves_routes_after_a_restart() {
         let mut node = node(&["10.0.1.0/24"], &[]);
         let condition = |status: &str| k8s_openapi::api::core::v1::NodeCondition {
             type_: "NetworkUnavailable".into(),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_failed_says_why_how_often_and_when_it_is_tried_again() {
+    fn failed_route_shows_reason_count_and_next_attempt() {
         let known = NodeRoutes {
             failed: vec![failed(Failed::Create)],
             ..compared()
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_gets_no_route_and_a_list_that_failed_are_told() {
+    fn range_that_gets_no_route_and_a_list_that_failed_are_reported() {
         let known = NodeRoutes {
             refused: vec![("10.9.0.0/24".into(), "it is outside of the cluster's ranges".into())],
             list_failed: Some(("unavailable: down".into(), Duration::from_secs(9))),

@@ -34,6 +34,7 @@ use crate::kube::node::Node;
 use crate::metrics::route::{PassOutcome, Trigger};
 use crate::options::{Controller, RouteOptions};
 use crate::queue::{Backoff, Outcome, Queue};
+use crate::report::cause::Cause;
 use crate::route::apply::Applied;
 use crate::route::condition_writes::write_conditions;
 use crate::route::notices::Notices;
@@ -227,7 +228,8 @@ impl NodeRoute {
                 if self.list_failures >= FAILURES_BEFORE_EVENT {
                     self.notices.unlisted(&own, &why);
                 }
-                lock(&self.troubles).list_failed(why, self.next_list);
+                let cause = Cause::new(Cause::from(&error).kind, why);
+                lock(&self.troubles).list_failed(cause, self.next_list);
                 return Err(pause);
             }
         };

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::kube::node::Node;
 use crate::options::Controller;
 use crate::queue::Queue;
-use crate::report::snapshot::{Progress, Report, Snapshot, Unfinished};
+use crate::report::snapshot::{Progress, Report, Routes, Snapshot, Unfinished};
 use crate::route::explain;
 use crate::route::troubles::RouteTroubles;
 use crate::scope::Scope;
@@ -23,6 +23,14 @@ pub(crate) struct RouteReport {
 impl Report for RouteReport {
     fn controller(&self) -> Controller {
         Controller::NodeRoute
+    }
+
+    fn provider(&self) -> String {
+        self.scope.provider().name.clone()
+    }
+
+    fn routes(&self) -> Option<Routes> {
+        lock(&self.troubles).routes()
     }
 
     /// The queue's own triggers are always there and say nothing.

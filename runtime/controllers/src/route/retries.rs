@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::kube::node::Node;
 use crate::queue::Backoff;
+use crate::report::cause::Cause;
 use crate::route::plan::{RouteChange, waits};
 
 /// A change that the cloud works on for longer has failed; part of the contract (`routes.apply`).
@@ -47,7 +48,7 @@ pub struct Attempt {
     /// When it is tried again.
     pub due: Instant,
     /// Why it failed the last time, cut to [`REASON_BYTES`].
-    pub reason: Arc<str>,
+    pub cause: Cause,
     /// To continue with.
     pub tokens: ChangeTokens,
     /// Since when the cloud works on something of it.
@@ -112,8 +113,8 @@ impl RouteRetries {
     }
 
     /// The change has failed for this reason, or what of it is left has.
-    pub fn failed(&mut self, change: RouteChange, retry: Retry, reason: &str, now: Instant) {
-        self.wait(change, retry, reason, ChangeTokens::default(), now);
+    pub fn failed(&mut self, change: RouteChange, retry: Retry, cause: &Cause, now: Instant) {
+        self.wait(change, retry, cause, ChangeTokens::default(), now);
     }
 
     /// The tokens to continue this change with.
@@ -137,7 +138,7 @@ impl RouteRetries {
     }
 
     /// The change, or what of it is left, has failed for this reason or is pending, and is tried again with these tokens.
-    pub fn wait(&mut self, change: RouteChange, retry: Retry, reason: &str, tokens: ChangeTokens, now: Instant) {
+    pub fn wait(&mut self, change: RouteChange, retry: Retry, cause: &Cause, tokens: ChangeTokens, now: Instant) {
         let former = self.attempts.get(&change.network);
         let pending_since = former.and_then(|attempt| attempt.pending_since).unwrap_or(now);
         let failures = former.map_or(0, |attempt| attempt.failures);
@@ -148,12 +149,11 @@ impl RouteRetries {
             failures + 1
         };
         let due = now + self.backoff.pause(retry, failures);
-        let reason = reason[..reason.floor_char_boundary(REASON_BYTES)].into();
         let attempt = Attempt {
             change,
             failures,
             due,
-            reason,
+            cause: cause.cut(REASON_BYTES),
             pending_since: (!tokens.is_empty()).then_some(pending_since),
             tokens,
         };
@@ -238,7 +238,7 @@ mod tests {
         let now = Instant::now();
         let mut retries = RouteRetries::new(Backoff::ROUTE);
         assert_eq!(retries.admit(&[a.clone(), b.clone()], now), [a.clone(), b.clone()]);
-        retries.failed(a.clone(), Retry::Backoff, "no", now);
+        retries.failed(a.clone(), Retry::Backoff, &"no".into(), now);
         assert_eq!(retries.missing(), [a.network].into());
         assert_eq!(retries.next(), Some(now + Backoff::ROUTE.base));
         assert_eq!(
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(retries.due(now, |_| true), []);
         let later = now + Backoff::ROUTE.base;
         assert_eq!(retries.due(later, |_| true), std::slice::from_ref(&a));
-        retries.failed(a.clone(), Retry::Backoff, "no", later);
+        retries.failed(a.clone(), Retry::Backoff, &"no".into(), later);
         assert_eq!(retries.next(), Some(later + Backoff::ROUTE.base * 2));
         retries.succeeded(&a.network);
         assert_eq!((retries.next(), retries.missing()), (None, BTreeSet::new()));
@@ -264,7 +264,7 @@ mod tests {
             ..ChangeTokens::default()
         };
         let pause = Retry::After(Duration::from_secs(5));
-        retries.wait(change.clone(), pause, "it builds", tokens.clone(), now);
+        retries.wait(change.clone(), pause, &"it builds".into(), tokens.clone(), now);
         let mut moved = change.clone();
         moved.create.as_mut().unwrap().node.system_uuid = Some("u".into());
         assert_eq!(retries.admit(std::slice::from_ref(&moved), now), [], "it is the same");
@@ -285,12 +285,12 @@ mod tests {
         retries.wait(
             change.clone(),
             pause,
-            "it builds",
+            &"it builds".into(),
             tokens,
             late - Duration::from_secs(1),
         );
         assert!(retries.is_overdue(&change, late), "counted from the first answer");
-        retries.failed(change.clone(), Retry::Backoff, "too long", late);
+        retries.failed(change.clone(), Retry::Backoff, &"too long".into(), late);
         assert!(!retries.is_overdue(&change, late + LONGEST_PENDING) && retries.tokens(&change).is_empty());
     }
 
@@ -301,31 +301,36 @@ mod tests {
         new.create.as_mut().unwrap().node.name = "n2".into();
         let now = Instant::now();
         let mut retries = RouteRetries::new(Backoff::ROUTE);
-        retries.failed(old, Retry::Slowly, "no", now);
+        retries.failed(old, Retry::Slowly, &"no".into(), now);
         assert_eq!(retries.admit(std::slice::from_ref(&new), now), [new]);
     }
 
     #[test]
-    fn what_is_not_wanted_any_more_is_forgotten() {
+    fn what_is_not_wanted_any_more_is_dropped() {
         let now = Instant::now();
         let mut retries = RouteRetries::new(Backoff::ROUTE);
-        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, &"no".into(), now);
         assert_eq!(retries.admit(&[], now), []);
         assert_eq!(retries.next(), None, "the plan does not know it");
-        retries.failed(change("10.0.0.0/24"), Retry::Soon, "no", now);
+        retries.failed(change("10.0.0.0/24"), Retry::Soon, &"no".into(), now);
         assert_eq!(retries.due(now + Backoff::ROUTE.cap, |_| false), []);
         assert_eq!(retries.next(), None, "its Node is gone");
     }
 
     #[test]
-    fn a_pause_that_the_cloud_asks_for_does_not_count_as_a_failure() {
+    fn pause_that_the_cloud_requests_does_not_count_as_a_failure() {
         let now = Instant::now();
         let mut retries = RouteRetries::new(Backoff::ROUTE);
         for _ in 0..5 {
-            retries.failed(change("10.0.0.0/24"), Retry::After(Duration::from_secs(7)), "no", now);
+            retries.failed(
+                change("10.0.0.0/24"),
+                Retry::After(Duration::from_secs(7)),
+                &"no".into(),
+                now,
+            );
         }
         assert_eq!(retries.next(), Some(now + Duration::from_secs(7)));
-        retries.failed(change("10.0.0.0/24"), Retry::Backoff, "no", now);
+        retries.failed(change("10.0.0.0/24"), Retry::Backoff, &"no".into(), now);
         assert_eq!(retries.next(), Some(now + Backoff::ROUTE.base));
     }
 }

@@ -197,7 +197,7 @@ impl TwoClouds {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_route_list_that_fails_after_a_success_is_told_and_backs_off() {
+async fn route_list_failing_after_success_is_reported_and_backs_off() {
     let mut stage = TwoClouds::new();
     *lock(&stage.clouds[0].routes) = Ok(vec![TwoClouds::route("a", "10.0.1.0/24")]);
     *lock(&stage.clouds[1].routes) = Ok(vec![TwoClouds::route("b", "10.0.2.0/24")]);
@@ -282,7 +282,9 @@ async fn a_due_retry_waits_while_the_process_does_not_lead() {
         delete: vec![route],
         create: None,
     };
-    routes.retries.failed(change, Retry::Backoff, "no", Instant::now());
+    routes
+        .retries
+        .failed(change, Retry::Backoff, &"no".into(), Instant::now());
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(routes.retry().await, Outcome::Retry(Retry::After(routes.period())));
     assert!(queue.is_empty(), "nothing is queued besides");

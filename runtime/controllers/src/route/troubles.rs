@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::report::snapshot::{Object, Progress, Trouble, Unfinished};
+use crate::report::cause::{Cause, CauseKind};
+use crate::report::snapshot::{Object, Progress, Routes, Trouble, Unfinished};
 use crate::route::plan::RoutePlan;
 use crate::route::retries::RouteRetries;
 
@@ -57,7 +58,7 @@ pub struct NodeRoutes {
 struct FailedRoute {
     what: Failed,
     range: String,
-    reason: Arc<str>,
+    cause: Cause,
     failures: u32,
     pending: bool,
     due: Instant,
@@ -69,23 +70,24 @@ pub struct RouteTroubles {
     compared: bool,
     /// When the routes were last listed and compared.
     compared_at: Option<Instant>,
-    list_failed: Option<(String, Instant)>,
+    list_failed: Option<(Cause, Instant)>,
     /// The Nodes that a failed list concerns, where it does not concern all.
     left_out: Option<BTreeSet<String>>,
     failed: BTreeMap<String, Vec<FailedRoute>>,
     refused: BTreeMap<String, Vec<(String, String)>>,
+    routes: Routes,
 }
 
 impl RouteTroubles {
     /// The routes could not be listed; the next list comes at `due`.
-    pub fn list_failed(&mut self, reason: String, due: Instant) {
-        self.list_failed = Some((reason, due));
+    pub fn list_failed(&mut self, cause: Cause, due: Instant) {
+        self.list_failed = Some((cause, due));
         self.left_out = None;
     }
 
     /// The routes of one provider could not be listed, and these Nodes are its; after [`note`](Self::note).
-    pub fn list_failed_for(&mut self, nodes: BTreeSet<String>, reason: String, due: Instant) {
-        self.list_failed = Some((reason, due));
+    pub fn list_failed_for(&mut self, nodes: BTreeSet<String>, cause: Cause, due: Instant) {
+        self.list_failed = Some((cause, due));
         self.left_out = Some(nodes);
     }
 
@@ -95,6 +97,7 @@ impl RouteTroubles {
         self.compared_at = Some(Instant::now());
         self.list_failed = None;
         self.left_out = None;
+        self.routes.wanted = plan.nodes.values().map(BTreeSet::len).sum();
         self.note_retries(retries);
         self.refused.clear();
         for refusal in &plan.refused {
@@ -106,12 +109,13 @@ impl RouteTroubles {
     /// Some changes were tried again, without a list.
     pub fn note_retries(&mut self, retries: &RouteRetries) {
         self.failed.clear();
+        self.routes.missing = retries.missing().len();
         for attempt in retries.attempts() {
             let mut note = |node: &str, what, range: &str| {
                 let waiting = FailedRoute {
                     what,
                     range: range.to_owned(),
-                    reason: attempt.reason.clone(),
+                    cause: attempt.cause.clone(),
                     failures: attempt.failures,
                     pending: attempt.is_pending(),
                     due: attempt.due,
@@ -131,8 +135,9 @@ impl RouteTroubles {
 
     /// How much is left to do.
     pub fn progress(&self, now: Instant) -> Progress {
-        let trouble = |(why, due): &(String, Instant)| Trouble {
-            what: format!("The routes of the cloud could not be listed: {why}"),
+        let trouble = |(cause, due): &(Cause, Instant)| Trouble {
+            what: "The routes of the cloud could not be listed",
+            cause: cause.clone(),
             next: due.saturating_duration_since(now),
         };
         Progress {
@@ -143,19 +148,35 @@ impl RouteTroubles {
         }
     }
 
+    /// How many routes there are; none before they were compared.
+    pub fn routes(&self) -> Option<Routes> {
+        self.compared.then_some(self.routes)
+    }
+
     /// The Nodes whose routes are not right.
     pub fn nodes(&self) -> Vec<Unfinished> {
         let names: BTreeSet<&String> = self.failed.keys().chain(self.refused.keys()).collect();
-        let unfinished = |name: &String| Unfinished {
-            object: Object::Node(name.clone()),
-            since: None,
-            failed: self.refused.contains_key(name)
-                || self
-                    .failed
-                    .get(name)
-                    .is_some_and(|all| all.iter().any(|one| !one.pending)),
+        let unfinished = |name: &String| {
+            let cause = self.cause(name);
+            Unfinished {
+                object: Object::Node(name.clone()),
+                since: None,
+                failed: cause.is_some(),
+                cause,
+            }
         };
         names.into_iter().map(unfinished).collect()
+    }
+
+    /// Why a route of the Node is not there: a change that failed, else a Pod range that gets none.
+    fn cause(&self, node: &str) -> Option<Cause> {
+        let changes = self.failed.get(node).into_iter().flatten();
+        let failed = changes
+            .filter(|change| !change.pending)
+            .map(|change| change.cause.clone());
+        let ranges = self.refused.get(node).into_iter().flatten();
+        let refused = ranges.map(|(range, why)| Cause::new(CauseKind::Object, format!("Pod range {range}: {why}")));
+        failed.chain(refused).next()
     }
 
     /// What is known about a Node's routes.
@@ -163,17 +184,17 @@ impl RouteTroubles {
         let failed = self.failed.get(node).into_iter().flatten().map(|waiting| FailedChange {
             what: waiting.what,
             range: waiting.range.clone(),
-            reason: waiting.reason.clone(),
+            reason: waiting.cause.reason.clone(),
             failures: waiting.failures,
             pending: waiting.pending,
             next: waiting.due.saturating_duration_since(now),
         });
         let left_out = self.left_out.as_ref();
-        let concerns = |_: &&(String, Instant)| left_out.is_none_or(|nodes| nodes.contains(node));
+        let concerns = |_: &&(Cause, Instant)| left_out.is_none_or(|nodes| nodes.contains(node));
         let list_failed = self.list_failed.as_ref().filter(concerns);
         NodeRoutes {
             compared: self.compared && !left_out.is_some_and(|nodes| nodes.contains(node)),
-            list_failed: list_failed.map(|(reason, due)| (reason.clone(), due.saturating_duration_since(now))),
+            list_failed: list_failed.map(|(cause, due)| (cause.reason.to_string(), due.saturating_duration_since(now))),
             failed: failed.collect(),
             refused: self.refused.get(node).cloned().unwrap_or_default(),
         }
@@ -213,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_fails_for_one_provider_is_told_for_its_nodes_alone() {
+    fn failed_list_is_reported_for_that_providers_nodes() {
         let (now, mut troubles) = (Instant::now(), RouteTroubles::default());
         troubles.note(&RoutePlan::default(), &RouteRetries::new(Backoff::ROUTE));
         troubles.list_failed_for(["hers".to_owned()].into(), "down".into(), now);
@@ -229,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_knows_its_own_troubles_and_forgets_them_when_they_are_over() {
+    fn node_troubles_are_its_own_and_cleared_when_over() {
         let (now, mut retries, mut troubles) = (
             Instant::now(),
             RouteRetries::new(Backoff::ROUTE),
@@ -240,7 +261,12 @@ mod tests {
         let known = troubles.of("new", now + Duration::from_secs(2));
         assert_eq!(known.list_failed, Some(("down".into(), Duration::from_secs(7))));
 
-        retries.failed(change(Some("old"), Some("new")), Retry::Backoff, "denied: no", now);
+        retries.failed(
+            change(Some("old"), Some("new")),
+            Retry::Backoff,
+            &"denied: no".into(),
+            now,
+        );
         let plan = RoutePlan {
             refused: vec![Refusal {
                 node: "other".into(),
@@ -263,6 +289,15 @@ mod tests {
         assert_eq!(of("old").failed, [failed(Failed::Delete)]);
         assert_eq!(of("new").failed, [failed(Failed::Create)]);
         assert_eq!(of("other").refused, [("x".to_owned(), "it is no CIDR".to_owned())]);
+        let kinds = troubles
+            .nodes()
+            .into_iter()
+            .map(|node| node.cause.map(|cause| cause.kind));
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [CauseKind::Cloud, CauseKind::Cloud, CauseKind::Object].map(Some)
+        );
+        assert_eq!(troubles.routes(), Some(Routes { wanted: 0, missing: 1 }));
         assert!(of("new").compared && of("new").list_failed.is_none());
 
         retries.succeeded(&"10.0.1.0/24".parse().unwrap());

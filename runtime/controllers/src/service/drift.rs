@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn looks_are_spread_over_the_period_and_each_comes_once_in_it() {
+    async fn checks_are_spread_over_the_period_and_each_comes_once_in_it() {
         let period = Duration::from_secs(600);
         let mut schedule = DriftSchedule::default();
         let began = Instant::now();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_longest_comes_first_and_who_is_gone_is_forgotten() {
+    async fn who_waits_longest_comes_first_and_who_is_gone_is_dropped() {
         let period = Duration::from_secs(600);
         let mut schedule = DriftSchedule::default();
         let (now, second, all) = (Instant::now(), Duration::from_secs(1), |_: &Key| Turn::Settled);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn clock_asks_only_for_services_whose_turn_it_is() {
+    async fn clock_returns_only_services_that_are_due() {
         let period = Duration::from_secs(600);
         let mut schedule = DriftSchedule::default();
         let began = Instant::now();

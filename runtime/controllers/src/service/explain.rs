@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_waits_for_the_cloud_says_for_what_and_when_it_is_looked_at_again() {
+    fn service_waiting_for_cloud_shows_reason_and_next_attempt() {
         let service = lb().finalizer();
         let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_balancer_that_goes_on_tells_its_address_and_what_remains() {
+    fn continuing_balancer_reports_address_and_remaining_work() {
         let service = lb().finalizer().ingress("1.1.1.1");
         let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_service_says_why_and_how_often() {
+    fn failing_service_gives_reason_and_how_often() {
         let service = lb().finalizer();
         let mut record = Record::new(service.arc(), &Classes::default());
         record.start(Operation::Ensure);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_the_status_tells_of_the_load_balancer() {
+    fn status_proves_the_balancer_after_a_restart() {
         let service = lb().finalizer().ingress("1.1.1.1");
         let mut record = Record::new(service.arc(), &Classes::default());
         let say =
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_with_nothing_to_do_says_so() {
+    fn service_with_nothing_to_do_reports_it() {
         let service = lb().finalizer().ingress("1.1.1.1");
         let say = |service: &Service, record: Option<&Record>| {
             balancer(Some(service), record, None, &Classes::default()).unwrap()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_for_drift_is_told_while_it_goes_on_and_when_it_failed() {
+    fn drift_check_is_reported_while_running_and_on_failure() {
         let service = lb().finalizer().ingress("1.1.1.1");
         let mut record = ensured(&service);
         record.drift.request_check();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_the_api_server_did_not_take_is_told_as_its_answer() {
+    fn rejected_write_reports_the_api_servers_answer() {
         let service = lb();
         let mut record = Record::new(service.arc(), &Classes::default());
         record.note_write(Some("the API server refuses it: forbidden".into()));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_the_finalizer_names_only_ours_and_clears_the_status_in_the_same_write() {
+    fn finalizer_removal_is_ours_alone_and_clears_status() {
         let mut service = service(&["keep/me", CLEANUP_FINALIZER]);
         service.status = serde_json::from_value(json!({ "loadBalancer": { "ingress": [point("1.2.3.4")] } })).unwrap();
         let unwritten = Unwritten {

@@ -141,6 +141,7 @@ impl Records {
                 object: Object::Service(namespace.to_owned(), name.to_owned()),
                 since: queue.state(&key).map(|state| state.unfinished),
                 failed: records.get(&key).is_some_and(Record::is_failing),
+                cause: records.get(&key).and_then(Record::cause),
             })
         };
         keys.into_iter().filter_map(unfinished).collect()

@@ -23,6 +23,10 @@ impl Report for ServiceReport {
         Controller::ServiceLb
     }
 
+    fn provider(&self) -> String {
+        self.scope.identity().name
+    }
+
     fn snapshot(&self) -> Snapshot {
         let queue = self.queue.snapshot();
         Snapshot {

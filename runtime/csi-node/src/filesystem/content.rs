@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_told_apart() {
+    fn signatures_are_distinguished() {
         let other = |text: &str| Content::Other(text.to_owned());
         for (code, output, expected) in [
             (2, "", Content::Empty),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_told_from_what_the_file_system_reads() {
+    fn flags_and_file_system_options_are_separated() {
         let read = parse(&["noatime,nosuid", "discard", "errors=remount-ro", "defaults", "ro"]).unwrap();
         assert_eq!(read.flags.0, MountFlags::NOATIME | MountFlags::NOSUID);
         assert!(read.read_only);

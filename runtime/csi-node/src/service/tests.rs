@@ -57,7 +57,7 @@ fn staged(path: &Path, capability: VolumeCapability) -> NodeStageVolumeRequest {
 }
 
 #[tokio::test]
-async fn all_mistakes_of_a_request_are_told() {
+async fn all_mistakes_of_a_request_are_reported() {
     let (plugin, folder) = plugin(Annotation::Missing);
     let nothing = plugin
         .node_stage_volume(Request::new(NodeStageVolumeRequest::default()))
@@ -92,7 +92,7 @@ async fn all_mistakes_of_a_request_are_told() {
 }
 
 #[tokio::test]
-async fn second_operation_of_a_volume_is_told_to_come_back() {
+async fn second_operation_of_a_volume_is_aborted() {
     let (plugin, folder) = plugin(Annotation::Missing);
     let request = NodeUnpublishVolumeRequest {
         volume_id: "vol-1".into(),

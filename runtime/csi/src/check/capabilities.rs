@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused_with_all_that_is_wrong() {
+    fn empty_entry_is_refused_with_all_mistakes() {
         let mut mistakes = Mistakes::default();
         let unknown = VolumeCapability::default();
         let untyped = VolumeCapability {

@@ -1,6 +1,7 @@
 //! Operations on volumes: from a checked request to the cloud's answer.
 
 pub mod batches;
+pub mod failures;
 pub mod operations;
 pub(crate) mod steps;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::failures::{FailedOperation, Failures};
 use crate::engine::steps::Steps;
 use crate::engine::work::{Done, Subject, Trouble, Work};
 
@@ -31,6 +32,7 @@ pub struct Operations(Arc<Shared>);
 struct Shared {
     steps: Steps,
     running: Mutex<HashMap<Subject, Running>>,
+    failures: Mutex<Failures>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +49,12 @@ enum Progress {
     /// The cloud is being asked.
     Asked,
     /// The cloud works on it.
-    Waiting(String),
+    Waiting {
+        /// What is waited for.
+        message: String,
+        /// When the cloud is asked again.
+        next: Instant,
+    },
     Ended(Result<Done, Trouble>),
     /// Another operation took its place, or nobody asked for it any more.
     GivenUp,
@@ -70,6 +77,8 @@ pub struct Operation {
     pub age: Duration,
     /// What the cloud is waited for.
     pub waits_for: Option<String>,
+    /// Time until the cloud is asked again; none while it is being asked.
+    pub next: Option<Duration>,
     /// RPCs that wait for it.
     pub waiting: usize,
 }
@@ -87,8 +96,11 @@ pub enum Refused {
 
 impl Operations {
     pub(crate) fn over(steps: Steps) -> Self {
-        let running = Mutex::default();
-        Self(Arc::new(Shared { steps, running }))
+        Self(Arc::new(Shared {
+            steps,
+            running: Mutex::default(),
+            failures: Mutex::default(),
+        }))
     }
 
     pub(crate) fn steps(&self) -> &Steps {
@@ -107,7 +119,7 @@ impl Operations {
         match &*progress.borrow() {
             Progress::Ended(result) => result.clone().map_err(Refused::Trouble),
             Progress::GivenUp => Err(Refused::Busy("another one that took its place".to_owned())),
-            Progress::Waiting(message) => Err(Refused::Deadline(message.clone())),
+            Progress::Waiting { message, .. } => Err(Refused::Deadline(message.clone())),
             Progress::Asked => Err(Refused::Deadline("the cloud has not answered yet".to_owned())),
         }
     }
@@ -117,6 +129,11 @@ impl Operations {
         let mut all: Vec<Operation> = self.0.running.lock().iter().map(described).collect();
         all.sort_by(|one, other| other.age.cmp(&one.age).then_with(|| one.subject.cmp(&other.subject)));
         all
+    }
+
+    /// The last failure of each volume and snapshot, the latest first, unless an operation on it has succeeded since.
+    pub fn failures(&self) -> Vec<FailedOperation> {
+        self.0.failures.lock().all(Instant::now())
     }
 
     /// How many are under way.
@@ -162,6 +179,11 @@ impl Operations {
         } else {
             self.until_done(&this).await
         };
+        match &end {
+            Progress::Ended(Err(trouble)) => self.0.failures.lock().note(&this.work, &trouble.error, Instant::now()),
+            Progress::Ended(Ok(_)) => self.0.failures.lock().forget(&subject),
+            Progress::Asked | Progress::Waiting { .. } | Progress::GivenUp => {}
+        }
         let mut running = self.0.running.lock();
         if running
             .get(&subject)
@@ -193,7 +215,8 @@ impl Operations {
             } else if waited_for.elapsed() > FORSAKEN {
                 return Progress::GivenUp;
             }
-            this.progress.send_replace(Progress::Waiting(message));
+            let next = Instant::now() + after;
+            this.progress.send_replace(Progress::Waiting { message, next });
             tokio::select! {
                 () = this.superseded.cancelled() => return Progress::GivenUp,
                 () = sleep(after) => {}
@@ -210,14 +233,19 @@ impl Running {
 }
 
 fn described((subject, running): (&Subject, &Running)) -> Operation {
+    let (waits_for, next) = match &*running.progress.borrow() {
+        Progress::Waiting { message, next } => (
+            Some(message.clone()),
+            Some(next.saturating_duration_since(Instant::now())),
+        ),
+        Progress::Asked | Progress::Ended(_) | Progress::GivenUp => (None, None),
+    };
     Operation {
         work: running.work.to_string(),
         subject: subject.clone(),
         age: running.since.elapsed(),
-        waits_for: match &*running.progress.borrow() {
-            Progress::Waiting(message) => Some(message.clone()),
-            Progress::Asked | Progress::Ended(_) | Progress::GivenUp => None,
-        },
+        waits_for,
+        next,
         waiting: running.waiting(),
     }
 }

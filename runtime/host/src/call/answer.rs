@@ -220,3 +220,6 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
         &text[..text.floor_char_boundary(most.saturating_sub(CUT.len()))]
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,8 @@ pub const WORD: usize = 128;
 pub const PREFIXES: usize = 32;
 /// Finalizers of Services that a provider takes over.
 pub const SERVICE_FINALIZERS: usize = 8;
+/// Interfaces that a provider's configuration switches off.
+pub const DISABLED_INTERFACES: usize = 16;
 /// HTTP destinations, and as many secrets, that a provider requests to be granted.
 pub const GRANT_REQUESTS: usize = 64;
 /// Ways to use a secret: each of them once.
@@ -63,6 +65,8 @@ pub const CLUSTER_VIEWS: usize = 2;
 pub const LOOKUP_BATCH: u32 = 1000;
 /// Services in one call of `load-balancers.update-targets`.
 pub const TARGET_UPDATES: usize = cloudwit_model::MAX_TARGET_UPDATES;
+/// Nodes in one call about tags.
+pub const TAGGED_NODES: usize = cloudwit_model::MAX_TAGGED_NODES;
 /// Methods of one destination.
 pub const METHODS: usize = 16;
 /// A scheme or method.
@@ -83,6 +87,14 @@ pub const SEGMENT_VALUE: usize = 63;
 pub const TOPOLOGIES: usize = 32;
 /// Sources of PersistentVolumes that a provider has labels for: each of them once.
 pub const IN_TREE_SOURCES: usize = 5;
+/// Clusters that a cloud knows.
+pub const CLUSTERS: usize = cloudwit_model::known_cluster::MAX_CLUSTERS;
+/// Name servers of a machine.
+pub const NAMESERVERS: usize = cloudwit_model::resolver::MAX_NAMESERVERS;
+/// Search domains of a machine.
+pub const SEARCHES: usize = cloudwit_model::resolver::MAX_SEARCHES;
+/// One of these, with its last dot.
+pub const SEARCH: usize = HOST_NAME + 1;
 /// A machine's id for attaching volumes (`node_id` in csi.proto).
 pub const NODE_ID: usize = 256;
 /// Entries of what goes to the plugin on the machine; their keys, and all together, in bytes (csi.proto, "Size Limits").
@@ -343,6 +355,47 @@ mod tests {
                 Bytes(SEGMENT_VALUE),
             ],
         ),
+        (
+            "clusters",
+            "record known-cluster {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        (
+            "dns",
+            "record resolver {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        (
+            "ssh-keys",
+            "record ssh-key {",
+            "extra",
+            &[Entries(EXTRA), Bytes(KEY), Bytes(EXTRA_VALUE)],
+        ),
+        ("clusters", "record known-cluster {", "name", &[Bytes(HOST_NAME)]),
+        ("clusters", "record known-cluster {", "host", &[Bytes(HOST_NAME)]),
+        ("clusters", "interface clusters {", "%list", &[Entries(CLUSTERS)]),
+        ("dns", "record resolver {", "nameservers", &[Entries(NAMESERVERS)]),
+        (
+            "dns",
+            "record resolver {",
+            "searches",
+            &[Entries(SEARCHES), Bytes(SEARCH)],
+        ),
+        ("location", "record machine {", "node", &[Bytes(HOST_NAME)]),
+        (
+            "ssh-keys",
+            "record ssh-key {",
+            "user",
+            &[Bytes(cloudwit_model::ssh_key::MAX_USER)],
+        ),
+        (
+            "ssh-keys",
+            "record ssh-key {",
+            "public-key",
+            &[Bytes(cloudwit_model::ssh_key::MAX_PUBLIC_KEY)],
+        ),
         ("log", "interface log {", "log", &[Bytes(LOG_LINE), Entries(LOG_FIELDS)]),
     ];
 
@@ -381,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn contract_says_every_limit_where_it_applies() {
+    fn contract_states_each_limit_where_it_applies() {
         for (file, container, item, limits) in TABLE {
             let comment = comment(file, container, item);
             for limit in *limits {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_from_the_time_that_it_was_set_to() {
+    fn it_continues_from_the_time_that_it_was_set_to() {
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         let shown = Behind::showing(Some(then)).now().as_secs();
         assert!((1_700_000_000..1_700_000_060).contains(&shown), "{shown}");

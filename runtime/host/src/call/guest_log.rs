@@ -319,3 +319,6 @@ impl AsyncWrite for StandardStream {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -231,3 +231,6 @@ impl Drop for CallMemory {
         self.memory.freed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,13 +16,6 @@ pub(crate) mod instance;
 pub(crate) mod limiter;
 pub(crate) mod walk;
 
-#[cfg(test)]
-mod answer_tests;
-#[cfg(test)]
-mod guest_log_tests;
-#[cfg(test)]
-mod guest_memory_tests;
-
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 

@@ -4,15 +4,17 @@
 
 use std::pin::Pin;
 
+use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{
     Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
-    Service, Target, TargetUpdate,
+    Service, TagChange, Tags, Target, TargetUpdate,
 };
 use wasmtime::Store;
 
 use crate::call::answer::InvalidResponse;
 use crate::call::instance::CallState;
 use crate::contract::label_adapter::LabelAdapter;
+use crate::contract::small_adapter::SmallAdapter;
 use crate::contract::volume_adapter::VolumeAdapter;
 use crate::grants::SecretUse;
 use crate::load::version::Contract;
@@ -52,7 +54,7 @@ pub(crate) struct Mismatch {
 }
 
 /// A loaded component of one version of the contract. Each call instantiates it in the store it is given.
-pub(crate) trait Adapter: VolumeAdapter + LabelAdapter + Send + Sync {
+pub(crate) trait Adapter: VolumeAdapter + LabelAdapter + SmallAdapter + Send + Sync {
     /// The version of the contract that is spoken with the component.
     fn contract(&self) -> Contract;
     /// The interfaces the component exports.
@@ -97,6 +99,13 @@ pub(crate) trait Adapter: VolumeAdapter + LabelAdapter + Send + Sync {
         delete: &'a [Route],
         tokens: &'a RouteTokens,
     ) -> Reply<'a, RouteOutcome>;
+    fn change_tags<'a>(
+        &'a self,
+        store: &'a mut Store<CallState>,
+        change: TagChange,
+        nodes: &'a [NodeRef],
+        tags: &'a Tags,
+    ) -> Reply<'a, Each<()>>;
 }
 
 /// The items of a list that are valid.
@@ -128,6 +137,10 @@ pub struct Description {
     pub lookup_batch: u32,
     /// Finalizers that another controller of this cloud leaves on Services.
     pub service_finalizers: Vec<String>,
+    /// The label by which another controller of this cloud notes on Nodes which tags their machines have.
+    pub tagging_label: Option<String>,
+    /// Interfaces it exports and does not offer with the configuration it has.
+    pub disabled_interfaces: Vec<String>,
 }
 
 /// A destination that a provider requests to be granted.

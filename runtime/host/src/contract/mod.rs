@@ -2,5 +2,6 @@
 
 pub(crate) mod adapter;
 pub(crate) mod label_adapter;
+pub(crate) mod small_adapter;
 pub(crate) mod v0_1;
 pub(crate) mod volume_adapter;

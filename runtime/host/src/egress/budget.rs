@@ -10,15 +10,21 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use wasmtime_wasi_http::WasiBody;
 
+mod answers;
+
+pub use answers::HostAnswers;
+
 use crate::egress::metrics::EgressMetrics;
 use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, RateStatus, Turn};
 use crate::egress::retry_after;
 use crate::net::destination::Destination;
+use crate::net::http_error::HttpFailure;
 
 /// So many API hosts are remembered before those that would be as new again are forgotten. Wildcards grant endless names.
 pub(super) const REMEMBERED: usize = 256;
@@ -34,6 +40,8 @@ pub struct BudgetStatus {
     pub paused_for: Option<Duration>,
     /// Requests that wait for their turn.
     pub waiting: usize,
+    /// How it answers.
+    pub answers: HostAnswers,
 }
 
 /// The budgets of all API hosts that one provider talks to.
@@ -51,7 +59,9 @@ impl RequestBudgets {
             let budget = if limit.rate() == rate {
                 Arc::clone(budget)
             } else {
-                Arc::new(RequestBudget::new(to, limit.with_rate(rate, now)))
+                let successor = RequestBudget::new(to, limit.with_rate(rate, now));
+                successor.answers.lock().clone_from(&budget.answers.lock());
+                Arc::new(successor)
             };
             (to.clone(), budget)
         };
@@ -68,6 +78,7 @@ impl RequestBudgets {
                 rate: limit.left(now),
                 paused_for: limit.paused_for(now),
                 waiting: limit.waiting(),
+                answers: budget.answers.lock().clone(),
             }
         };
         let mut all: Vec<BudgetStatus> = self.0.lock().iter().map(status).collect();
@@ -95,6 +106,7 @@ impl RequestBudgets {
 pub struct RequestBudget {
     to: Destination,
     pub(super) limit: Mutex<RateLimit>,
+    answers: Mutex<HostAnswers>,
     /// Somebody went, left, or brought a pause.
     changed: Notify,
 }
@@ -104,8 +116,14 @@ impl RequestBudget {
         Self {
             to: to.clone(),
             limit: Mutex::new(limit),
+            answers: Mutex::default(),
             changed: Notify::new(),
         }
+    }
+
+    /// A request to this host has ended.
+    pub fn answered(&self, answer: Result<StatusCode, &HttpFailure>) {
+        self.answers.lock().note(answer, Timestamp::now());
     }
 
     /// Waits for a turn that comes until `latest`. The error is the answer for who has none.
@@ -182,7 +200,7 @@ impl Admitted {
             tracing::warn!(
                 provider,
                 %destination,
-                ?pause,
+                pause_seconds = pause.as_secs_f64(),
                 "Retry-After received; requests to this host paused"
             );
         }

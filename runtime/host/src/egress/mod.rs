@@ -206,6 +206,7 @@ impl Egress {
         };
         let measured = self.metrics.measure(&self.provider, &parts.method);
         let answer = self.clients[rule.at].send(outgoing).await;
+        budget.answered(answer.as_ref().map(reqwest::Response::status));
         measured.done(answer.as_ref().ok().map(reqwest::Response::status));
         request_span::answered(&answer);
         let pause =

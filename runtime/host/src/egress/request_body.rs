@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_up_to_the_limit_is_collected_and_its_length_is_known() {
+    async fn body_up_to_the_limit_is_collected_and_its_length_is_known() {
         let chunks = vec![vec![b'a'; BUFFER_LIMIT - 1], vec![b'b']];
         let Collected::Whole(bytes, None) = collect(body(chunks)).await.unwrap() else {
             panic!("not whole")
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_placeholder_behind_the_limit_breaks_the_request_off_however_it_is_cut() {
+    async fn placeholder_beyond_limit_aborts_request_however_split() {
         let (issued, placeholder) = issued();
         let text = [b"x".as_slice(), &placeholder].concat();
         for cut in 1..text.len() {

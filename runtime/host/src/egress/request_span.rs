@@ -62,7 +62,7 @@ fn whole_milliseconds(time: Duration) -> u64 {
 }
 
 /// What kind of error it is; a closed set.
-fn error_type(failed: &HttpFailure) -> &'static str {
+pub(super) fn error_type(failed: &HttpFailure) -> &'static str {
     match failed {
         HttpFailure::Prohibited(_) => "refused",
         HttpFailure::Untrusted(..) => "tls",
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_errors_are_told_apart() {
+    fn kinds_of_errors_are_distinguished() {
         let kinds = [
             (HttpFailure::Untrusted("why".into(), true), "tls"),
             (HttpFailure::Other(Error::ConnectionTimeout), "timeout"),

@@ -52,7 +52,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_bounded_whatever_the_headers_say(status in 400_u16..600, after in value(), date in value(), now: u32) {
+        fn wait_is_bounded_for_any_header(status in 400_u16..600, after in value(), date in value(), now: u32) {
             let (Ok(after), Ok(date)) = (HeaderValue::from_bytes(&after), HeaderValue::from_bytes(&date)) else {
                 return Ok(());
             };

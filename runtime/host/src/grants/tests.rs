@@ -94,7 +94,7 @@ fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
 }
 
 #[test]
-fn thumbprints_that_are_none_or_stand_beside_something_else_are_told() {
+fn invalid_or_conflicting_thumbprints_are_reported() {
     let print = "0f".repeat(20);
     let grants = grants(&format!(
         "http:\n- {{host: a.example, thumbprints: [AA:BB, '{print}']}}\n- {{host: b.example, ca: /ca.pem, thumbprints: ['{print}']}}\n\
@@ -116,7 +116,7 @@ fn thumbprints_that_are_none_or_stand_beside_something_else_are_told() {
 }
 
 #[test]
-fn a_budget_that_makes_no_sense_is_told() {
+fn budget_that_is_invalid_is_reported() {
     let grants = grants(
         "http:\n- {host: a.example, requestsPerSecond: 0}\n- {host: b.example, requestsPerSecond: .nan}\n\
          - {host: c.example, requestsPerSecond: 5, burst: 0}\n- {host: d.example, burst: 5}\n\

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_is_known_by_its_digest() {
+    fn component_is_known_by_its_digest() {
         let artifact = read(b"\0asm\x0d\0\x01\0", 8).unwrap();
         assert_eq!(
             artifact.digest,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_told_apart() {
+    fn other_answers_are_distinguished() {
         assert!(matches!(read(b"", 8), Err(LoadError::NotWasm { .. })));
         assert!(matches!(read(b"#!/bin/sh\n", 99), Err(LoadError::NotWasm { start, .. }) if start == "#!/bin/s"));
         assert!(matches!(read(b"\0asm\x01\0\0\0", 8), Err(LoadError::CoreModule { .. })));

@@ -11,12 +11,10 @@
     reason = "deserializing compiled code; the safety argument stands at the call"
 )]
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::hash::{Hash as _, Hasher};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, Digest, SHA256, SHA256_OUTPUT_LEN};
@@ -28,6 +26,7 @@ use wasmtime::component::Component;
 use crate::HostError;
 use crate::load::artifact::Artifact;
 use crate::load::compiler::CompiledCode;
+use crate::private_dir;
 
 /// Start of every entry; changes when the layout does. The entry's key follows, then the SHA-256 of all that is here but itself, then the code.
 const HEADER: &[u8] = b"cloudwit compiled code 2\n";
@@ -52,26 +51,13 @@ impl CodeCache {
     pub fn open(dir: Option<&Path>) -> Result<Self, HostError> {
         let Some(dir) = dir else { return Ok(Self { dir: None }) };
         let dir = dir.join(FOLDER);
-        let failed = |problem: String| HostError::CacheDir {
-            dir: dir.clone(),
-            problem,
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&dir)
-            .map_err(|error| failed(format!("it cannot be created: {error}")))?;
-        let metadata = fs::symlink_metadata(&dir).map_err(|error| failed(error.to_string()))?;
-        if !metadata.is_dir() {
-            return Err(failed("it is not a folder".into()));
+        match private_dir::create(&dir) {
+            Ok(()) => Ok(Self { dir: Some(dir) }),
+            Err(error) => Err(HostError::CacheDir {
+                dir,
+                problem: error.to_string(),
+            }),
         }
-        if !is_private(&metadata) {
-            let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
-            return Err(failed(format!(
-                "it belongs to user {owner} with mode {mode:o} and so may hold code of others"
-            )));
-        }
-        Ok(Self { dir: Some(dir) })
     }
 
     /// The compiled component, unless there is no entry for it that can be trusted.
@@ -123,11 +109,14 @@ impl CodeCache {
         let Some(file) = self.file(&key) else {
             return;
         };
-        let written = code.and_then(|code| write_atomically(&file, &key, code.as_ref()));
+        let written = code.and_then(|code| {
+            let code = code.as_ref();
+            private_dir::write(&file, &[HEADER, &key, sum_of(&key, code).as_ref(), code])
+        });
         if let Err(error) = written {
             tracing::warn!(file = %file.display(), %error, "failed to store compiled code");
         } else if let Some(dir) = &self.dir {
-            remove_oldest(dir);
+            private_dir::remove_oldest(dir, ENTRIES);
         }
     }
 
@@ -166,10 +155,6 @@ impl Hasher for Sha256Hasher {
     }
 }
 
-fn is_private(metadata: &fs::Metadata) -> bool {
-    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
-}
-
 /// Reads a file that only we can have written; none when there is none.
 fn read_private(file: &Path) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -178,7 +163,7 @@ fn read_private(file: &Path) -> io::Result<Option<Vec<u8>>> {
         opened => File::from(opened?),
     };
     let metadata = opened.metadata()?;
-    if !metadata.is_file() || !is_private(&metadata) {
+    if !metadata.is_file() || !private_dir::is_private(&metadata) {
         return Err(io::Error::other("another user could have written it"));
     }
     let mut bytes = Vec::new();
@@ -201,56 +186,13 @@ fn sum_of(key: &Key, code: &[u8]) -> Digest {
     sum.finish()
 }
 
-/// Writes beside and renames, so that nobody ever sees half an entry.
-fn write_atomically(file: &Path, key: &Key, code: &[u8]) -> io::Result<()> {
-    let beside = file.with_extension(format!("{}.{:?}.new", std::process::id(), std::thread::current().id()));
-    let result = write_entry(&beside, key, code).and_then(|()| fs::rename(&beside, file));
-    if result.is_err() {
-        // What matters is the first error. A file that stays is replaced by the next one of its name.
-        drop(fs::remove_file(&beside));
-    }
-    result
-}
-
-fn write_entry(file: &Path, key: &Key, code: &[u8]) -> io::Result<()> {
-    let mut opened = create_new(file).or_else(|error| {
-        if error.kind() != io::ErrorKind::AlreadyExists {
-            return Err(error);
-        }
-        fs::remove_file(file)?;
-        create_new(file)
-    })?;
-    opened.write_all(HEADER)?;
-    opened.write_all(key)?;
-    opened.write_all(sum_of(key, code).as_ref())?;
-    opened.write_all(code)
-}
-
-fn create_new(file: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)
-}
-
-fn remove_oldest(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    let mut files: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
-        .collect();
-    files.sort();
-    let surplus = files.len().saturating_sub(ENTRIES);
-    for (_, file) in &files[..surplus] {
-        if let Err(error) = fs::remove_file(file) {
-            tracing::debug!(file = %file.display(), %error, "failed to remove old entry of the code cache");
-        }
-    }
-}
-
 fn log_unusable(file: &Path, problem: &dyn std::fmt::Display) {
     tracing::warn!(file = %file.display(), %problem, "cached code rejected; recompiling");
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use proptest::prelude::*;
@@ -360,19 +302,5 @@ mod tests {
         fs::set_permissions(dir.path().join(FOLDER), fs::Permissions::from_mode(0o777)).unwrap();
         let error = CodeCache::open(Some(dir.path())).err().unwrap().to_string();
         assert!(error.contains("mode 777"), "{error}");
-    }
-
-    #[test]
-    fn only_the_newest_entries_stay() {
-        let dir = tempfile::tempdir().unwrap();
-        for number in 0..ENTRIES + 3 {
-            let file = File::create(dir.path().join(number.to_string())).unwrap();
-            let age = u64::try_from(number).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(age))
-                .unwrap();
-        }
-        remove_oldest(dir.path());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), ENTRIES);
-        assert!(!dir.path().join("2").exists() && dir.path().join("3").exists());
     }
 }

@@ -289,3 +289,6 @@ async fn read_at_most(from: impl AsyncRead + Unpin, most: u64) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,11 @@ impl ComponentFile {
         })
     }
 
+    /// The component, unpacked.
+    pub fn into_unpacked(self) -> Vec<u8> {
+        self.unpacked
+    }
+
     /// Its size when it is compressed, in bytes: of the file where it is, else with [`COMPRESSION`]. Takes a second for 2 MB.
     ///
     /// # Errors
@@ -87,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_and_its_compressed_file_differ_in_nothing_but_the_file() {
+    fn packed_component_differs_only_in_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let mut component = b"\0asm\x0d\0\x01\0".to_vec();
         component.resize(50_000, 7);

@@ -10,6 +10,3 @@ pub(crate) mod engine;
 pub(crate) mod requests;
 pub(crate) mod toolchain;
 pub(crate) mod version;
-
-#[cfg(test)]
-mod compiler_tests;

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_missing_is_said_with_the_lines_that_grant_it() {
+    fn everything_missing_is_reported_with_the_lines_that_grant_it() {
         let requested = || vec![request("api.example.com", Some(8443), &["GET", "POST"])];
         let missing = texts(requested(), "{}");
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_methods_that_are_missing_are_asked_for() {
+    fn only_the_methods_that_are_missing_are_requested() {
         let grants = "{http: [{host: api.example.com, methods: [GET]}], secrets: [{name: token, uses: [placeholder]}]}";
         let missing = texts(vec![request("api.example.com", None, &["GET", "DELETE"])], grants);
         assert_eq!(

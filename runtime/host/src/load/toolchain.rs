@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn asynchronous_functions_are_told_from_other_mistakes() {
+    fn asynchronous_functions_are_distinguished_from_mistakes() {
         let asynchronous = wat::parse_str("(component (type (func async)))").unwrap();
         assert!(is_asynchronous(&asynchronous));
         assert!(!is_asynchronous(&wat::parse_str("(component (type (func)))").unwrap()));

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_for_something_else_is_told_what_it_is() {
+    fn component_of_another_kind_is_named() {
         let text = refusal(&["wasi:http/incoming-handler@0.2.3"]);
         assert!(
             text.contains("exports wasi:http/incoming-handler@0.2.3 and nothing of cloudwit:provider"),
@@ -241,8 +241,8 @@ mod tests {
             text.contains("exports `routes` of cloudwit:provider but not `info`"),
             "{text}"
         );
-        let text = refusal(&["cloudwit:provider/info@0.1.0", "cloudwit:provider/dns@0.1.0"]);
-        assert!(text.contains("only `info`, `dns`"), "{text}");
+        let text = refusal(&["cloudwit:provider/info@0.1.0", "cloudwit:provider/billing@0.1.0"]);
+        assert!(text.contains("only `info`, `billing`"), "{text}");
     }
 
     #[test]

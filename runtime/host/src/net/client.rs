@@ -397,3 +397,6 @@ impl HttpClient {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

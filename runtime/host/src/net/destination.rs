@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_means_every_name_below_but_neither_the_name_itself_nor_a_lookalike_nor_an_address() {
+    fn wildcard_covers_subdomains_only() {
         let pattern = HostPattern::parse("*.example.com").unwrap();
         assert!(pattern.matches(&host("a.example.com")));
         assert!(pattern.matches(&host("a.b.Example.com")));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_another_spelling_is_the_same_address_but_a_mapped_one_is_not() {
+    fn address_spelling_is_normalised_but_mapped_form_differs() {
         let pattern = HostPattern::parse("fd00::1").unwrap();
         assert!(pattern.matches(&host("[fd00:0:0::1]")));
         assert!(

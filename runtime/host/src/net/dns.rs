@@ -202,3 +202,6 @@ fn in_words(error: &NetError) -> io::Error {
     };
     io::Error::new(kind, text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,10 +11,4 @@ pub mod thumbprint;
 pub mod wire;
 
 #[cfg(test)]
-mod client_tests;
-#[cfg(test)]
-mod dns_tests;
-#[cfg(test)]
-mod special_address_tests;
-#[cfg(test)]
 pub(crate) mod testing;

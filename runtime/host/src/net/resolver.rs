@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_allows_its_own_kind_and_no_flag_allows_what_nobody_can_want() {
+    fn flag_allows_only_its_kind_and_never_reserved_ranges() {
         let all = AddressRule {
             loopback: true,
             link_local: true,

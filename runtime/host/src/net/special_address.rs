@@ -183,3 +183,6 @@ pub(super) const EMBEDDINGS: [Embedding; 13] = [
         one_of_several: false,
     },
 ];
+
+#[cfg(test)]
+mod tests;

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thumbprints_are_read_as_vsphere_openssl_and_browsers_print_them() {
+    fn thumbprints_parse_as_vsphere_openssl_and_browser_print() {
         let sha1 = "AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD";
         let Some(Thumbprint::Sha1(bytes)) = Thumbprint::parse(sha1) else {
             panic!("{sha1}")

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_found_in_every_format_whether_it_is_well_formed_or_not() {
+    fn password_is_found_in_any_format_even_malformed() {
         for config in [
             "[Global]\npassword = canary-7391-secret\n",
             "[Global]\nsecret-key=\"canary-7391-secret\" ; rotated\n",

@@ -163,3 +163,6 @@ fn xml(byte: u8, out: &mut Vec<u8>) {
         _ => out.push(byte),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -330,6 +330,12 @@ impl Key {
 
     /// A key from the HMAC of the data. Needs the use `hmac`.
     pub fn derive(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Self, KeyError> {
+        let derived = self.hmac_with(hash, data, how)?;
+        Ok(Self(Material::Derived(Secret::new(derived))))
+    }
+
+    /// HMAC of the data under this key with prefix and suffix. Needs the use `hmac`.
+    pub fn hmac_with(&self, hash: Hash, data: &[u8], how: &Derivation) -> Result<Vec<u8>, KeyError> {
         let bytes = self.computing_bytes()?;
         how.check()?;
         let mut key = Zeroizing::new(Vec::with_capacity(how.prefix.len() + bytes.len() + how.suffix.len()));
@@ -337,12 +343,11 @@ impl Key {
         key.extend_from_slice(bytes);
         key.extend_from_slice(&how.suffix);
         let tag = hmac(hash, &key, data);
-        let derived = if how.as_hex {
+        Ok(if how.as_hex {
             HEXLOWER.encode(tag.as_ref()).into_bytes()
         } else {
             tag.as_ref().to_vec()
-        };
-        Ok(Self(Material::Derived(Secret::new(derived))))
+        })
     }
 
     /// Signature of the data. Needs the use `sign` and a PEM private key.
@@ -383,3 +388,6 @@ pub(super) fn hmac(hash: Hash, key: &[u8], data: &[u8]) -> ring_hmac::Tag {
 pub fn digest(hash: Hash, data: &[u8]) -> Vec<u8> {
     ring_digest::digest(hash.digest(), data).as_ref().to_vec()
 }
+
+#[cfg(test)]
+mod tests;

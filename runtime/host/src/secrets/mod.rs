@@ -8,15 +8,6 @@ pub(crate) mod placeholders;
 pub(crate) mod redact;
 pub(crate) mod secret;
 
-#[cfg(test)]
-mod encoding_tests;
-#[cfg(test)]
-mod keys_tests;
-#[cfg(test)]
-mod placeholders_tests;
-#[cfg(test)]
-pub(crate) mod redact_tests;
-
 use std::sync::Arc;
 
 use crate::secrets::keys::Keyring;

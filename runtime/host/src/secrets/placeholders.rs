@@ -253,3 +253,6 @@ impl<'k> Value<'k> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -214,7 +214,7 @@ impl Pieces {
         let bucket = bucket(number, bits);
         let range = self.begins[bucket] as usize..self.begins[bucket + 1] as usize;
         #[cfg(test)]
-        super::redact_tests::COMPARED.with(|compared| compared.set(compared.get() + 1 + range.len()));
+        tests::COMPARED.with(|compared| compared.set(compared.get() + 1 + range.len()));
         let at = self.numbers[range.clone()].iter().position(|one| *one == number)?;
         Some(self.secrets[range.start + at])
     }
@@ -224,3 +224,6 @@ impl Pieces {
 fn bucket(number: u64, bits: u32) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

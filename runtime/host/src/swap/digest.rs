@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_counts_by_its_content_and_another_process_gets_another_digest() {
+    fn secret_counts_by_content_with_per_process_digest() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let grants = [SecretGrant {
             name: "token".into(),

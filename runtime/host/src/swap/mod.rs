@@ -11,6 +11,7 @@
 
 pub(crate) mod digest;
 mod labels;
+mod ssh_keys;
 pub(crate) mod status;
 mod volumes;
 
@@ -18,9 +19,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{
     Abilities, AnnotationChange, Answer, Balancer, Cloud, Failure, FaultKind, NewRoute, NodeRef, Presence,
-    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, Target, TargetUpdate,
+    ProviderFault, ProviderIdentity, Route, RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate,
 };
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
@@ -58,6 +60,36 @@ struct Refused {
     result: SwapResult,
     message: String,
     may_pass_later: bool,
+}
+
+/// Why there is nothing to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSuccessor {
+    result: SwapResult,
+    message: String,
+    may_pass_later: bool,
+}
+
+impl NoSuccessor {
+    /// The component cannot be had from its registry, now.
+    pub fn not_pulled(message: String) -> Self {
+        Self {
+            result: SwapResult::Pull,
+            message,
+            may_pass_later: true,
+        }
+    }
+}
+
+impl From<String> for NoSuccessor {
+    /// The settings have these mistakes.
+    fn from(message: String) -> Self {
+        Self {
+            result: SwapResult::Settings,
+            message,
+            may_pass_later: false,
+        }
+    }
 }
 
 impl Refused {
@@ -139,12 +171,16 @@ impl SwappableProvider {
     }
 
     /// Follows a change: the component and the settings as they are now, or why there are none. Counts, logs and remembers what came of it.
-    pub async fn swap(&self, next: Result<(PathBuf, ProviderSettings), String>) -> Swap {
+    pub async fn swap(&self, next: Result<(PathBuf, ProviderSettings), NoSuccessor>) -> Swap {
         let _turn = self.turn.lock().await;
         let started = Instant::now();
         let ended = match next {
             Ok((component, settings)) => self.attempt(component, settings).await,
-            Err(problem) => Err(Refused::new(SwapResult::Settings, problem)),
+            Err(none) => Err(Refused {
+                result: none.result,
+                message: none.message,
+                may_pass_later: none.may_pass_later,
+            }),
         };
         let (result, message, may_pass_later) = match ended {
             Ok((result, message)) => (result, message, false),
@@ -159,16 +195,17 @@ impl SwappableProvider {
         };
         self.host.metrics().swap(&self.name, result);
         let Swap { message, took, .. } = &swap;
+        let took_seconds = took.as_secs_f64();
         if result.is_refusal() {
             let step = result.label();
             tracing::warn!(
                 provider = self.name,
                 step,
-                ?took,
+                took_seconds,
                 "change refused; previous provider keeps running: {message}"
             );
         } else {
-            tracing::info!(provider = self.name, result = result.label(), ?took, "{message}");
+            tracing::info!(provider = self.name, result = result.label(), took_seconds, "{message}");
         }
         let mut history = self.history.lock();
         let was_refused = history.last_swap.as_ref().is_some_and(|last| last.result.is_refusal());
@@ -273,7 +310,8 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
         .collect();
     if !lost.is_empty() {
         let text = format!(
-            "it no longer exports {}, which the running provider does and the controllers use; restart to run without",
+            "it no longer exports {} (or its configuration disables that), which the running provider does and the controllers use; restart to run \
+             without",
             lost.join(", ")
         );
         return Err(Refused::new(SwapResult::Abilities, text));
@@ -288,7 +326,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
         return Err(Refused::new(SwapResult::Abilities, text));
     }
     if old != new {
-        tracing::warn!("new provider exports more interfaces; restart to run the controllers that use them");
+        tracing::warn!("new provider offers more interfaces; restart to run the controllers that use them");
     }
     let accepted = before.missing_grants();
     let lacking: Vec<MissingGrant> = candidate.missing_grants();
@@ -378,5 +416,10 @@ impl Cloud for SwappableProvider {
     ) -> Answer<'a, RouteOutcome> {
         let provider = self.current();
         Box::pin(async move { provider.apply_routes(create, delete, tokens).await })
+    }
+
+    fn change_tags<'a>(&'a self, change: TagChange, nodes: &'a [NodeRef], tags: &'a Tags) -> Answer<'a, Each<()>> {
+        let provider = self.current();
+        Box::pin(async move { provider.change_tags(change, nodes, tags).await })
     }
 }

@@ -18,6 +18,8 @@ pub enum SwapResult {
     Unchanged,
     /// Refused: the settings or the secret files have mistakes.
     Settings,
+    /// Refused: the registry does not give the component, or its digest or signature is not what it has to be.
+    Pull,
     /// Refused: the component is none, speaks another contract, or does not start.
     Load,
     /// Refused: it lost an interface or a provider-id prefix that the running one has.
@@ -37,6 +39,7 @@ impl SwapResult {
             Self::Swapped => "swapped",
             Self::Unchanged => "unchanged",
             Self::Settings => "settings",
+            Self::Pull => "pull",
             Self::Load => "load",
             Self::Abilities => "abilities",
             Self::Grants => "grants",

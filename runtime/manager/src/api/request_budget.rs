@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_goes_at_once_and_the_rest_at_the_rate() {
+    async fn burst_goes_at_once_and_the_rest_at_the_rate() {
         let budget = RequestBudget::new(20.0, 30).unwrap();
         let start = Instant::now();
         for _ in 0..30 {

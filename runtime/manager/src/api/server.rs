@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_server_is_told_the_deadline_beside_what_the_request_says_already() {
+    fn api_server_gets_deadline_beside_existing_request_parts() {
         let with = |uri: &str| {
             with_timeout(&uri.parse().unwrap(), Duration::from_millis(1500))
                 .unwrap()

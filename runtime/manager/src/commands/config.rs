@@ -18,6 +18,7 @@ use cloudwit_host::grants::HttpGrant;
 use crate::config::file::{self, Common, Configured, Routing};
 use crate::config::mistakes::Mistakes;
 use crate::config::schema;
+use crate::providers::component::Component;
 use crate::providers::swap::Source;
 
 /// What is done with a configuration file.
@@ -84,35 +85,51 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn components(configured: &Configured) -> Result<Vec<ComponentFile>, Vec<String>> {
+/// The components that are files here; none for one in a registry, which is not asked.
+fn components(configured: &Configured) -> Result<Vec<Option<ComponentFile>>, Vec<String>> {
     let (mut files, mut mistakes) = (Vec::new(), Vec::new());
     for source in &configured.providers {
-        match ComponentFile::read(&source.component, &source.settings.limits) {
-            Ok(file) => files.push(file),
+        let Component::File(file) = &source.component else {
+            files.push(None);
+            continue;
+        };
+        match ComponentFile::read(file, &source.settings.limits) {
+            Ok(file) => files.push(Some(file)),
             Err(error) => mistakes.push(format!("{}.component: {error}", source.config_origin)),
         }
     }
     if mistakes.is_empty() { Ok(files) } else { Err(mistakes) }
 }
 
-fn summary(configured: &Configured, components: &[ComponentFile]) -> String {
+fn summary(configured: &Configured, components: &[Option<ComponentFile>]) -> String {
     let mut text = String::new();
     for (source, component) in configured.providers.iter().zip(components) {
-        provider(&mut text, source, component);
+        provider(&mut text, source, component.as_ref());
     }
     routing(&mut text, &configured.routing);
     text
 }
 
-fn provider(text: &mut String, source: &Source, component: &ComponentFile) {
+fn provider(text: &mut String, source: &Source, file: Option<&ComponentFile>) {
     let grants = &source.settings.grants;
-    let (name, file) = (&source.settings.name, source.component.display());
+    let (name, component) = (&source.settings.name, &source.component);
     let _ = writeln!(text, "\nProvider {name}");
-    let _ = writeln!(
-        text,
-        "  component: {file}, {} bytes, sha256:{}",
-        component.file_bytes, component.digest
-    );
+    let _ = match (file, component) {
+        (Some(file), _) => writeln!(
+            text,
+            "  component: {component}, {} bytes, sha256:{}",
+            file.file_bytes, file.digest
+        ),
+        (None, Component::Pinned(pinned)) if !pinned.keys.is_empty() => {
+            let keys: Vec<String> = pinned.keys.iter().map(|file| file.display().to_string()).collect();
+            writeln!(
+                text,
+                "  component: {component} (not pulled), signed by a key of {}",
+                keys.join(", ")
+            )
+        }
+        (None, _) => writeln!(text, "  component: {component} (not pulled), of any signer"),
+    };
     if grants.http.is_empty() {
         let _ = writeln!(text, "  may reach nothing");
     }

@@ -52,14 +52,15 @@ pub async fn run(args: CsiArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
     let no_cluster = Arc::new(Cluster::default()).outside();
     let mut registry = Registry::default();
+    let file = from.component.file(args.cache_dir.as_deref()).await?;
     let host = Host::new(host::on_this_system(args.cache_dir), &mut registry)?;
-    let provider = host.load(&from.component, from.settings.clone(), no_cluster).await?;
+    let provider = host.load(&file, from.settings.clone(), no_cluster).await?;
     source::insist_on_soundness(&provider, &from).await?;
     if !provider.abilities().volumes.basic {
         bail!(
             "provider {:?} does not export volumes; `cloudwit inspect {}` shows what it does",
             from.settings.name,
-            from.component.display()
+            from.component
         );
     }
     let name = args.driver_name.or(from.csi_driver_name);

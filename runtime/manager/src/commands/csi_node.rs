@@ -210,10 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_where_the_kubelet_looks() {
+    fn sockets_are_in_the_kubelets_folders() {
         let usual = parse(&[]);
         assert_eq!(usual.endpoint(), Path::new("/var/lib/kubelet/plugins/a.test/csi.sock"));
-        let expected = Path::new("/var/lib/kubelet/plugins_registry/a.test-reg.sock");
+        let expected = Path::new("/var/lib/kubelet/plugins_registry/a.test@reg.sock");
         assert_eq!(usual.registration_socket(), expected);
         let other = parse(&[
             "--kubelet-dir=/data",
@@ -221,7 +221,7 @@ mod tests {
             "--registration-dir=/reg",
         ]);
         assert_eq!(other.endpoint(), Path::new("/x.sock"));
-        assert_eq!(other.registration_socket(), Path::new("/reg/a.test-reg.sock"));
+        assert_eq!(other.registration_socket(), Path::new("/reg/a.test@reg.sock"));
     }
 
     #[test]

@@ -27,15 +27,16 @@ const NO_CLOUDWIT: u8 = 4;
 /// What can be done beside running the controllers.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say in plain words what state a Node or Service is in and what Cloudwit waits for.
+    /// Say in plain words what state a Node, Service or volume is in and what Cloudwit waits for.
     ///
     /// Asks the Cloudwit that runs at --admin-address: what is waited for, since when, the provider's last answer, when the next try is. Where
     /// none answers, the API server is asked what the object itself tells, with its Events.
     #[command(
         after_help = "Exit codes:\n  0  a running Cloudwit has explained it\n  1  nobody could be asked\n  \
-                            2  the command line makes no sense\n  3  there is no such Node or Service\n  \
+                            2  the command line makes no sense\n  3  there is no such object\n  \
                             4  no Cloudwit was reached; the answer is the API server's alone\n\n\
                             Examples:\n  cloudwit explain node node-7\n  cloudwit explain service default/web -o json\n  \
+                            cloudwit explain pvc default/data\n  \
                             kubectl exec deploy/cloudwit -- cloudwit explain node node-7"
     )]
     Explain(ExplainArgs),
@@ -63,6 +64,12 @@ pub enum Command {
     /// Inspect, check, call and record a provider's component.
     #[command(subcommand)]
     Provider(Box<crate::commands::provider::ProviderCommand>),
+
+    /// Ask a cloud, through its provider: who this machine is, how Pods on it resolve names, which clusters it knows; give its machines an SSH key.
+    ///
+    /// For scripts and unit files: one question, one answer, and an exit code that tells a failure that stays from one that passes.
+    #[command(subcommand)]
+    Cloud(Box<crate::commands::cloud::CloudCommand>),
 
     /// Serve a provider's volumes as a CSI driver, without Kubernetes and without controllers.
     ///
@@ -154,6 +161,18 @@ pub enum Object {
         #[arg(value_name = "NAMESPACE/NAME", value_parser = namespaced)]
         name: String,
     },
+    /// A PersistentVolume: what its CSI operations wait for, and the last failure.
+    Pv {
+        /// Its name.
+        #[arg(value_parser = name)]
+        name: String,
+    },
+    /// A PersistentVolumeClaim, with its volume or the one that is being made.
+    Pvc {
+        /// Its namespace and name.
+        #[arg(value_name = "NAMESPACE/NAME", value_parser = namespaced)]
+        name: String,
+    },
 }
 
 impl fmt::Display for Object {
@@ -161,6 +180,8 @@ impl fmt::Display for Object {
         match self {
             Self::Node { name } => write!(f, "Node {name}"),
             Self::Service { name } => write!(f, "Service {name}"),
+            Self::Pv { name } => write!(f, "PersistentVolume {name}"),
+            Self::Pvc { name } => write!(f, "PersistentVolumeClaim {name}"),
         }
     }
 }
@@ -170,6 +191,8 @@ impl Object {
         match self {
             Self::Node { name } => format!("/explain/node/{name}"),
             Self::Service { name } => format!("/explain/service/{name}"),
+            Self::Pv { name } => format!("/explain/pv/{name}"),
+            Self::Pvc { name } => format!("/explain/pvc/{name}"),
         }
     }
 }
@@ -255,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_believed_only_when_it_is_an_explanation() {
+    fn answer_is_accepted_only_when_it_is_an_explanation() {
         let ours = "HTTP/1.0 404 Not Found\r\nx-cloudwit: explain\r\n\r\nThere is no Node a.\n";
         assert_eq!(parse(ours), Some((404, "There is no Node a.\n".into())));
         assert_eq!(parse("HTTP/1.0 200 OK\r\nserver: other\r\n\r\nhello"), None);
@@ -271,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_name_is_refused_before_anybody_is_asked() {
+    fn invalid_name_is_refused_before_any_request() {
         assert!(name("ip-10-0-0-1.eu-west-1.compute.internal").is_ok());
         for wrong in ["", "a b", "a\r\nHost: x", "../x", "Node"] {
             assert!(name(wrong).is_err(), "{wrong}");

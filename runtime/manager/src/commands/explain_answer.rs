@@ -52,6 +52,11 @@ impl Answer {
         }
     }
 
+    /// One statement for each controller that has something to say.
+    pub fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let explanation = Explanation {
@@ -80,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_json_say_the_same() {
+    fn text_and_json_are_equal() {
         let answer = Answer::from_api_server(
             "Node a".into(),
             vec!["is Ready.".into(), "is machine sim://vm-1.".into()],

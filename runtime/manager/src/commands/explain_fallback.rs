@@ -4,19 +4,20 @@ use anyhow::Context;
 use cloudwit_controllers::explain_object;
 use cloudwit_controllers::kube::node::Node;
 use cloudwit_controllers::report::explain::span;
-use k8s_openapi::api::core::v1::{Event, Service};
+use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Service};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
 use crate::commands::explain::Object;
 use crate::commands::explain_answer::Answer;
+use crate::volumes::sentences;
 
 /// The newest so many Events are shown.
 const EVENTS: usize = 10;
 
-/// Events about Nodes live here, since Nodes have no namespace.
-const NODE_EVENTS: &str = "default";
+/// Events about Nodes and PersistentVolumes live here, since these have no namespace.
+const OF_NO_NAMESPACE: &str = "default";
 
 /// What the API server tells; None when there is no such object.
 pub async fn ask(client: &Client, object: &Object) -> anyhow::Result<Option<Answer>> {
@@ -25,7 +26,7 @@ pub async fn ask(client: &Client, object: &Object) -> anyhow::Result<Option<Answ
         Object::Node { name } => {
             let node = Api::<Node>::all(client.clone()).get_opt(name).await.context(asked)?;
             let said = node.map(|node| explain_object::node(&node));
-            (said, "Node", NODE_EVENTS, name.as_str())
+            (said, "Node", OF_NO_NAMESPACE, name.as_str())
         }
         Object::Service { name } => {
             let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
@@ -33,6 +34,19 @@ pub async fn ask(client: &Client, object: &Object) -> anyhow::Result<Option<Answ
             let said = api.get_opt(name).await.context(asked)?;
             let said = said.map(|service| explain_object::service(&service));
             (said, "Service", namespace, name)
+        }
+        Object::Pv { name } => {
+            let volumes = Api::<PersistentVolume>::all(client.clone());
+            let said = volumes.get_opt(name).await.context(asked)?;
+            let said = said.map(|volume| sentences::volume(&volume));
+            (said, "PersistentVolume", OF_NO_NAMESPACE, name.as_str())
+        }
+        Object::Pvc { name } => {
+            let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
+            let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
+            let said = claims.get_opt(name).await.context(asked)?;
+            let said = said.map(|claim| sentences::claim(&claim));
+            (said, "PersistentVolumeClaim", namespace, name)
         }
     };
     let Some(sentences) = sentences else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! Subcommands.
 
+pub mod cloud;
 pub mod cluster;
 pub mod config;
 pub mod csi;

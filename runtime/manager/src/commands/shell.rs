@@ -1,6 +1,6 @@
 //! `cloudwit completion` and `cloudwit man`: what a shell and its user want to know of the command line.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -34,8 +34,16 @@ pub struct ManArgs {
 pub fn completion(args: &CompletionArgs) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), PROGRAM, &mut script);
-    std::io::stdout().write_all(&script).context("printing the script")?;
+    print(&script).context("printing the script")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whoever reads may stop before the end, as `head` does.
+fn print(text: &[u8]) -> std::io::Result<()> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
 }
 
 /// Prints or writes the manual.
@@ -44,7 +52,7 @@ pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         Man::new(command).render(&mut page).context("making the page")?;
-        std::io::stdout().write_all(&page).context("printing the page")?;
+        print(&page).context("printing the page")?;
         return Ok(ExitCode::SUCCESS);
     };
     if !dir.is_dir() {
@@ -59,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_shell_has_a_script_that_knows_commands_and_flags() {
+    fn each_shell_has_a_script_with_commands_and_flags() {
         for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), PROGRAM, &mut script);

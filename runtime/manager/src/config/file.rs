@@ -15,8 +15,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::document::Document;
+use crate::providers::component::Component;
 use crate::providers::csi;
 use crate::providers::swap::Source;
+use crate::registry::access::{PinnedComponent, RegistryAccess, Verification};
+use crate::registry::reference::{self, Reference};
 
 // What stands above a key here and in the host's types is what the reference page and editors say about it.
 /// The providers that run in one process, what each of them may do and use, and which Nodes and Services are whose.
@@ -50,8 +53,13 @@ pub(crate) struct ProviderEntry {
     /// Name of your choice: lower-case letters, digits, '-' and '.', at most 63. It is a label of metrics, and what Nodes and Services name in
     /// `cloudwit.dev/provider`.
     name: String,
-    /// The component's file. A relative path starts at this file's folder; a bare file name that is not there is looked for in --provider-dir.
+    /// The component's file. A relative path starts at this file's folder; a bare file name that is not there is looked for in --provider-dir. Or
+    /// `oci://HOST[:PORT]/REPOSITORY@sha256:DIGEST` for one in a registry, which `cloudwit provider pin` prints.
     component: String,
+    /// How the registry is reached, for a component in one.
+    registry: Option<RegistryAccess>,
+    /// What a component in a registry has to be signed with. Without it the digest alone says that it is the right one.
+    verify: Option<Verification>,
     /// The provider's own configuration, as text.
     cloud_config: Option<String>,
     /// The file with the provider's own configuration, instead of `cloudConfig`. A relative path starts at this file's folder.
@@ -218,7 +226,7 @@ impl Reader<'_> {
 
     fn provider(&mut self, at: usize, mut entry: ProviderEntry) -> Option<Source> {
         let path = format!("providers[{at}]");
-        let component = self.component(&format!("{path}.component"), &entry.component);
+        let component = self.component(&path, &mut entry);
         let mut files = vec![self.file.to_owned()];
         let config_text = match (entry.cloud_config.take(), entry.cloud_config_file.take()) {
             (Some(_), Some(_)) => {
@@ -270,15 +278,25 @@ impl Reader<'_> {
         })
     }
 
-    fn component(&mut self, path: &str, written: &str) -> Option<PathBuf> {
-        if written.starts_with("oci://") {
-            let what = format!(
-                "{written:?}: components are not fetched from registries; put the file beside this one, or let an image volume or an init \
-                 container bring it"
-            );
-            self.wrong(path, what);
-            return None;
+    fn component(&mut self, path: &str, entry: &mut ProviderEntry) -> Option<Component> {
+        let written = entry.component.as_str();
+        if written.starts_with(reference::SCHEME) {
+            return self
+                .pinned(path, entry)
+                .map(|pinned| Component::Pinned(Box::new(pinned)));
         }
+        for (key, there) in [
+            ("registry", entry.registry.is_some()),
+            ("verify", entry.verify.is_some()),
+        ] {
+            if there {
+                self.wrong(
+                    &format!("{path}.{key}"),
+                    "is for components of registries (oci://...), and component is a file",
+                );
+            }
+        }
+        let path = &format!("{path}.component");
         let beside = self.beside(Path::new(written));
         let in_dir = Some(self.common.provider_dir.join(written)).filter(|_| !written.contains('/'));
         let found = [Some(beside.clone()), in_dir.clone()]
@@ -291,7 +309,47 @@ impl Reader<'_> {
                 .unwrap_or_default();
             self.wrong(path, format!("there is no file {}{where_else}", beside.display()));
         }
-        found
+        found.map(Component::File)
+    }
+
+    /// A component in a registry, with the paths as they are from here.
+    fn pinned(&mut self, path: &str, entry: &mut ProviderEntry) -> Option<PinnedComponent> {
+        let mut access = entry.registry.take().unwrap_or_default();
+        for file in [&mut access.ca, &mut access.docker_config].into_iter().flatten() {
+            *file = self.beside(file);
+        }
+        let keys = match entry.verify.take() {
+            Some(verify) if verify.keys.is_empty() => {
+                self.wrong(
+                    &format!("{path}.verify.keys"),
+                    "is empty; name the file of a public key, or leave verify out",
+                );
+                Vec::new()
+            }
+            Some(verify) => verify.keys.iter().map(|file| self.beside(file)).collect(),
+            None => Vec::new(),
+        };
+        let path = format!("{path}.component");
+        let reference = match Reference::parse(&entry.component) {
+            Ok(reference) => reference,
+            Err(error) => {
+                self.wrong(&path, error);
+                return None;
+            }
+        };
+        if reference.digest.is_none() {
+            let what = format!(
+                "{reference} has no digest, so it could be another component tomorrow; `cloudwit provider pin {reference}` prints the line with it"
+            );
+            self.wrong(&path, what);
+            return None;
+        }
+        Some(PinnedComponent {
+            reference,
+            access,
+            keys,
+            limit: entry.limits.component_bytes,
+        })
     }
 
     /// Relative paths begin at the file's folder, wherever the process was started.

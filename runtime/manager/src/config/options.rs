@@ -48,6 +48,7 @@ pub fn controllers(args: &Args, settings: &Settings) -> Options {
             cluster_cidrs: settings.cluster_cidrs.clone(),
             reconciliation_period: controllers.route_reconciliation_period.0,
         },
+        tagging: args.tagging.options(),
         cluster_name: args.cluster.cluster_name.clone(),
         controllers: settings.controllers.iter().copied().collect(),
         start_interval: controllers.controller_start_interval.0,

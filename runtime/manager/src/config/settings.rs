@@ -61,6 +61,7 @@ pub fn resolve(args: &Args) -> Result<Settings, Mistakes> {
         problems.extend(wrong);
         Vec::new()
     });
+    problems.extend(args.tagging.mistakes(&controllers));
     let cluster_cidrs = cluster_cidrs(&args.cluster.cluster_cidr, &mut problems);
     let configured = configured(args, &cluster_cidrs, &mut problems);
     check_periods(args, &mut problems);
@@ -165,7 +166,7 @@ impl ProviderFiles<'_> {
             .map_or("(none)".into(), |file| file.display().to_string());
         let files = self.cloud_config.into_iter().chain(self.settings);
         Source {
-            component: self.component,
+            component: self.component.into(),
             settings: ProviderSettings {
                 name: self.name,
                 config_text,

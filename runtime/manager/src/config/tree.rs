@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_and_value_knows_its_line() {
+    fn every_key_and_value_has_its_line() {
         let tree = Tree::parse("a: 1\nb:\n  - x\n  - {c: 2.5, d: true}\ne:\n").unwrap();
         let Value::Map(entries) = &tree.value else {
             panic!("{tree:?}")
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_is_told_with_its_line() {
+    fn what_is_no_yaml_is_reported_with_its_line() {
         let error = Tree::parse("a: [1\nb: 2\n").unwrap_err();
         assert!(error.contains("line"), "{error}");
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_board_shows_the_last_look_and_a_released_lease_has_no_holder() {
+    fn board_shows_last_observation_and_no_holder_after_release() {
         let board = LeaseBoard::new("kube-system", "ccm", Leadership::always());
         assert_eq!(board.status().holder, None, "nobody has looked");
         let lease = |holder: &str| {

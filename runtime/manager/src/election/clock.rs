@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_goes_on() {
+    fn clock_advances() {
         let clock = since_boot();
         let before = clock();
         assert!(!before.is_zero() && clock() >= before);

@@ -13,6 +13,8 @@ use crate::flags::groups::no_effect::NoEffectArgs;
 use crate::flags::groups::node_deletion::NodeDeletionArgs;
 use crate::flags::groups::provider::ProviderArgs;
 use crate::flags::groups::serving::{AdminArgs, SecureServingArgs};
+use crate::flags::groups::ssh_keys::SshKeyArgs;
+use crate::flags::groups::tagging::TaggingArgs;
 use crate::flags::groups::tracing::TracingArgs;
 use crate::flags::groups::volumes::VolumeArgs;
 use crate::flags::groups::webhooks::WebhookArgs;
@@ -31,7 +33,9 @@ use crate::flags::values::version::VersionArgs;
     args_override_self = true,
     args_conflicts_with_subcommands = true,
     max_term_width = 120,
-    after_help = "Example:\n  cloudwit --kubeconfig admin.kubeconfig --provider-dir providers --cloud-provider sim \\\n           \
+    after_help = "Example:\n  cloudwit --kubeconfig admin.kubeconfig --provider-dir providers --cloud-provider sim --provider-settings sim-settings.yaml\n\n\
+                  All flags, and more about each: cloudwit --help",
+    after_long_help = "Example:\n  cloudwit --kubeconfig admin.kubeconfig --provider-dir providers --cloud-provider sim \\\n           \
                   --cloud-config sim.json --provider-settings sim-settings.yaml\n\n\
                   A settings file:\n  grants:\n    http:\n      - {scheme: https, host: api.example.com, methods: [GET, POST]}\n    secrets:\n      \
                   - {name: token, file: /etc/cloudwit/token, hosts: [api.example.com], uses: [placeholder]}\n  limits:\n    wallTime: 30s"
@@ -55,9 +59,15 @@ pub struct Args {
     /// Flags about the controllers.
     #[command(flatten)]
     pub controllers: ControllerArgs,
+    /// Flags about tags on machines.
+    #[command(flatten)]
+    pub tagging: TaggingArgs,
     /// Flags about volumes.
     #[command(flatten)]
     pub volumes: VolumeArgs,
+    /// Flags about SSH keys.
+    #[command(flatten)]
+    pub ssh_keys: SshKeyArgs,
     /// Flags about deleting Nodes.
     #[command(flatten)]
     pub deletion: NodeDeletionArgs,

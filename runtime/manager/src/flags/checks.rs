@@ -17,6 +17,7 @@ pub fn mistakes(args: &Args) -> Vec<String> {
     mistakes.extend(args.logging.mistakes());
     mistakes.extend(args.tracing.mistakes());
     mistakes.extend(args.features.mistakes());
+    mistakes.extend(args.ssh_keys.mistakes());
     mistakes.extend(args.webhooks.mistakes(&args.secure_serving));
     mistakes
 }

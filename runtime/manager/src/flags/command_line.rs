@@ -20,10 +20,46 @@ pub struct Parsed {
     pub matches: ArgMatches,
 }
 
+/// Flags that `-h` shows: what most people set. `--help` has all.
+const COMMON: [&str; 24] = [
+    "cloud-provider",
+    "provider-dir",
+    "cloud-config",
+    "provider-settings",
+    "config",
+    "cache-dir",
+    "kubeconfig",
+    "leader-elect",
+    "leader-elect-resource-name",
+    "cluster-name",
+    "cluster-cidr",
+    "controllers",
+    "configure-cloud-routes",
+    "dry-run",
+    "csi-socket-dir",
+    "node-deletion",
+    "node-deletion-grace-period",
+    "secure-port",
+    "admin-address",
+    "webhooks",
+    "v",
+    "logging-format",
+    "tracing-endpoint",
+    "version",
+];
+
+/// The command with all its flags.
+fn command() -> Command {
+    Args::command().mut_args(|arg| {
+        let is_common = arg.get_long().is_some_and(|name| COMMON.contains(&name));
+        arg.hide_short_help(!is_common)
+    })
+}
+
 /// Reads a command line, the program's name first. The error is help to print, or what is wrong with a subcommand.
 pub fn parse(line: impl IntoIterator<Item = String>) -> Result<Parsed, clap::Error> {
     let line: Vec<String> = line.into_iter().collect();
-    let command = Args::command();
+    let command = command();
     let is_command = |word: &String| word == "help" || command.find_subcommand(word).is_some();
     if line.get(1).is_some_and(is_command) {
         return finish(command, line, Vec::new());
@@ -133,6 +169,24 @@ mod tests {
     }
 
     #[test]
+    fn short_help_has_the_common_flags_alone() {
+        let all: Vec<String> = Args::command()
+            .get_arguments()
+            .filter_map(|arg| arg.get_long().map(str::to_owned))
+            .collect();
+        for name in COMMON {
+            assert!(all.iter().any(|known| known == name), "--{name}");
+        }
+        let short = command().term_width(100).render_help().to_string();
+        assert!(short.lines().count() < 150, "{short}");
+        assert!(
+            short.contains("--provider-dir") && !short.contains("--tls-cipher-suites"),
+            "{short}"
+        );
+        assert!(command().render_long_help().to_string().contains("--tls-cipher-suites"));
+    }
+
+    #[test]
     fn names_may_be_written_with_underscores() {
         let args = of(&[
             "--cloud_provider=a_b",
@@ -166,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_together() {
         let args = of(&[
             "--cloud-providr=sim",
             "--secure-port=70000",
@@ -195,7 +249,7 @@ mod tests {
 
     /// Every flag that does not take any text: a value that is none of it is named, with what would be one.
     #[test]
-    fn each_flag_says_what_it_takes() {
+    fn each_flag_documents_its_value() {
         let free = |name: &str| of(&[&format!("--{name}=?")]).mistakes.is_empty();
         let command = Args::command();
         let flags = command.get_arguments().filter(|arg| arg.get_action().takes_values());
@@ -244,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_without_its_value_is_told() {
+    fn flag_without_its_value_is_reported() {
         assert_eq!(of(&["--cluster-cidr"]).mistakes.len(), 1);
         assert!(of(&["-x"]).mistakes[0].starts_with("-x: there is no such flag"));
     }

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_goes_or_is_replaced_by_one_of_the_same_size_and_time_is_a_change() {
+    fn replacement_with_same_size_and_time_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let (file, other) = (folder.path().join("file"), folder.path().join("other"));
         fs::write(&file, "1").unwrap();

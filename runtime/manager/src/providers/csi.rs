@@ -15,6 +15,8 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::volumes::DriverSource;
+
 /// The path of a unix socket has at most so many bytes on Linux (`sockaddr_un`, without the zero at the end).
 pub const LONGEST_PATH: usize = 107;
 
@@ -39,6 +41,17 @@ pub struct Served {
     pub driver: Driver,
     /// Where it is to listen.
     pub socket: PathBuf,
+}
+
+impl Served {
+    /// What its operations are read from.
+    pub fn source(&self) -> DriverSource {
+        DriverSource {
+            driver: self.driver.name.clone(),
+            provider: self.provider.name().to_owned(),
+            operations: self.driver.operations.clone(),
+        }
+    }
 }
 
 /// The drivers of all providers that have volumes. Needs a tokio runtime.

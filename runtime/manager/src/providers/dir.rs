@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
+    fn unknown_name_lists_the_known_ones() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("sim.wasm"), b"x").unwrap();
         fs::write(dir.path().join("aws.wasm"), b"x").unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_component_is_found_and_two_of_one_name_are_a_mistake() {
+    fn packed_component_is_found_and_duplicate_name_is_mistake() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("sim.wasm.zst"), b"x").unwrap();
         assert_eq!(find(dir.path(), "sim").unwrap(), dir.path().join("sim.wasm.zst"));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_or_missing_folder_is_said_plainly() {
+    fn empty_or_missing_folder_is_reported_plainly() {
         let dir = tempfile::tempdir().unwrap();
         assert!(
             find(dir.path(), "sim")

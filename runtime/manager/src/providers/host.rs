@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compiling_takes_at_most_three_quarters_of_the_containers_memory() {
+    fn compiling_takes_at_most_three_quarters_of_memory() {
         let most = CompilerLimits::default().memory_bytes;
         for (memory_max, bytes) in [
             (None, most),

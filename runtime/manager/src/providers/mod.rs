@@ -1,5 +1,6 @@
-//! Providers from their files: loading, and following changes of the files.
+//! Providers from their files and from registries: loading, and following changes of the files.
 
+pub mod component;
 pub mod csi;
 pub mod dir;
 pub mod host;

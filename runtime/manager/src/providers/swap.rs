@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_host::{ProviderSettings, Swap, SwapResult, SwappableProvider};
+use cloudwit_host::{NoSuccessor, ProviderSettings, Swap, SwapResult, SwappableProvider};
 use cloudwit_model::{EventKind, EventSink, ObjectEvent, Subject};
 use tokio::time::Instant;
 
 use crate::process::file_look::Fingerprint;
+use crate::providers::component::Component;
 use crate::providers::swap_plan::SwapPlan;
 
 /// Between two looks at the files. A change is followed after two looks that see the same.
@@ -24,8 +25,8 @@ const POLL: Duration = Duration::from_millis(200);
 /// What a provider is loaded from, as the files say it now.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The component file.
-    pub component: PathBuf,
+    /// The component.
+    pub component: Component,
     /// Its settings, all files read but those of secrets and authorities.
     pub settings: ProviderSettings,
     /// Name of the CSI driver that serves its volumes; none for the one that the provider gives.
@@ -47,6 +48,8 @@ pub struct SwapWatch {
     pub reload: Reload,
     /// What it was loaded from.
     pub source: Source,
+    /// Where components from registries are kept; none for memory.
+    pub cache_dir: Option<PathBuf>,
     /// Where Events go.
     pub events: Arc<dyn EventSink>,
     /// What they are about.
@@ -76,12 +79,18 @@ impl SwapWatch {
         }
     }
 
+    /// What is to be loaded, its component pulled where it is in a registry.
+    async fn successor(&self, source: Result<Source, String>) -> Result<(PathBuf, ProviderSettings), NoSuccessor> {
+        let source = source?;
+        match source.component.file(self.cache_dir.as_deref()).await {
+            Ok(file) => Ok((file, source.settings)),
+            Err(error) => Err(NoSuccessor::not_pulled(format!("{error:#}"))),
+        }
+    }
+
     async fn follow(&self, source: Result<Source, String>, plan: &mut SwapPlan, print: Fingerprint) {
         let before = self.provider.status().last_swap;
-        let swap = self
-            .provider
-            .swap(source.map(|source| (source.component, source.settings)))
-            .await;
+        let swap = self.provider.swap(self.successor(source).await).await;
         plan.tried(print, swap.may_pass_later, Instant::now());
         if let Some((kind, reason)) = event(before.as_ref(), &swap) {
             self.events.emit(ObjectEvent {
@@ -99,8 +108,15 @@ fn paths(source: &Source) -> Vec<PathBuf> {
     let grants = &source.settings.grants;
     let secrets = grants.secrets.iter().map(|secret| &secret.file);
     let authorities = grants.http.iter().filter_map(|grant| grant.ca.as_ref());
-    let mut paths: Vec<PathBuf> = source.files.iter().chain(secrets).chain(authorities).cloned().collect();
-    paths.push(source.component.clone());
+    let component = source.component.files().into_iter();
+    let mut paths: Vec<PathBuf> = source
+        .files
+        .iter()
+        .chain(secrets)
+        .chain(authorities)
+        .chain(component)
+        .cloned()
+        .collect();
     paths.sort();
     paths.dedup();
     paths
@@ -165,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_about_the_pod_where_it_is_known_and_else_about_the_lease() {
+    fn events_are_on_the_pod_if_known_else_on_the_lease() {
         let pod = |name: &str| Some(name.to_lowercase()).filter(|_| name.starts_with("POD_"));
         let on = |subject| match subject {
             Subject::Other {

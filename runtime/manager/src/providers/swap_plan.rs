@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_tried_again_with_growing_pauses_and_a_change_at_once() {
+    fn transient_is_retried_with_backoff_and_at_once_on_change() {
         let (mut plan, mut now) = (SwapPlan::default(), Instant::now());
         let (first, other) = (print("a"), print("b"));
         plan.is_due(&first, now);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leader_migration_that_is_in_force_is_told() {
+    fn leader_migration_that_is_in_force_is_reported() {
         let all = of(
             &Args::parse_from(["cloudwit", "--enable-leader-migration"]),
             Some(&Migration::default()),

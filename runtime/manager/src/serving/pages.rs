@@ -8,11 +8,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Extension, Json, Router};
-use cloudwit_controllers::Explain;
 use prometheus_client::registry::Registry;
 
 use crate::process::work_runtime::WorkRuntime;
-use crate::serving::explain_pages;
+use crate::serving::explain_pages::{self, ExplainSource};
 use crate::serving::health::checks::{Checks, Page, Wish};
 use crate::status::pages;
 use crate::status::source::StatusSource;
@@ -31,8 +30,8 @@ pub struct Pages {
     /// All checks.
     pub checks: Checks,
     /// What objects wait for.
-    pub explain: Explain,
-    /// Where explanations and the status are computed.
+    pub explain: ExplainSource,
+    /// Where the status is computed.
     pub work: WorkRuntime,
     /// What the status page shows.
     pub status: StatusSource,
@@ -50,7 +49,7 @@ pub fn stalled() -> Response {
 
 /// All pages.
 pub fn router(pages: Pages) -> Router {
-    let explain = explain_pages::router(pages.explain.clone(), pages.work.clone());
+    let explain = explain_pages::router(pages.explain.clone());
     let status = pages::router(pages.status.clone(), pages.work.clone());
     let mut router = Router::new()
         .route("/healthz", get(|s, q, t| health(Page::Healthz, s, q, t)))

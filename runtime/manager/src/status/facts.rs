@@ -9,6 +9,13 @@
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde::{Serialize, Serializer};
 
+mod totals;
+mod volumes;
+
+pub use totals::{NodeTotals, RouteTotals, Search, ServiceTotals, Totals};
+pub use volumes::{DriverFacts, VolumeFailure, VolumeOperation};
+
+use crate::status::causes::CauseFacts;
 use crate::status::verdict::{self, Verdict};
 
 /// So many objects of a list are shown; the others are counted.
@@ -55,10 +62,18 @@ pub struct Facts {
     pub api_hosts: Vec<ApiHost>,
     /// Which Nodes seem to be gone, for each provider.
     pub deletion: Vec<Deletion>,
-    /// The four controllers.
+    /// The controllers.
     pub controllers: Vec<ControllerFacts>,
+    /// How much there is of what the controllers work on.
+    pub totals: Totals,
+    /// Why things fail, each cause once.
+    pub causes: Vec<CauseFacts>,
     /// What is not done.
     pub waiting: Waiting,
+    /// Volumes, by CSI driver.
+    pub volumes: Vec<DriverFacts>,
+    /// What a search has found; none without one.
+    pub search: Option<Search>,
     /// Health checks that are not well.
     pub checks: Vec<FailedCheck>,
 }
@@ -130,6 +145,8 @@ pub struct Process {
     pub identity: String,
     /// When it was started.
     pub started: Moment,
+    /// The cluster's name, `--cluster-name`.
+    pub cluster: String,
 }
 
 /// Who works.
@@ -242,6 +259,26 @@ pub struct ApiHost {
     pub paused_until: Option<Moment>,
     /// Requests that wait for their turn.
     pub waiting: usize,
+    /// Requests that were sent since the start.
+    pub requests: u64,
+    /// Of these, those without an answer, and those answered with 401, 403, 408, 429 or 5xx.
+    pub errors: u64,
+    /// Errors since the last success.
+    pub errors_in_a_row: u64,
+    /// When it last answered as it should.
+    pub last_success: Option<Moment>,
+    /// When it last did not, and how.
+    pub last_error: Option<HostError>,
+}
+
+/// An error of an API host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostError {
+    /// When.
+    pub at: Moment,
+    /// The status, or why there was no answer: `503`, `timeout`, `connection`, `dns`, `tls`, `protocol`, `refused`.
+    pub what: String,
 }
 
 /// Which Nodes of one provider seem to be gone.
@@ -350,6 +387,8 @@ pub struct WaitingGroup {
     pub total: usize,
     /// How many of them have failed or wait for long: more than work in progress.
     pub overdue: usize,
+    /// How many of these have not failed: the cloud or a worker takes long.
+    pub slow: usize,
     /// Since when the oldest waits.
     pub oldest_since: Option<Moment>,
 }
@@ -362,10 +401,16 @@ pub struct WaitingObject {
     pub name: String,
     /// Whose business it is.
     pub controller: &'static str,
+    /// The provider that is asked about it.
+    pub provider: String,
     /// Since when.
     pub since: Option<Moment>,
     /// Whether the last try failed.
     pub failed: bool,
+    /// Whose failure that was ([`CauseKind::label`](cloudwit_controllers::report::cause::CauseKind::label)).
+    pub cause: Option<&'static str>,
+    /// In the words of who refused.
+    pub reason: Option<String>,
     /// What is waited for, in whole sentences that continue the object's name.
     pub why: String,
     /// The page that explains it.

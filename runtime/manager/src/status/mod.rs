@@ -1,6 +1,9 @@
 //! The status page and `/status.json`.
 
+pub mod causes;
+pub mod explain_page;
 pub mod facts;
+pub mod frame;
 pub mod page;
 pub mod pages;
 pub mod sections;

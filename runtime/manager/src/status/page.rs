@@ -2,132 +2,109 @@
 //!
 //! The answer to "is all well?" is its first line. Colours only repeat what words say.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use crate::status::facts::{Moment, Status};
+use crate::status::causes::Affected;
+use crate::status::facts::{Listed, Moment, Status};
+use crate::status::frame::Frame;
 use crate::status::sections;
-use crate::status::table::{ago, since_when};
+use crate::status::table::{badge, since_when};
 use crate::status::verdict::{State, Trouble};
 
-const STYLE: &str = include_str!("page.css");
-
-/// The page renews itself after so many seconds.
-const RENEWAL: u32 = 10;
-
-/// What a browser may do with the page: show it, with our style. `nonce` is in [`page`] too.
-pub fn policy(nonce: &str) -> String {
-    format!(
-        "default-src 'none'; style-src 'nonce-{nonce}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-}
+/// So many of the objects behind a cause are named in its entry.
+const NAMED: usize = 6;
 
 /// The page. `nonce` marks the style as ours and is different each time.
 pub fn page(status: &Status, nonce: &str, renews: bool) -> String {
     let facts = &status.facts;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            (head(status, nonce, renews))
-            body {
-                header {
-                    span { b { "Cloudwit" } " " (facts.process.version) }
-                    span { (facts.process.identity) ", started " (ago(facts.process.started, facts.at)) }
-                }
-                main {
-                    (verdict(status))
-                    nav aria-label="Sections" {
-                        a href="#waiting" { "What waits" }
-                        a href="#controllers" { "Controllers" }
-                        a href="#providers" { "Providers" }
-                        a href="#hosts" { "API hosts" }
-                        a href="#deletion" { "Deletion brake" }
-                        a href="#leadership" { "Leadership" }
-                        a href="/status.json" { "JSON" }
-                    }
-                    (sections::all(facts))
-                }
-                footer {
-                    p {
-                        "As of " (facts.at.clock()) ". "
-                        @if renews {
-                            "This page renews itself every " (RENEWAL) " seconds; " a href="/?renew=off" { "hold it still" } "."
-                        } @else {
-                            "This page is held still; " a href="/" { "let it renew itself" } "."
-                        }
-                    }
-                }
-            }
-        }
+    let frame = Frame {
+        title: &status.verdict.summary,
+        nonce,
+        renews,
+        path: "/",
+        query: facts.search.as_ref().map_or("", |search| &search.query),
+        process: &facts.process,
+        at: facts.at,
     };
-    page.into_string().chars().map(visible).collect()
-}
-
-/// Control characters, and those that turn the direction of the text around them, would make a text read as something else than it is.
-fn visible(letter: char) -> char {
-    match letter {
-        '\n' | '\t' => letter,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    }
-}
-
-fn head(status: &Status, nonce: &str, renews: bool) -> Markup {
-    html! {
-        head {
-            meta charset="utf-8";
-            meta name="viewport" content="width=device-width,initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            @if renews { meta http-equiv="refresh" content=(RENEWAL); }
-            // An empty picture, so that no browser asks for another one.
-            link rel="icon" href="data:,";
-            title { (status.verdict.summary) " \u{2013} Cloudwit" }
-            style nonce=(nonce) { (PreEscaped(STYLE)) }
+    frame.around(&html! {
+        (verdict(status))
+        nav aria-label="Sections" {
+            a href="#waiting" { "What waits" }
+            a href="#controllers" { "Controllers" }
+            @if !facts.volumes.is_empty() { a href="#volumes" { "Volumes" } }
+            a href="#providers" { "Providers" }
+            a href="#hosts" { "API hosts" }
+            a href="#deletion" { "Deletion brake" }
+            a href="#leadership" { "Leadership" }
+            a href="/status.json" { "JSON" }
         }
-    }
+        (sections::all(facts))
+    })
 }
 
 /// Class, mark and word of a state; the mark is for the eye, the word for everybody.
 fn look(state: State) -> (&'static str, &'static str, &'static str) {
     match state {
-        State::Well => ("well", "\u{2713} ", "Well"),
-        State::StandingBy => ("calm", "\u{2713} ", "Standing by"),
-        State::Starting => ("calm", "\u{2026} ", "Starting"),
-        State::Attention => ("warn", "! ", "Needs attention"),
-        State::Failing => ("bad", "\u{2715} ", "Not well"),
+        State::Well => ("well", "\u{2713} ", "well"),
+        State::StandingBy => ("calm", "\u{2713} ", "standing by"),
+        State::Starting => ("calm", "\u{2026} ", "starting"),
+        State::Notice => ("calm", "\u{2713} ", "notice"),
+        State::Attention => ("warn", "! ", "warning"),
+        State::Failing => ("bad", "\u{2715} ", "critical"),
     }
 }
 
 fn verdict(status: &Status) -> Markup {
     let verdict = &status.verdict;
-    let (class, mark, word) = look(verdict.state);
+    let (class, mark, _) = look(verdict.state);
+    let at = status.facts.at;
     html! {
         section class={ "verdict " (class) } aria-labelledby="verdict" {
             h1 id="verdict" { span aria-hidden="true" { (mark) } (verdict.summary) }
             @match verdict.troubles.as_slice() {
                 [] => {}
-                [only] => { p { (word) (next_step(only, status.facts.at)) } }
+                [only] => { (trouble(only, false, at)) }
                 all => {
-                    ol {
-                        @for trouble in all {
-                            li {
-                                b { (trouble.what) } br;
-                                (look(trouble.state).2) (next_step(trouble, status.facts.at))
-                            }
-                        }
-                    }
+                    ol { @for one in all { li { (trouble(one, true, at)) } } }
                 }
             }
         }
     }
 }
 
-/// Continues the word of the state.
-fn next_step(trouble: &Trouble, now: Moment) -> Markup {
+/// How bad it is, what it holds up, since when, and what to do.
+fn trouble(trouble: &Trouble, named: bool, now: Moment) -> Markup {
+    let (class, _, word) = look(trouble.state);
     html! {
-        @if let Some(since) = trouble.since { " since " (since_when(since, now)) }
-        ". " (trouble.next_step) " "
-        a href={ "#" (trouble.section) } { "More" }
+        p {
+            (badge(class, word)) " "
+            @if named { b { (trouble.what) } " " }
+            @if let Some(since) = trouble.since { "Since " (since_when(since, now)) "." }
+        }
+        @if trouble.behind.is_some() || trouble.objects.is_some() {
+            p {
+                @if let Some(behind) = &trouble.behind { "Behind it: " (behind) " " }
+                @if let Some(objects) = &trouble.objects { (names(objects)) }
+            }
+        }
+        p { (trouble.next_step) " " a href={ "#" (trouble.section) } { "More" } }
+    }
+}
+
+/// The first of the objects, as links to their explanations.
+fn names(objects: &Listed<Affected>) -> Markup {
+    let shown = objects.shown.iter().take(NAMED);
+    let more = objects.total - shown.len();
+    html! {
+        @for (at, object) in shown.enumerate() {
+            @if at > 0 { ", " }
+            @match &object.explain {
+                Some(link) => a href=(link) { (object.name) },
+                None => (object.name),
+            }
+        }
+        @if more > 0 { " and " (more) " more" }
+        @if objects.total > 0 { "." }
     }
 }
 

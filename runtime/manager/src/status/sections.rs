@@ -2,9 +2,12 @@
 
 use maud::{Markup, html};
 
+mod objects;
+mod volumes;
+
 use crate::status::facts::{
     ApiHost, CandidateFacts, ControllerFacts, ControllerState, Deletion, Facts, FaultFacts, LeaseFacts, Listed, Moment,
-    ProviderFacts, SwapFacts, WaitingObject,
+    ProviderFacts, SwapFacts,
 };
 use crate::status::table::{Cell, Row, ago, badge, since_when, span, table};
 use crate::status::verdict::count;
@@ -12,10 +15,13 @@ use crate::status::verdict::count;
 /// All of them.
 pub fn all(facts: &Facts) -> Markup {
     html! {
+        (objects::totals(&facts.totals))
+        @if let Some(search) = &facts.search { (objects::found(search)) }
         h2 id="waiting" { "What waits, and why" }
-        (waiting(facts))
+        (objects::waiting(facts))
         h2 id="controllers" { "Controllers" }
         (controllers(facts))
+        (volumes::volumes(facts))
         h2 id="providers" { "Providers" }
         @for one in &facts.providers { (provider(one, facts.at)) }
         h2 id="hosts" { "API hosts" }
@@ -27,49 +33,8 @@ pub fn all(facts: &Facts) -> Markup {
     }
 }
 
-fn waiting(facts: &Facts) -> Markup {
-    let waiting = &facts.waiting;
-    if waiting.nodes.total + waiting.services.total == 0 {
-        let text = match facts.leadership.leads {
-            true => "Nothing: every Node and Service is done.",
-            false => "The leader knows.",
-        };
-        return html! { div class="card" { p class="none" { (text) } } };
-    }
-    html! {
-        (objects("Nodes", "Node", &waiting.nodes, facts.at))
-        (objects("Services", "Service", &waiting.services, facts.at))
-    }
-}
-
-fn objects(caption: &str, kind: &str, objects: &Listed<WaitingObject>, now: Moment) -> Markup {
-    if objects.total == 0 {
-        return html! {};
-    }
-    let rows = objects.shown.iter().map(|object| Row {
-        name: &object.name,
-        link: Some(&object.explain),
-        cells: vec![
-            Cell::For(object.since),
-            Cell::Text(&object.controller),
-            Cell::Why(&object.why),
-        ],
-    });
-    let rows: Vec<_> = rows.collect();
-    let heads = [kind, "Waits", "Controller", "What for"];
-    html! { div class="card flush" { (table(caption, &heads, &rows, objects.more(), now)) } }
-}
-
 fn controllers(facts: &Facts) -> Markup {
-    let heads = [
-        "Controller",
-        "State",
-        "Ready",
-        "In work",
-        "Paused",
-        "Oldest",
-        "Last done",
-    ];
+    let heads = ["Controller", "State", "Next", "In work", "Later", "Oldest", "Last done"];
     let rows = facts.controllers.iter().map(|controller| {
         let (class, word) = state_of(controller);
         Row {
@@ -89,6 +54,9 @@ fn controllers(facts: &Facts) -> Markup {
     html! {
         div class="card flush" {
             (table("Queues", &heads, &rows, 0, facts.at))
+            dl class="legend" {
+                @for (head, meaning) in COLUMNS { dt { (head) } dd { (meaning) } }
+            }
             @for controller in &facts.controllers {
                 @if let Some(why) = &controller.why {
                     p class="more" { (controller.name) " is off: " (why) "." }
@@ -102,6 +70,21 @@ fn controllers(facts: &Facts) -> Markup {
         }
     }
 }
+
+/// What the columns of the queues count.
+const COLUMNS: [(&str, &str); 5] = [
+    ("Next", "objects that a worker takes as soon as it is free"),
+    (
+        "In work",
+        "objects about which the cloud or the API server is being asked now",
+    ),
+    (
+        "Later",
+        "objects that wait for their time: after a failure, or until the cloud is ready",
+    ),
+    ("Oldest", "how long the oldest of these has not been done"),
+    ("Last done", "when an object was last done with nothing left to do"),
+];
 
 fn state_of(controller: &ControllerFacts) -> (&'static str, &'static str) {
     match controller.state {
@@ -187,33 +170,52 @@ fn hosts(facts: &Facts) -> Markup {
     }
     let texts = facts.api_hosts.iter().map(|host| {
         let pause = host.paused_until.map(|until| format!("pause until {}", until.clock()));
-        (host, pause, budget(host))
+        let error = host.last_error.as_ref();
+        let error = error.map_or_else(
+            || "none".to_owned(),
+            |error| format!("{} at {}", error.what, error.at.clock()),
+        );
+        let errors = format!("{} of {}", host.errors, host.requests);
+        (host, pause, error, errors, budget(host))
     });
     let texts: Vec<_> = texts.collect();
-    let rows = texts.iter().map(|(host, pause, (left, allowed))| Row {
+    let rows = texts.iter().map(|(host, pause, error, errors, allowed)| Row {
         name: &host.host,
         link: None,
         cells: vec![
             Cell::Text(&host.provider),
-            pause
-                .as_deref()
-                .map_or(Cell::Badge("well", "open"), |pause| Cell::Badge("warn", pause)),
-            Cell::Number(left),
+            match (pause, host.errors_in_a_row) {
+                (Some(pause), _) => Cell::Badge("warn", pause),
+                (None, 0) => Cell::Badge("well", "answers"),
+                (None, _) => Cell::Badge("bad", "does not answer well"),
+            },
+            Cell::Ago(host.last_success),
+            Cell::Text(error),
+            Cell::Text(errors),
             Cell::Text(allowed),
             Cell::Number(&host.waiting),
         ],
     });
     let rows: Vec<_> = rows.collect();
-    let heads = ["Host", "Provider", "State", "Left now", "Allowed", "Waiting"];
-    html! { div class="card flush" { (table("Budgets of requests", &heads, &rows, 0, facts.at)) } }
+    let heads = [
+        "Host",
+        "Provider",
+        "State",
+        "Last success",
+        "Last error",
+        "Errors",
+        "Requests allowed",
+        "Waiting",
+    ];
+    html! { div class="card flush" { (table("Where requests go", &heads, &rows, 0, facts.at)) } }
 }
 
-fn budget(host: &ApiHost) -> (String, String) {
+fn budget(host: &ApiHost) -> String {
     match (host.left, host.per_second, host.burst) {
         (Some(left), Some(per_second), Some(burst)) => {
-            (left.to_string(), format!("{per_second:.3} a second, {burst} at once"))
+            format!("{per_second:.3} a second, {burst} at once, {left} of these left now")
         }
-        _ => ("\u{2013}".into(), "unlimited".into()),
+        _ => "any number".into(),
     }
 }
 

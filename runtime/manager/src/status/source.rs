@@ -5,18 +5,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_controllers::report::snapshot::{Deletions, Object, Progress, Unfinished, Work};
+use cloudwit_controllers::report::snapshot::{Deletions, Left, Object, Progress, Trouble, Unfinished, Work};
 use cloudwit_controllers::{Controller, Explain, Health, Leadership, NodeDeletion, Reports};
-use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
+use cloudwit_host::SwappableProvider;
 use jiff::Timestamp;
+
+mod providers;
+mod volumes;
 
 use crate::election::board::{LeaseBoard, LeaseStatus};
 use crate::serving::health::checks::{Check, Checks, State};
+use crate::status::causes::{self, Affected, Failing, HeldUp};
 use crate::status::facts::{
-    ApiHost, CandidateFacts, ControllerFacts, ControllerState, ControllerTrouble, Deletion, Facts, FailedCheck,
-    FaultFacts, Leading, LeaseFacts, Listed, Moment, Process, ProviderFacts, SHOWN, Status, SwapFacts, Waiting,
-    WaitingGroup, WaitingObject,
+    CandidateFacts, ControllerFacts, ControllerState, ControllerTrouble, Deletion, Facts, FailedCheck, Leading,
+    LeaseFacts, Listed, Moment, NodeTotals, Process, RouteTotals, SHOWN, Search, ServiceTotals, Status, Totals,
+    Waiting, WaitingGroup, WaitingObject,
 };
+use crate::status::source::providers::{api_hosts, of_provider};
+use crate::volumes::DriverSource;
 
 /// What takes longer than this is worth a look.
 const LONG: Duration = Duration::from_secs(60);
@@ -27,10 +33,8 @@ const FAILS: Duration = Duration::from_secs(10);
 /// Everybody who knows something.
 #[derive(Clone)]
 pub struct StatusSource {
-    /// The name of this process in leader election.
-    pub identity: String,
-    /// When it was started.
-    pub started: Timestamp,
+    /// This process.
+    pub process: Process,
     /// Whether it works.
     pub leadership: Leadership,
     /// The Leases it competes for; none without an election.
@@ -43,6 +47,8 @@ pub struct StatusSource {
     pub health: Health,
     /// What objects wait for.
     pub explain: Explain,
+    /// The CSI drivers.
+    pub volumes: Vec<DriverSource>,
     /// The health checks.
     pub checks: Checks,
 }
@@ -62,17 +68,14 @@ fn failed_checks(checks: Vec<Check>) -> Vec<FailedCheck> {
 }
 
 impl StatusSource {
-    /// How it is now, with what the health checks said.
-    pub fn look(&self, checks: Vec<Check>) -> Status {
+    /// How it is now, with what the health checks said. A query leaves of what waits only objects whose name has it, and finds the others.
+    pub fn look(&self, checks: Vec<Check>, query: Option<&str>) -> Status {
         let now = Now(Timestamp::now());
+        let all = self.reports.unfinished();
         let leases: Vec<LeaseFacts> = self.boards.iter().map(|board| lease(board.status())).collect();
         Status::of(Facts {
             at: Moment(now.0),
-            process: Process {
-                version: env!("CARGO_PKG_VERSION").into(),
-                identity: self.identity.clone(),
-                started: Moment(self.started),
-            },
+            process: self.process.clone(),
             leadership: Leading {
                 elects: !leases.is_empty(),
                 leads: self.leadership.is_leading(),
@@ -95,7 +98,11 @@ impl StatusSource {
                 .map(|deletions| deletion(deletions, now))
                 .collect(),
             controllers: self.controllers(now),
-            waiting: self.waiting(now),
+            totals: self.totals(),
+            causes: causes::group(self.failures(&all, now)),
+            waiting: self.waiting(&all, query, now),
+            volumes: self.volumes.iter().map(|driver| volumes::facts(driver, now)).collect(),
+            search: query.map(|query| self.search(query)),
             checks: failed_checks(checks),
         })
     }
@@ -109,62 +116,149 @@ impl StatusSource {
             .collect()
     }
 
-    fn waiting(&self, now: Now) -> Waiting {
-        let all = self.reports.unfinished();
-        let groups = groups(&all, now);
-        let (nodes, services): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .partition(|(_, unfinished)| matches!(unfinished.object, Object::Node(_)));
-        let listed = |objects: Vec<(Controller, Unfinished)>| Listed {
+    /// Those whose name has the part that is looked for; all where nothing is.
+    fn waiting(&self, all: &[Left], query: Option<&str>, now: Now) -> Waiting {
+        let fits = |left: &&Left| query.is_none_or(|query| named(&left.object.object).contains(query));
+        let (nodes, services): (Vec<&Left>, Vec<&Left>) = all
+            .iter()
+            .filter(fits)
+            .partition(|left| matches!(left.object.object, Object::Node(_)));
+        let listed = |objects: Vec<&Left>| Listed {
             total: objects.len(),
             shown: objects
                 .into_iter()
                 .take(SHOWN)
-                .map(|(controller, object)| self.object(controller, object, now))
+                .map(|left| self.object(left, now))
                 .collect(),
         };
         Waiting {
             nodes: listed(nodes),
             services: listed(services),
-            groups,
+            groups: groups(all, now),
         }
     }
 
-    fn object(&self, controller: Controller, unfinished: Unfinished, now: Now) -> WaitingObject {
-        let (name, explain, explanation) = match &unfinished.object {
-            Object::Node(name) => (name.clone(), format!("/explain/node/{name}"), self.explain.node(name)),
-            Object::Service(namespace, name) => (
-                format!("{namespace}/{name}"),
-                format!("/explain/service/{namespace}/{name}"),
-                self.explain.service(namespace, name),
-            ),
+    fn object(&self, left: &Left, now: Now) -> WaitingObject {
+        let explanation = match &left.object.object {
+            Object::Node(name) => self.explain.node(name),
+            Object::Service(namespace, name) => self.explain.service(namespace, name),
         };
         let statements = explanation.map_or_else(Vec::new, |explanation| explanation.statements);
         let own = statements
             .into_iter()
-            .find(|statement| statement.controller == controller.name());
+            .find(|statement| statement.controller == left.controller.name());
         WaitingObject {
-            name,
-            controller: controller.name(),
-            since: unfinished.since.map(|since| now.ago(since)),
-            failed: unfinished.failed,
+            name: named(&left.object.object),
+            controller: left.controller.name(),
+            provider: left.provider.clone(),
+            since: left.object.since.map(|since| now.ago(since)),
+            failed: left.object.failed,
+            cause: left.object.cause.as_ref().map(|cause| cause.kind.label()),
+            reason: left.object.cause.as_ref().map(|cause| cause.reason.to_string()),
             // It may be done by now.
             why: own.map_or_else(|| "has just changed.".into(), |own| own.text),
-            explain,
+            explain: explain_page(&left.object.object),
+        }
+    }
+
+    fn failures(&self, all: &[Left], now: Now) -> Vec<Failing> {
+        let mut failures = failures(all, self.reports.troubles(), now);
+        failures.extend(self.volumes.iter().flat_map(volumes::failures));
+        failures
+    }
+
+    fn totals(&self) -> Totals {
+        let all = self.explain.totals();
+        let routes = self.reports.routes().into_iter().map(|routes| RouteTotals {
+            wanted: routes.wanted,
+            missing: routes.missing,
+        });
+        Totals {
+            nodes: NodeTotals {
+                total: all.nodes,
+                ready: all.ready,
+                uninitialised: all.uninitialised,
+            },
+            services: ServiceTotals {
+                total: all.services,
+                load_balancers: all.load_balancers,
+                with_address: all.with_address,
+            },
+            routes: routes.reduce(|one, other| RouteTotals {
+                wanted: one.wanted + other.wanted,
+                missing: one.missing + other.missing,
+            }),
+        }
+    }
+
+    fn search(&self, query: &str) -> Search {
+        Search {
+            query: query.to_owned(),
+            found: self.explain.find(query).iter().map(affected).collect::<Vec<_>>().into(),
         }
     }
 }
 
+/// `NAME` of a Node, `NAMESPACE/NAME` of a Service.
+fn named(object: &Object) -> String {
+    match object {
+        Object::Node(name) => name.clone(),
+        Object::Service(namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+fn explain_page(object: &Object) -> String {
+    match object {
+        Object::Node(name) => format!("/explain/node/{name}"),
+        Object::Service(namespace, name) => format!("/explain/service/{namespace}/{name}"),
+    }
+}
+
+fn affected(object: &Object) -> Affected {
+    Affected {
+        kind: match object {
+            Object::Node(_) => "Node",
+            Object::Service(..) => "Service",
+        },
+        name: named(object),
+        explain: Some(explain_page(object)),
+    }
+}
+
+/// What fails, and has for long enough to be worth a look.
+fn failures(all: &[Left], troubles: Vec<(Controller, String, Trouble)>, now: Now) -> Vec<Failing> {
+    let of_object = |left: &Left| {
+        Some(Failing {
+            provider: left.provider.clone(),
+            cause: left.object.cause.clone()?,
+            since: left.object.since.map(|since| now.ago(since)),
+            held_up: HeldUp::Object(left.controller.name(), affected(&left.object.object)),
+        })
+    };
+    let of_task = |(_, provider, trouble): (Controller, String, Trouble)| Failing {
+        provider,
+        cause: trouble.cause,
+        since: None,
+        held_up: HeldUp::Task(trouble.what),
+    };
+    let overdue = all.iter().filter(|left| is_overdue(&left.object));
+    let objects = overdue.filter_map(of_object);
+    let troubles = troubles
+        .into_iter()
+        .filter(|(_, _, trouble)| trouble.cause.is_failure());
+    objects.chain(troubles.map(of_task)).collect()
+}
+
 /// Now, from which spans become moments.
 #[derive(Clone, Copy)]
-struct Now(Timestamp);
+pub(super) struct Now(Timestamp);
 
 impl Now {
-    fn ago(self, span: Duration) -> Moment {
+    pub(super) fn ago(self, span: Duration) -> Moment {
         Moment(self.0.checked_sub(span).unwrap_or(self.0))
     }
 
-    fn after(self, span: Duration) -> Moment {
+    pub(super) fn after(self, span: Duration) -> Moment {
         Moment(self.0.checked_add(span).unwrap_or(self.0))
     }
 }
@@ -181,56 +275,6 @@ fn lease(status: LeaseStatus) -> LeaseFacts {
         renewed: holder.renewed.map(Moment),
         transitions: holder.transitions,
     }
-}
-
-fn of_provider(status: ProviderStatus) -> ProviderFacts {
-    ProviderFacts {
-        name: status.name,
-        provider: status.provider,
-        version: status.version,
-        contract: status.contract,
-        component_digest: status.component_digest,
-        abilities: status.abilities.names(),
-        provider_id_prefixes: status.provider_id_prefixes,
-        granted: status.granted,
-        lacking: status.lacking,
-        since: Moment(status.since),
-        last_swap: status.last_swap.map(swap),
-        last_fault: status.last_fault.map(fault),
-    }
-}
-
-fn swap(swap: Swap) -> SwapFacts {
-    SwapFacts {
-        at: Moment(swap.at),
-        result: swap.result.label(),
-        refused: swap.result.is_refusal(),
-        message: swap.message,
-        took_seconds: swap.took.as_secs_f64(),
-    }
-}
-
-fn fault(LastFault { at, mut fault }: LastFault) -> FaultFacts {
-    let output = std::mem::take(&mut fault.output);
-    FaultFacts {
-        at: Moment(at),
-        kind: fault.kind.label(),
-        message: fault.to_string(),
-        output,
-    }
-}
-
-fn api_hosts(provider: &SwappableProvider, now: Now) -> Vec<ApiHost> {
-    let host = |budget: cloudwit_host::BudgetStatus| ApiHost {
-        provider: provider.name().to_owned(),
-        host: budget.host,
-        per_second: budget.rate.map(|rate| rate.per_second),
-        burst: budget.rate.map(|rate| rate.burst),
-        left: budget.rate.map(|rate| rate.left),
-        paused_until: budget.paused_for.map(|pause| now.after(pause)),
-        waiting: budget.waiting,
-    };
-    provider.budgets().into_iter().map(host).collect()
 }
 
 fn deletion(deletions: Deletions, now: Now) -> Deletion {
@@ -287,24 +331,26 @@ fn of_controller(controller: Controller, work: Work, hangs: bool, now: Now) -> C
             .map(|span| now.ago(span)),
         troubles: troubles
             .map(|trouble| ControllerTrouble {
-                what: trouble.what.clone(),
+                what: format!("{}: {}", trouble.what, trouble.cause.reason),
                 next: now.after(trouble.next),
             })
             .collect(),
     }
 }
 
-fn groups(all: &[(Controller, Unfinished)], now: Now) -> Vec<WaitingGroup> {
+fn groups(all: &[Left], now: Now) -> Vec<WaitingGroup> {
     let mut groups = BTreeMap::<Controller, WaitingGroup>::new();
-    for (controller, object) in all {
+    for Left { controller, object, .. } in all {
         let group = groups.entry(*controller).or_insert_with(|| WaitingGroup {
             controller: controller.name(),
             total: 0,
             overdue: 0,
+            slow: 0,
             oldest_since: None,
         });
         group.total += 1;
         group.overdue += usize::from(is_overdue(object));
+        group.slow += usize::from(is_overdue(object) && object.cause.is_none());
         let since = object.since.map(|since| now.ago(since));
         group.oldest_since = group.oldest_since.into_iter().chain(since).min();
     }

@@ -3,9 +3,13 @@
 //! What stands still comes first, then what needs somebody's attention, in each the oldest first. Work that takes its usual time is no
 //! trouble, and neither is a replica that waits for its turn.
 
+use cloudwit_controllers::report::cause::CauseKind;
 use serde::Serialize;
 
-use crate::status::facts::{ControllerState, Deletion, Facts, LeaseFacts, Moment, ProviderFacts, WaitingGroup};
+use crate::status::causes::Affected;
+use crate::status::facts::{Deletion, Facts, LeaseFacts, Listed, Moment, ProviderFacts, WaitingGroup};
+
+mod cause;
 
 /// A fault this old is history: it stays in the provider's card.
 const RECENT_FAULT: u64 = 600;
@@ -38,6 +42,8 @@ pub enum State {
     StandingBy,
     /// Nothing is known yet.
     Starting,
+    /// Somebody has written what cannot be: that object waits, and nothing else does.
+    Notice,
     /// Work goes on, and something needs somebody's attention.
     Attention,
     /// Something stands still.
@@ -45,10 +51,10 @@ pub enum State {
 }
 
 /// Something that is not well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
-    /// How bad it is: `attention` or `failing`.
+    /// How bad it is: `notice`, `attention` or `failing`.
     pub state: State,
     /// What is wrong.
     pub what: String,
@@ -58,6 +64,10 @@ pub struct Trouble {
     pub next_step: String,
     /// Where on the page more is told.
     pub section: &'static str,
+    /// What it holds up, in a sentence.
+    pub behind: Option<String>,
+    /// The objects that it holds up, where it is the cause of their failures.
+    pub objects: Option<Listed<Affected>>,
 }
 
 /// Judges the facts.
@@ -65,15 +75,15 @@ pub fn of(facts: &Facts) -> Verdict {
     let mut troubles = checks(facts);
     troubles.extend(leadership(facts));
     troubles.extend(facts.deletion.iter().filter_map(brake));
-    troubles.extend(controllers(facts));
+    troubles.extend(facts.causes.iter().map(cause::trouble));
     troubles.extend(
         facts
             .providers
             .iter()
-            .flat_map(|provider| provider_troubles(provider, facts.at)),
+            .flat_map(|provider| provider_troubles(provider, facts)),
     );
     troubles.extend(pauses(facts));
-    troubles.extend(facts.waiting.groups.iter().filter_map(waiting));
+    troubles.extend(facts.waiting.groups.iter().filter_map(slow));
     // What stands still first; in each kind the oldest, and last what has no beginning.
     troubles.sort_by_key(|trouble| (std::cmp::Reverse(trouble.state), trouble.since.is_none(), trouble.since));
     let worst = troubles.iter().map(|trouble| trouble.state).max();
@@ -114,9 +124,24 @@ fn summary(state: State, troubles: &[Trouble], facts: &Facts) -> String {
         (State::StandingBy, _) => "All well. This replica stands by; another one leads.".into(),
         (State::Starting, _) => "Starting: nothing is known yet.".into(),
         (_, [only]) => only.what.clone(),
-        (State::Failing, all) => format!("{} not well.", count(all.len(), "thing is", "things are")),
-        (_, all) => format!("{} attention.", count(all.len(), "thing needs", "things need")),
+        (State::Failing, all) => format!("Not well: {}.", numbers(all)),
+        (State::Attention, all) => format!("Needs attention: {}.", numbers(all)),
+        (_, all) => format!("All well but for {}.", numbers(all)),
     }
+}
+
+/// `1 critical, 2 warnings, 1 notice`.
+fn numbers(troubles: &[Trouble]) -> String {
+    let severities = [
+        (State::Failing, "critical", "critical"),
+        (State::Attention, "warning", "warnings"),
+        (State::Notice, "notice", "notices"),
+    ];
+    let number = |state| troubles.iter().filter(|trouble| trouble.state == state).count();
+    let words = severities.map(|(state, one, many)| (number(state), one, many));
+    let words = words.into_iter().filter(|(number, ..)| *number > 0);
+    let words: Vec<String> = words.map(|(number, one, many)| count(number, one, many)).collect();
+    words.join(", ")
 }
 
 /// A number and its noun.
@@ -141,6 +166,8 @@ fn checks(facts: &Facts) -> Vec<Trouble> {
             since: None,
             next_step: next_step.into(),
             section: "controllers",
+            behind: None,
+            objects: None,
         }
     };
     shown.map(trouble).collect()
@@ -162,6 +189,8 @@ fn leadership(facts: &Facts) -> Option<Trouble> {
             lease.lease
         ),
         section: "leadership",
+        behind: None,
+        objects: None,
     })
 }
 
@@ -180,26 +209,14 @@ fn brake(deletion: &Deletion) -> Option<Trouble> {
         next_step: "Check the cloud, its region and its credentials. If the machines are really gone, delete the Nodes by hand."
             .into(),
         section: "deletion",
+        behind: None,
+        objects: None,
     })
 }
 
-fn controllers(facts: &Facts) -> Vec<Trouble> {
-    let of = |controller: &crate::status::facts::ControllerFacts| {
-        let trouble = |trouble: &crate::status::facts::ControllerTrouble| Trouble {
-            state: State::Failing,
-            what: format!("{}.", trouble.what),
-            since: controller.last_done,
-            next_step: "It is tried again by itself. Does the cloud answer, and are the credentials right?".into(),
-            section: "controllers",
-        };
-        controller.troubles.iter().map(trouble).collect::<Vec<_>>()
-    };
-    let at_work = |controller: &&crate::status::facts::ControllerFacts| controller.state == ControllerState::Running;
-    facts.controllers.iter().filter(at_work).flat_map(of).collect()
-}
-
-fn provider_troubles(provider: &ProviderFacts, now: Moment) -> Vec<Trouble> {
-    let name = &provider.name;
+fn provider_troubles(provider: &ProviderFacts, facts: &Facts) -> Vec<Trouble> {
+    let (name, now) = (&provider.name, facts.at);
+    let is_told = has_cause(facts, CauseKind::Fault, name);
     let swap = provider
         .last_swap
         .as_ref()
@@ -213,9 +230,11 @@ fn provider_troubles(provider: &ProviderFacts, now: Moment) -> Vec<Trouble> {
             since: Some(swap.at),
             next_step: "The last good one goes on. Put the files right, or put the old ones back.".into(),
             section: "providers",
+            behind: None,
+            objects: None,
         });
     let recent = |at: Moment| now.seconds_since(at) < RECENT_FAULT;
-    let fault = provider.last_fault.as_ref().filter(|fault| recent(fault.at)).map(|fault| Trouble {
+    let fault = provider.last_fault.as_ref().filter(|fault| recent(fault.at) && !is_told).map(|fault| Trouble {
         state: State::Attention,
         what: format!("Provider {name} has misbehaved in a call: {}", fault.message),
         since: Some(fault.at),
@@ -223,66 +242,49 @@ fn provider_troubles(provider: &ProviderFacts, now: Moment) -> Vec<Trouble> {
                     the provider, or go back to the version before."
             .into(),
         section: "providers",
+        behind: None,
+        objects: None,
     });
     swap.into_iter().chain(fault).collect()
+}
+
+/// Whether the objects that it holds up tell of it.
+fn has_cause(facts: &Facts, kind: CauseKind, provider: &str) -> bool {
+    let mut causes = facts.causes.iter();
+    causes.any(|cause| cause.kind == kind && cause.provider == provider)
 }
 
 fn pauses(facts: &Facts) -> Vec<Trouble> {
     let trouble = |host: &crate::status::facts::ApiHost| {
         let until = host.paused_until?;
-        Some(Trouble {
+        let is_told = has_cause(facts, CauseKind::RateLimited, &host.provider);
+        (!is_told).then(|| Trouble {
             state: State::Attention,
             what: format!("The cloud asks for a pause: no requests to {} until {}.", host.host, until.clock()),
             since: None,
             next_step: "It goes on by itself. If it happens often, set a lower requestsPerSecond in the grant, or ask for a higher quota."
                 .into(),
             section: "hosts",
+            behind: None,
+            objects: None,
         })
     };
     facts.api_hosts.iter().filter_map(trouble).collect()
 }
 
-fn waiting(group: &WaitingGroup) -> Option<Trouble> {
-    if group.overdue == 0 {
-        return None;
-    }
-    let number = group.overdue;
-    let (what, next_step) = match group.controller {
-        "cloud-node-controller" => (
-            count(number, "Node waits to be initialised.", "Nodes wait to be initialised."),
-            "Pods stay away from them until then. Read below what the cloud says about each.",
-        ),
-        "service-lb-controller" => (
-            count(
-                number,
-                "Service waits for its load balancer.",
-                "Services wait for their load balancers.",
-            ),
-            "Read below what the cloud says about each.",
-        ),
-        "node-route-controller" => (
-            count(
-                number,
-                "Node has routes that are not right.",
-                "Nodes have routes that are not right.",
-            ),
-            "Pods on them may be out of reach. Read below what the cloud says about each.",
-        ),
-        _ => (
-            count(
-                number,
-                "Node is not Ready, and the cloud cannot say whether its machine exists.",
-                "Nodes are not Ready, and the cloud cannot say whether their machines exist.",
-            ),
-            "They stay until it can. Read below what it says about each.",
-        ),
-    };
-    Some(Trouble {
+/// What has not failed and takes long all the same.
+fn slow(group: &WaitingGroup) -> Option<Trouble> {
+    (group.slow > 0).then(|| Trouble {
         state: State::Attention,
-        what,
+        what: format!(
+            "{}, and nothing has failed.",
+            cause::waiting(group.controller, group.slow)
+        ),
         since: group.oldest_since,
-        next_step: next_step.into(),
+        next_step: "The cloud takes long, or much is to be done. Read below what each waits for.".into(),
         section: "waiting",
+        behind: None,
+        objects: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Logs as text or JSON on standard error, and spans for `trace_export`.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use tracing_subscriber::filter::{FilterFn, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _, fmt, reload};
+use tracing_subscriber::{EnvFilter, Layer as _, reload};
 
 use crate::flags::groups::logging::{LogFormat, LoggingArgs};
+use crate::telemetry::lines::{Form, Lines};
 use crate::telemetry::trace_export::Traces;
 use crate::telemetry::trace_spans::is_exported;
 
@@ -52,18 +54,23 @@ impl Verbosity {
 pub fn init(args: &LoggingArgs, traces: Option<&Traces>) -> Verbosity {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
     let (filter, handle) = reload::Layer::new(filter);
-    let lines = fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    let lines = match args.logging_format {
-        LogFormat::Text => lines.with_filter(filter).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
+    let form = match args.logging_format {
+        LogFormat::Text => Form::Text {
+            colour: std::io::stderr().is_terminal() && !is_plain(std::env::var_os("NO_COLOR")),
+        },
+        LogFormat::Json => Form::Json,
     };
+    let lines = Lines::new(form).with_filter(filter);
     let spans = traces.map(|traces| spans(traces).with_filter(exported()));
     tracing_subscriber::registry().with(lines).with(spans).init();
     Verbosity(Arc::new(move |filter| {
         handle.reload(filter).map_err(|error| error.to_string())
     }))
+}
+
+/// Whether the variable `NO_COLOR` asks for text without colours: with any value but an empty one.
+fn is_plain(no_color: Option<OsString>) -> bool {
+    no_color.is_some_and(|value| !value.is_empty())
 }
 
 /// What is exported does not depend on what is logged.
@@ -89,6 +96,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_left_out_when_the_variable_has_a_value() {
+        assert!(is_plain(Some("1".into())));
+        assert!(!is_plain(Some(OsString::new())) && !is_plain(None));
+    }
 
     #[test]
     fn verbosity_raises_our_own_level_only() {

@@ -43,6 +43,10 @@ pub const HELP: &[(&str, &str)] = &[
         "[ALPHA] Authorization duration in seconds broken out by result.",
     ),
     (
+        "cloudprovider_aws_tagging_controller_work_item_errors_total",
+        "[ALPHA] any error in dequeueing the work queue and processing workItem",
+    ),
+    (
         "kubernetes_build_info",
         "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and \
          compiler from which Kubernetes was built, and platform on which it is running.",
@@ -134,6 +138,10 @@ pub const HELP: &[(&str, &str)] = &[
     (
         "service_controller_update_loadbalancer_host_latency_seconds",
         "[ALPHA] A metric measuring the latency for updating each load balancer hosts.",
+    ),
+    (
+        "tagging_controller_inital_node_tagging_delay_seconds",
+        "[ALPHA] Latency (in seconds) between node creation and its first successful tagging by TaggingController.",
     ),
     (
         "workqueue_adds_total",

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_files_and_version_are_told() {
+    fn memory_files_and_version_are_reported() {
         let mut registry = Registry::default();
         register(&mut registry);
         let mut text = String::new();

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_told_when_it_begins_and_when_it_ends() {
+    fn trouble_is_reported_when_it_begins_and_when_it_ends() {
         let health = Health::default();
         let is_failing = || health.failing.load(Ordering::Relaxed);
         health.seen(Ok(http::StatusCode::OK));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_an_endpoint_there_is_nothing_and_a_wrong_file_is_told() {
+    async fn missing_endpoint_is_none_and_wrong_file_is_reported() {
         let args = |endpoint: Option<&str>| TracingArgs {
             tracing_endpoint: endpoint.map(str::to_owned),
             tracing_sampling_rate_per_million: 1,

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn response_carries_the_uid_and_a_patch_only_where_something_changes() {
+    fn response_carries_uid_and_patch_only_on_change() {
         let unchanged = response("u-1", &Answer::Allowed(Vec::new()));
         assert_eq!(unchanged["response"], json!({"uid": "u-1", "allowed": true}));
         let patch = vec![json!({"op": "add", "path": "/a", "value": 1})];

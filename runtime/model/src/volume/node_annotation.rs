@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_apply_is_left_out_and_what_is_new_is_left_alone() {
+    fn inapplicable_is_left_out_and_new_is_left_alone() {
         let bare = VolumeNode {
             topology: Topology::default(),
             max_volumes: None,

@@ -128,8 +128,8 @@ impl Checks<'_> {
         Ok(())
     }
 
-    /// The Node of a machine that is switched off stays, with a taint; it takes traffic again after the start.
-    pub(super) async fn a_machine_is_switched_off_and_on(&self, name: &str) -> Result<()> {
+    /// The Node of a machine that is switched off stays, with a taint.
+    pub(super) async fn a_machine_is_switched_off(&self, name: &str) -> Result<()> {
         let from = now();
         self.cloud.stop(name).await?;
         self.node(name, "has the taint of a machine that is off", |seen| {
@@ -143,6 +143,11 @@ impl Checks<'_> {
             let lost = self.steady(stream, from).await?;
             self.say_lost(stream, "when a machine was switched off", &lost);
         }
+        Ok(())
+    }
+
+    /// It takes traffic again after the start.
+    pub(super) async fn a_machine_is_switched_on(&self, name: &str) -> Result<()> {
         let (from, asked) = (now(), Instant::now());
         self.cloud.start(name).await?;
         self.node(name, "is Ready without taints", |seen| {

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::scene::{Scene, refusal};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_signature_is_accepted_under_the_policy_that_operators_are_given() {
+async fn each_signature_passes_under_the_documented_policy() {
     let mut scene = Scene::new("signed").await;
     let machine = scene.joins("10.244.1.0/24").await;
     scene.start(&[]);
@@ -34,7 +34,7 @@ async fn every_signature_is_accepted_under_the_policy_that_operators_are_given()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_wrong_key_nothing_is_lost_and_one_event_on_each_object_names_the_reason() {
+async fn wrong_key_loses_nothing_and_emits_one_event_per_object() {
     let mut scene = Scene::new("wrong").await;
     let machine = scene.cluster.machines(scene.moto, 0, 1).await.unwrap().remove(0);
     let silent = machine.private_dns.as_str();
@@ -93,7 +93,7 @@ async fn with_a_wrong_key_nothing_is_lost_and_one_event_on_each_object_names_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_allows_too_little_is_named_in_one_event_and_nothing_is_lost() {
+async fn missing_permission_is_one_event_and_loses_nothing() {
     let mut scene = Scene::new("limited").await;
     let machine = scene.joins("10.244.1.0/24").await;
     let nothing = json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*" }] });
@@ -115,7 +115,7 @@ async fn a_policy_that_allows_too_little_is_named_in_one_event_and_nothing_is_lo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_is_taken_on_once_and_again_when_its_credentials_end_in_the_middle() {
+async fn role_is_assumed_once_and_again_on_expiry() {
     let mut scene = Scene::new("role").await;
     let everybody =
         json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "*", "Resource": "*" }] });

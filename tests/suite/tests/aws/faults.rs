@@ -85,7 +85,7 @@ async fn no_node_is_deleted_for_an_answer_that_is_not_awss_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_clock_is_put_right_by_what_aws_says() {
+async fn wrong_clock_is_corrected_by_awss_date() {
     let mut scene = Scene::new("clock").await;
     let machine = scene.joins("10.244.1.0/24").await;
     let fault = refusal(400, "RequestExpired")

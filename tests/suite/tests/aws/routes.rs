@@ -81,7 +81,7 @@ async fn routes_come_with_nodes_and_go_with_them_and_others_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_that_somebody_deletes_comes_back() {
+async fn route_deleted_outside_comes_back() {
     let mut scene = Scene::new("drifting").await;
     let one = scene.joins("10.244.1.0/24").await;
     scene.start(&["--controllers=cloud-node-controller,node-route-controller"]);

@@ -139,7 +139,7 @@ async fn network_as_upstream(stand: &Stand, service: &Service, target_group: &st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_classic_load_balancer_of_upstreams_is_adopted_without_a_write() {
+async fn upstream_classic_balancer_is_adopted_without_write() {
     let stand = Stand::new("adopted-classic").await;
     let service = service("adopted-classic", "");
     classic_as_upstream(&stand, &service).await;
@@ -153,7 +153,7 @@ async fn a_classic_load_balancer_of_upstreams_is_adopted_without_a_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_network_load_balancer_of_upstreams_is_adopted_without_a_write() {
+async fn upstream_network_balancer_is_adopted_without_write() {
     // The first is `buildTargetGroupName`'s, computed by `printf 'adopted-nlb''default''adopted-nlb''80''30080''TCP''instance''TCP''30' | sha1sum`;
     // the second is one that another version of upstream made.
     for (cluster, group) in [

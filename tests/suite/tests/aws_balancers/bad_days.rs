@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::stand::{KINDS, Stand, annotate, name, refusal, service, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_annotation_value_is_named_before_anything_is_asked() {
+async fn unknown_annotation_value_is_named_before_any_request() {
     for kind in KINDS {
         let stand = Stand::new(&format!("unknown-{kind}")).await;
         let mut service = service(&format!("unknown-{kind}"), kind);
@@ -30,7 +30,7 @@ async fn an_unknown_annotation_value_is_named_before_anything_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_misspelt_annotation_is_told_in_an_event_and_changes_nothing_else() {
+async fn misspelt_annotation_emits_event_and_changes_nothing() {
     let stand = Stand::new("misspelt").await;
     let mut service = service("misspelt", "nlb");
     annotate(&mut service, "intern", "true");
@@ -92,7 +92,7 @@ async fn a_foreign_load_balancer_of_the_same_name_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_kind_cannot_be_changed_and_deletion_still_finds_what_is_there() {
+async fn kind_is_immutable_and_deletion_still_finds_parts() {
     for (kind, other) in [("classic", "nlb"), ("nlb", "classic")] {
         let stand = Stand::new(&format!("kind-{kind}")).await;
         let mut service = service(&format!("kind-{kind}"), kind);
@@ -112,7 +112,7 @@ async fn the_kind_cannot_be_changed_and_deletion_still_finds_what_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_quota_is_told_and_what_was_begun_goes_with_the_service() {
+async fn quota_is_reported_and_what_was_begun_goes_with_the_service() {
     for (kind, action, code) in [
         ("classic", "CreateLoadBalancer", "TooManyLoadBalancers"),
         ("nlb", "CreateLoadBalancer", "TooManyLoadBalancers"),
@@ -233,7 +233,7 @@ async fn edits_by_hand_are_undone_and_other_peoples_rules_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_that_somebody_else_was_quicker_with_are_done() {
+async fn rules_added_concurrently_count_as_done() {
     let stand = Stand::new("quicker").await;
     let service = service("quicker", "nlb");
     stand.fail(

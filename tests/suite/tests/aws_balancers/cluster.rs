@@ -91,7 +91,7 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_get_their_load_balancers_keep_them_and_lose_them_with_everything_that_belongs_to_them() {
+async fn services_get_keep_and_lose_balancers_with_all_parts() {
     let site = Site::start("process").await;
     for (name, kind) in [("web", "classic"), ("fast", "nlb")] {
         let service = ServiceBuilder::new(name).annotation(&format!("{PREFIX}type"), kind);
@@ -147,7 +147,37 @@ async fn services_get_their_load_balancers_keep_them_and_lose_them_with_everythi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mistake_and_then_a_quota_are_one_event_each_and_once_raised_all_is_well() {
+async fn only_nodes_with_the_labels_of_the_annotation_are_targets() {
+    let site = Site::start("node-labels").await;
+    let chosen = &site.stand.machines[1];
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "pool": "web", "team": "blue" } } }));
+    let nodes = site.installation.nodes();
+    nodes
+        .patch(&chosen.private_dns, &PatchParams::default(), &label)
+        .await
+        .unwrap();
+    let service = ServiceBuilder::new("web").annotation(&format!("{PREFIX}target-node-labels"), "pool=web,team=");
+    service.create(&site.installation.client).await.unwrap();
+    site.addresses("web").await;
+    let mut model = crate::stand::service("web", "");
+    model.uid = site.services().get("web").await.unwrap().uid().unwrap();
+    let targets = async || site.stand.classic(&model).await.unwrap()["Instances"].clone();
+    assert_eq!(targets().await, json!([{ "InstanceId": chosen.id }]));
+    site.annotate("web", "target-node-labels", None).await;
+    site.installation
+        .settled("without it all Nodes are targets", || async {
+            match targets().await.as_array().unwrap().len() {
+                2 => Ok(()),
+                other => Err(other.to_string()),
+            }
+        })
+        .await;
+    site.delete(&["web"]).await;
+    site.stand.nothing_left(&[&model]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistake_and_quota_emit_one_event_each_until_fixed() {
     let site = Site::start("quota-told").await;
     let quota = site
         .stand

@@ -31,12 +31,12 @@ fn faults() -> [(&'static str, Fault); 2] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_request_of_a_classic_creation_fails_the_next_call_finishes_it_and_nothing_is_made_twice() {
+async fn failed_classic_creation_is_completed_without_duplicates() {
     failing_creations("classic").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_request_of_a_network_creation_fails_the_next_call_finishes_it_and_nothing_is_made_twice() {
+async fn failed_network_creation_is_completed_without_duplicates() {
     failing_creations("nlb").await;
 }
 
@@ -72,7 +72,7 @@ async fn failing_creations(kind: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_request_of_a_deletion_fails_the_next_call_finishes_it() {
+async fn failed_deletion_is_completed_by_next_call() {
     for kind in KINDS {
         let stand = Stand::new(&format!("undo-{kind}")).await;
         let first = demanding(&format!("undo-{kind}"), kind);

@@ -97,7 +97,7 @@ async fn nodes_come_and_go() {
 
 /// A second pool of Nodes has a security group of its own. When its last target goes, its group is as the operator left it.
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_for_nodes_that_are_targets_no_more_leave_their_security_group() {
+async fn rules_of_former_targets_leave_their_security_group() {
     let stand = Stand::new("pools").await;
     let mut pool = stand.cluster.clone();
     let group = json!({
@@ -168,7 +168,7 @@ async fn members(stand: &Stand, service: &cloudwit_model::Service, kind: &str) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_a_classic_service_arrives_and_can_be_taken_back() {
+async fn classic_service_changes_apply_and_revert() {
     let stand = Stand::new("changed-classic").await;
     let plain = service("changed-classic", "classic");
     let made = stand.ensure(&plain).await.unwrap();
@@ -288,7 +288,7 @@ async fn the_proxy_protocol_is_switched_on_and_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_a_network_service_arrives_and_can_be_taken_back() {
+async fn network_service_changes_apply_and_revert() {
     let stand = Stand::new("changed-nlb").await;
     let plain = service("changed-nlb", "nlb");
     let made = stand.ensure(&plain).await.unwrap();

@@ -53,7 +53,7 @@ async fn a_token_that_ends_in_the_middle_is_renewed_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_signs_in_the_host_and_wrong_credentials_are_named() {
+async fn certificate_signs_in_host_and_wrong_credentials_are_named() {
     let mut scene = Scene::new().await;
     scene.joins("one", "10.244.1.0/24").await;
     let account = scene.does("account", json!({})).await;
@@ -79,7 +79,7 @@ async fn a_certificate_signs_in_the_host_and_wrong_credentials_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cloud_that_asks_to_slow_down_is_left_alone_for_so_long() {
+async fn cloud_requesting_a_pause_gets_no_call_during_it() {
     let mut scene = Scene::new().await;
     scene.joins("one", "10.244.1.0/24").await;
     let value = json!({ "error": { "code": "OperationNotAllowed", "message": "The server rejected the request because too many requests." } });

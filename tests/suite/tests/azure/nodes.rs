@@ -76,7 +76,7 @@ async fn machines_of_all_kinds_are_one_inventory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_machine_is_tainted_and_the_nodes_of_deleted_ones_go() {
+async fn stopped_machine_is_tainted_and_deleted_machines_node_goes() {
     let mut scene = Scene::new().await;
     let mut ids = Vec::new();
     for (number, name) in ["stopped", "deleted", "silent"].into_iter().enumerate() {

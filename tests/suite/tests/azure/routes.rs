@@ -45,7 +45,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_have_routes_as_long_as_they_exist_and_foreign_routes_stay() {
+async fn node_routes_live_with_their_nodes_and_foreign_ones_stay() {
     let mut scene = Scene::new().await;
     scene.config = json!({ "tags": "team=red" });
     scene.does("operations_take", json!({ "seconds": 1.0 })).await;
@@ -85,7 +85,7 @@ async fn nodes_have_routes_as_long_as_they_exist_and_foreign_routes_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_somebody_else_meanwhile_is_not_lost() {
+async fn change_by_another_writer_meanwhile_is_not_lost() {
     let mut scene = Scene::new().await;
     scene.joins("one", "10.244.0.0/24").await;
     let empty = json!({ "location": "westeurope", "properties": { "routes": [] } });

@@ -140,7 +140,7 @@ fn behind(balancer: &Value) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_external_one_lives_changes_and_goes() {
+async fn external_one_lives_changes_and_goes() {
     let scene = Scene::with_nodes().await;
     let web = ServiceBuilder::new("web").create(&scene.client).await.unwrap();
     let ip = scene.address("web", "").await;
@@ -206,7 +206,7 @@ async fn an_external_one_lives_changes_and_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_internal_one_lives_becomes_external_and_goes() {
+async fn internal_one_lives_becomes_external_and_goes() {
     let scene = Scene::with_nodes().await;
     let service = ServiceBuilder::new("web").annotation(INTERNAL, "true");
     service.create(&scene.client).await.unwrap();
@@ -346,7 +346,7 @@ async fn throttling_quotas_edits_of_others_and_a_crash_are_got_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_services_share_what_they_can_and_nodes_cost_one_change() {
+async fn twenty_services_share_and_a_node_costs_one_change() {
     let scene = Scene::with_nodes().await;
     scene.does("operations_take", json!({ "seconds": 0 })).await;
     for number in 0..20 {

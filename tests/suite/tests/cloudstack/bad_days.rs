@@ -78,7 +78,7 @@ async fn wrong_credentials_are_named_and_the_secret_key_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cloud_that_asks_to_slow_down_is_left_alone_for_so_long() {
+async fn cloud_requesting_a_pause_gets_no_call_during_it() {
     let mut scene = Scene::new().await;
     scene.joins("one").await;
     let text = "The given user has reached his/her account api limit, please retry after 3000 ms.";

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::scene::{LIFECYCLE, NODES, Scene};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_learns_type_zone_region_and_addresses() {
+async fn node_gets_type_zone_region_and_addresses() {
     let mut scene = Scene::new().await;
     scene.config = "region = north".into();
     let machine =
@@ -40,7 +40,7 @@ async fn a_node_learns_type_zone_region_and_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_machine_is_tainted_and_the_nodes_of_expunged_ones_go() {
+async fn stopped_machine_is_tainted_and_expunged_machines_node_goes() {
     let mut scene = Scene::new().await;
     let names = ["stopped", "expunged", "destroyed", "silent"];
     let mut ids = Vec::new();

@@ -2,13 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::cloudstack_files::cloudstack_files;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::rig::address;
-use cloudwit_test_support::stand_in::StandIn;
-use k8s_openapi::api::core::v1::Service;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use cloudwit_test_support::stand_in_scene::StandInScene;
 use serde_json::{Value, json};
 
 /// Only Nodes are initialised.
@@ -20,35 +15,32 @@ pub const LIFECYCLE: &str = "--controllers=cloud-node-controller,cloud-node-life
 /// Services too.
 pub const ALL: &str = "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller";
 
-/// All of it. The process ends before what it talks to.
+/// All of it.
 pub struct Scene {
-    installation: Installation,
-    pub cloud: StandIn,
+    scene: StandInScene,
     /// Further lines of the cloud config.
     pub config: String,
 }
 
 impl Deref for Scene {
-    type Target = Installation;
+    type Target = StandInScene;
 
-    fn deref(&self) -> &Installation {
-        &self.installation
+    fn deref(&self) -> &StandInScene {
+        &self.scene
     }
 }
 
 impl DerefMut for Scene {
-    fn deref_mut(&mut self) -> &mut Installation {
-        &mut self.installation
+    fn deref_mut(&mut self) -> &mut StandInScene {
+        &mut self.scene
     }
 }
 
 impl Scene {
     /// A cluster without Nodes, a cloud without machines, and no process yet.
     pub async fn new() -> Self {
-        let (installation, cloud) = tokio::join!(Installation::new("cloudstack"), StandIn::start("cloudstack", &[]));
         Self {
-            installation: installation.unwrap(),
-            cloud: cloud.unwrap(),
+            scene: StandInScene::new("cloudstack").await,
             config: String::new(),
         }
     }
@@ -65,28 +57,10 @@ impl Scene {
         scene
     }
 
-    /// Starts Cloudwit with these flags beside those of the [`Installation`].
+    /// Starts Cloudwit with these flags beside those of every installation.
     pub async fn start(&mut self, flags: &[&str]) {
-        let files = cloudstack_files(&self.cloud, &self.config, &self.installation.deployment).await;
-        self.installation.start(&files.unwrap(), flags).unwrap();
-    }
-
-    /// What only an administrator does.
-    pub async fn does(&self, what: &str, arguments: Value) -> Value {
-        self.cloud.call(what, arguments).await.unwrap()
-    }
-
-    /// A machine and its Node; the machine's id.
-    pub async fn joins(&self, name: &str) -> String {
-        let machine = self.does("add_machine", json!({ "name": name })).await;
-        NodeBuilder::new(name).create(&self.client).await.unwrap();
-        machine["id"].as_str().unwrap().to_owned()
-    }
-
-    /// How often this command was called.
-    pub async fn calls(&self, command: &str) -> usize {
-        let calls = self.cloud.calls().await.unwrap();
-        calls.iter().filter(|call| call.name == command).count()
+        let files = cloudstack_files(&self.scene.cloud, &self.config, &self.scene.deployment).await;
+        self.scene.start(&files.unwrap(), flags).unwrap();
     }
 
     /// How many calls were no lists.
@@ -94,67 +68,6 @@ impl Scene {
         let calls = self.cloud.calls().await.unwrap();
         let reads = |name: &str| name.starts_with("list") || name.starts_with("query");
         calls.iter().filter(|call| !reads(&call.name)).count()
-    }
-
-    pub fn services(&self) -> Api<Service> {
-        Api::default_namespaced(self.client.clone())
-    }
-
-    /// Waits for another address than this.
-    pub async fn address(&self, service: &str, but: &str) -> String {
-        self.settled("the Service has an address", || async {
-            match self.shown_address(service).await {
-                Some(ip) if ip != but => Ok(()),
-                shown => Err(format!("{shown:?}")),
-            }
-        })
-        .await;
-        self.shown_address(service).await.unwrap()
-    }
-
-    pub async fn shown_address(&self, service: &str) -> Option<String> {
-        address(&self.services().get_opt(service).await.unwrap()?)
-    }
-
-    /// What there is: `rules`, `firewall`, `openings` of an ACL, `addresses`.
-    pub async fn has(&self, kind: &str) -> Vec<Value> {
-        self.cloud.resources(json!({ "kind": kind })).await.unwrap()
-    }
-
-    /// Waits until what is there of a kind is as wished.
-    pub async fn comes(&self, what: &str, kind: &str, wished: impl Fn(&[Value]) -> bool) {
-        self.settled(what, || async {
-            let all = self.has(kind).await;
-            if wished(&all) { Ok(()) } else { Err(format!("{all:?}")) }
-        })
-        .await;
-    }
-
-    pub async fn patch(&self, service: &str, patch: Value) {
-        let patch = Patch::Merge(patch);
-        let how = PatchParams::default();
-        self.services().patch(service, &how, &patch).await.unwrap();
-    }
-
-    pub async fn annotate(&self, service: &str, key: &str, value: Value) {
-        self.patch(service, json!({ "metadata": { "annotations": { key: value } } }))
-            .await;
-    }
-
-    pub async fn annotation(&self, service: &str, key: &str) -> Option<String> {
-        let service = self.services().get(service).await.unwrap();
-        service.metadata.annotations?.get(key).cloned()
-    }
-
-    pub async fn is_gone(&self, service: &str) {
-        self.services().delete(service, &DeleteParams::default()).await.unwrap();
-        self.settled("the Service is gone", || async {
-            match self.services().get_opt(service).await.unwrap() {
-                None => Ok(()),
-                Some(_) => Err("it is there".into()),
-            }
-        })
-        .await;
     }
 
     /// Deletes it; nothing is left in the cloud.

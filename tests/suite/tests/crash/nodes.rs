@@ -37,7 +37,7 @@ fn written(node: &Node) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_at_any_step_of_an_initialisation_leaves_nodes_as_if_initialised_once() {
+async fn kill_at_any_initialisation_step_leaves_consistent_nodes() {
     let mut rig = Rig::new(&INITIALISATION).await.unwrap();
     let machine = |name: &str| NewMachine {
         zone: Some("sim-1a".into()),
@@ -121,7 +121,7 @@ fn lookups(rig: &Rig) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_between_confirmations_does_not_delete_a_node_too_early() {
+async fn kill_between_confirmations_does_not_delete_node_early() {
     let mut rig = Rig::new(&DELETION).await.unwrap();
     let machines = rig.cloud.add_numbered_machines("machine", 2);
     for (name, machine) in ["gone", "back"].into_iter().zip(&machines) {

@@ -63,7 +63,7 @@ async fn wrong(rig: &Rig) -> Result<(), String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_while_it_changes_routes_leaves_no_route_twice_and_none_over() {
+async fn kill_while_changing_routes_leaves_no_duplicate_or_extra() {
     let mut rig = Rig::new(&FLAGS).await.unwrap();
     let foreign = RouteSpec {
         cluster: "another".into(),

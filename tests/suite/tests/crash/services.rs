@@ -104,7 +104,7 @@ async fn patch(rig: &Rig, name: &str, spec: serde_json::Value) -> Service {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_at_any_step_of_ensure_leaves_one_load_balancer_for_each_service() {
+async fn kill_at_any_step_of_ensure_leaves_one_balancer_each() {
     let steps = [
         ("before-finalizer", Step::BeforeFinalizer),
         ("after-finalizer", Step::AfterFinalizer),
@@ -177,7 +177,7 @@ async fn a_process_killed_at_any_step_of_ensure_leaves_one_load_balancer_for_eac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_while_it_changes_load_balancers_leaves_them_as_they_were_asked_to_be() {
+async fn kill_while_changing_balancers_leaves_requested_state() {
     let steps = [
         ("before-change", Step::BeforeChange),
         ("after-change", Step::AfterChange),
@@ -218,7 +218,7 @@ async fn a_process_killed_while_it_changes_load_balancers_leaves_them_as_they_we
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_at_any_step_of_delete_or_of_a_type_change_leaves_nothing() {
+async fn kill_at_any_step_of_delete_or_type_change_leaves_nothing() {
     let deleted = [
         ("deleted-searching", Step::Searching),
         ("deleted-before", Step::BeforeDelete),
@@ -307,7 +307,7 @@ async fn a_process_killed_at_any_step_of_delete_or_of_a_type_change_leaves_nothi
 
 /// Type changes that are taken back, or that end with a Service of somebody else's class, while nobody runs.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_type_change_that_is_taken_back_while_the_process_is_dead_keeps_or_renews_the_load_balancer() {
+async fn type_change_reverted_while_dead_keeps_or_renews_balancer() {
     let steps = [
         ("kept", Step::Searching),
         ("renewed", Step::AfterDelete),

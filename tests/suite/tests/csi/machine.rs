@@ -186,7 +186,7 @@ impl Machine {
     }
 
     pub fn registration_socket(&self) -> PathBuf {
-        self.kubelet("plugins_registry").join(format!("{DRIVER}-reg.sock"))
+        self.kubelet("plugins_registry").join(format!("{DRIVER}@reg.sock"))
     }
 
     pub async fn client(&self) -> NodeClient<Channel> {

@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 
 use crate::kubelet::{Kubelet, block, hint, mount};
 use crate::machine::{DRIVER, Machine, SOON, program};
-use crate::scene::dial;
+use crate::scene::dial_to_register;
 
 const MIB: u64 = 1 << 20;
 
@@ -127,7 +127,7 @@ async fn nothing_but_a_proven_empty_device_is_formatted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn devices_that_cannot_be_told_apart_are_refused() {
+async fn devices_that_cannot_be_distinguished_are_refused() {
     let Some(machine) = Machine::start("csi-node-apart").await else {
         return;
     };
@@ -234,7 +234,7 @@ async fn volumes_grow_while_they_are_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raw_devices_and_read_only_volumes_are_shown_as_asked() {
+async fn raw_devices_and_read_only_volumes_are_shown_as_requested() {
     let Some(machine) = Machine::start("csi-node-raw").await else {
         return;
     };
@@ -337,7 +337,7 @@ async fn kubelet_registers_the_plugin_once_the_node_is_known() {
         async move { tokio::net::UnixStream::connect(socket).await }
     };
     eventually(SOON, "the registration", dialled).await;
-    let mut registration = RegistrationClient::new(dial(socket.clone()).await);
+    let mut registration = RegistrationClient::new(dial_to_register(socket.clone()).await);
     let info = registration.get_info(InfoRequest {}).await.unwrap().into_inner();
     assert_eq!((info.r#type.as_str(), info.name.as_str()), ("CSIPlugin", DRIVER));
     assert_eq!(info.endpoint, machine.socket().display().to_string());
@@ -356,7 +356,7 @@ async fn kubelet_registers_the_plugin_once_the_node_is_known() {
     assert!(socket.exists());
     machine.start_plugin().await;
     eventually(SOON, "the registration of the next plugin", dialled).await;
-    let mut registration = RegistrationClient::new(dial(socket.clone()).await);
+    let mut registration = RegistrationClient::new(dial_to_register(socket.clone()).await);
     let registered = RegistrationStatus {
         plugin_registered: true,
         error: String::new(),

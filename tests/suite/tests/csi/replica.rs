@@ -17,6 +17,8 @@ pub const SOON: Duration = Duration::from_secs(60);
 /// A process, and where it is to listen.
 pub struct Replica {
     pub process: Child,
+    /// Where its pages are.
+    pub url: String,
     pub socket: PathBuf,
 }
 
@@ -47,11 +49,11 @@ impl Replica {
         let sockets = format!("--csi-socket-dir={}", folder.join("csi").display());
         let flags: Vec<&str> = flags.iter().copied().chain([sockets.as_str()]).collect();
         let api = ApiServer::shared().await;
-        let (process, _) = deployment
+        let (process, url) = deployment
             .start_cloudwit(api.kubeconfig(), &cloud.url(), &flags)
             .unwrap();
         let socket = folder.join("csi/sim.csi.cloudwit.dev.sock");
-        Self { process, socket }
+        Self { process, url, socket }
     }
 
     /// Waits until it does.

@@ -7,7 +7,8 @@ use cloudwit_sim_cloud::DiskSettings;
 use cloudwit_test_support::eventually;
 
 use crate::replica::{Replica, SOON, cloud, turn};
-use crate::requests::{publish, wanted, within};
+use crate::requests::wanted;
+use crate::sidecar_requests::{publish, within};
 
 /// An election in a tenth of the usual time.
 const QUICK: [&str; 4] = [

@@ -2,72 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use cloudwit_csi::proto::volume_capability::access_mode::Mode;
-use cloudwit_csi::proto::volume_capability::{AccessMode, AccessType, MountVolume};
 use cloudwit_csi::proto::*;
 use cloudwit_sim_cloud::{DiskSettings, Fault, FaultKind, Operation};
 use futures::future::join_all;
 use prometheus_client::encoding::text::encode;
-use tonic::{Code, Request};
+use tonic::Code;
 
 use crate::scene::{Controller, Scene, dial};
-
-const GIB: i64 = 1 << 30;
-
-fn capability() -> VolumeCapability {
-    VolumeCapability {
-        access_mode: Some(AccessMode {
-            mode: Mode::SingleNodeWriter.into(),
-        }),
-        access_type: Some(AccessType::Mount(MountVolume::default())),
-    }
-}
-
-fn in_zone(zone: &str) -> TopologyRequirement {
-    let place = Topology {
-        segments: [("topology.sim.csi.cloudwit.dev/zone".to_owned(), zone.to_owned())].into(),
-    };
-    TopologyRequirement {
-        requisite: vec![place.clone()],
-        preferred: vec![place],
-    }
-}
+use crate::sidecar_requests::{publish, unpublish, wanted_at, within};
 
 pub fn wanted(name: &str) -> CreateVolumeRequest {
-    CreateVolumeRequest {
-        name: name.into(),
-        capacity_range: Some(CapacityRange {
-            required_bytes: 2 * GIB,
-            limit_bytes: 0,
-        }),
-        volume_capabilities: vec![capability()],
-        accessibility_requirements: Some(in_zone("sim-1a")),
-        ..Default::default()
-    }
-}
-
-pub fn publish(volume_id: &str, node_id: &str) -> ControllerPublishVolumeRequest {
-    ControllerPublishVolumeRequest {
-        volume_id: volume_id.into(),
-        node_id: node_id.into(),
-        volume_capability: Some(capability()),
-        ..Default::default()
-    }
-}
-
-fn unpublish(volume_id: &str, node_id: &str) -> ControllerUnpublishVolumeRequest {
-    ControllerUnpublishVolumeRequest {
-        volume_id: volume_id.into(),
-        node_id: node_id.into(),
-        ..Default::default()
-    }
-}
-
-/// With a deadline, as sidecars send one.
-pub fn within<T>(time: Duration, message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    request.set_timeout(time);
-    request
+    wanted_at(name, "topology.sim.csi.cloudwit.dev/zone", "sim-1a")
 }
 
 async fn made(client: &mut Controller, name: &str) -> Volume {
@@ -76,7 +21,7 @@ async fn made(client: &mut Controller, name: &str) -> Volume {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_disk_is_waited_for_within_the_request_and_found_by_the_next() {
+async fn slow_disk_is_awaited_in_request_and_found_by_next() {
     let scene = Scene::start(1).await;
     scene.cloud.set_disk_settings(DiskSettings {
         attach_time: Duration::from_secs(3),
@@ -174,7 +119,7 @@ async fn wrong_parameter_of_a_class_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cloud_that_fails_is_asked_again_and_leaves_no_second_disk() {
+async fn failing_cloud_is_retried_without_a_second_disk() {
     let scene = Scene::start(1).await;
     let mut client = scene.controller().await;
     for (number, kind) in [FaultKind::CutAfter, FaultKind::Cut, FaultKind::Garbage]

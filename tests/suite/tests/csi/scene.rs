@@ -1,34 +1,36 @@
 //! A driver on a socket, in front of a simulated cloud.
 
-use std::path::{Path, PathBuf};
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cloudwit_csi::proto::controller_client::ControllerClient;
-use cloudwit_csi::{Driver, Metrics, server};
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::wait;
-use hyper_util::rt::TokioIo;
-use prometheus_client::registry::Registry;
-use tokio::net::UnixStream;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::transport::{Channel, Endpoint};
 
+use crate::served::Served;
 use crate::sim_provider::load_sim;
 
-/// A client of the controller service.
-pub type Controller = ControllerClient<Channel>;
+pub use crate::served::{Controller, dial};
 
 /// The driver; it goes when this is dropped.
 pub struct Scene {
     pub cloud: Arc<SimCloud>,
-    pub driver: Driver,
-    pub registry: Registry,
-    folder: tempfile::TempDir,
+    served: Served,
     _secrets: Box<dyn Send>,
-    end: Option<oneshot::Sender<()>>,
-    served: Option<JoinHandle<Result<(), server::ServeError>>>,
+}
+
+impl Deref for Scene {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.served
+    }
+}
+
+impl DerefMut for Scene {
+    fn deref_mut(&mut self) -> &mut Served {
+        &mut self.served
+    }
 }
 
 impl Scene {
@@ -37,62 +39,17 @@ impl Scene {
         let cloud = Arc::new(SimCloud::start(SimCloudOptions::default()).await.unwrap());
         cloud.add_numbered_machines("node", machines);
         let loaded = load_sim(&cloud, "sim-token", |_| {}).await;
-        let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry);
-        let driver = Driver::new(loaded.provider.clone(), None, "0.0.0".into(), metrics)
-            .await
-            .unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let (end, ended) = oneshot::channel::<()>();
-        let (serving, path) = (driver.clone(), folder.path().join("csi.sock"));
-        let socket = path.clone();
-        let served = tokio::spawn(async move {
-            let ended = async {
-                let _ = ended.await;
-            };
-            server::serve(serving, &socket, ended).await
-        });
-        wait::eventually(Duration::from_secs(10), "the socket", async || path.exists()).await;
         Self {
             cloud,
-            driver,
-            registry,
-            folder,
+            served: Served::start(loaded.provider.clone()).await,
             _secrets: Box::new(loaded),
-            end: Some(end),
-            served: Some(served),
         }
-    }
-
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub fn socket(&self) -> PathBuf {
-        self.folder().join("csi.sock")
-    }
-
-    /// A client of the controller service.
-    pub async fn controller(&self) -> Controller {
-        ControllerClient::new(dial(self.socket()).await)
-    }
-
-    /// Ends the server, as a process does that does not lead any more.
-    pub async fn end(&mut self) {
-        drop(self.end.take());
-        self.served.take().unwrap().await.unwrap().unwrap();
     }
 }
 
-/// A connection to a unix socket.
-pub async fn dial(path: PathBuf) -> Channel {
-    let connector = tower::service_fn(move |_: Uri| {
-        let path = path.clone();
-        async move { UnixStream::connect(path).await.map(TokioIo::new) }
-    });
-    // The address is not looked at.
-    Endpoint::from_static("http://csi")
-        .connect_with_connector(connector)
-        .await
-        .unwrap()
+/// A connection to a unix socket with the authority that kubelet sends when it registers a plugin: the path of the socket, escaped as grpc-go does.
+pub async fn dial_to_register(path: PathBuf) -> Channel {
+    let authority = path.display().to_string().replace('/', "%2F");
+    let endpoint = Endpoint::from_shared(format!("http://{authority}")).unwrap();
+    crate::served::connect(endpoint, path).await
 }

@@ -1,106 +1,22 @@
 //! Kubernetes' sidecars between a real API server and the real process: a claim becomes a disk, is attached, grows, is detached and deleted, and the process
 //! is killed meanwhile. What kube-controller-manager would do (bind, mark as released) the test does.
 
-use std::path::Path;
-
 use cloudwit_model::volume::{NODE_ANNOTATION, NodeAnnotation};
 use cloudwit_sim_cloud::SimCloud;
-use cloudwit_test_support::child::Child;
 use cloudwit_test_support::{ApiServer, eventually};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use xtask::sidecars::Sidecars;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
 
 use crate::replica::{Replica, SOON, cloud, turn};
+use crate::running::{Running, make, merge, until};
 
 const DRIVER: &str = "sim.csi.cloudwit.dev";
 const NODE: &str = "csi-node-0";
 const ZONE: &str = "topology.sim.csi.cloudwit.dev/zone";
 const CLAIM: &str = "data";
-
-/// The three programs; one that has lost its connection ends itself and is started again, as kubelet does.
-struct Running<'a> {
-    programs: &'a Sidecars,
-    folder: &'a Path,
-    socket: &'a Path,
-    processes: Vec<(usize, Child)>,
-}
-
-impl<'a> Running<'a> {
-    fn start(programs: &'a Sidecars, folder: &'a Path, socket: &'a Path, kubeconfig: &Path) -> Self {
-        let mut running = Self {
-            programs,
-            folder,
-            socket,
-            processes: Vec::new(),
-        };
-        running.processes = (0..3).map(|which| (which, running.one(which, kubeconfig))).collect();
-        running
-    }
-
-    fn one(&self, which: usize, kubeconfig: &Path) -> Child {
-        let (program, name, more) = match which {
-            0 => (
-                &self.programs.provisioner,
-                "provisioner",
-                &["--extra-create-metadata"][..],
-            ),
-            1 => (&self.programs.attacher, "attacher", &[][..]),
-            _ => (&self.programs.resizer, "resizer", &[][..]),
-        };
-        let mut arguments = vec![
-            format!("--csi-address={}", self.socket.display()),
-            format!("--kubeconfig={}", kubeconfig.display()),
-            "--leader-election=false".to_owned(),
-            "--v=4".to_owned(),
-        ];
-        arguments.extend(more.iter().map(|flag| (*flag).to_owned()));
-        Child::start(program, &arguments, &self.folder.join(format!("{name}.log"))).unwrap()
-    }
-
-    /// Starts those again that have ended.
-    fn tend(&mut self, kubeconfig: &Path) {
-        for at in 0..self.processes.len() {
-            let which = self.processes[at].0;
-            if !self.processes[at].1.runs() {
-                self.processes[at].1 = self.one(which, kubeconfig);
-            }
-        }
-    }
-
-    fn logs(&self) -> String {
-        self.processes
-            .iter()
-            .map(|(_, process)| process.log_end())
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-}
-
-async fn make<K>(api: &Api<K>, object: Value)
-where
-    K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
-{
-    let object: K = serde_json::from_value(object).unwrap();
-    api.create(&PostParams::default(), &object).await.unwrap();
-}
-
-async fn merge<K>(api: &Api<K>, name: &str, subresource: Option<&str>, patch: Value)
-where
-    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
-    let patched = match subresource {
-        Some(_) => api.patch_status(name, &params, &patch).await,
-        None => api.patch(name, &params, &patch).await,
-    };
-    patched.unwrap();
-}
 
 /// The driver, a class, and a Node.
 async fn set_the_stage(client: &Client) {
@@ -189,7 +105,8 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     replica.listens().await;
     register_plugin(&client).await;
     let socket = replica.socket.clone();
-    let mut sidecars = Running::start(&programs, folder.path(), &socket, kubeconfig);
+    let names = ["provisioner", "attacher", "resizer"];
+    let mut sidecars = Running::start(&names, &programs, folder.path(), &socket, kubeconfig);
 
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), "default");
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
@@ -349,21 +266,6 @@ async fn merge_finalizers_away(volumes: &Api<PersistentVolume>, name: &str) {
         Err(kube::Error::Api(refused)) if refused.code == 404 => {}
         patched => drop(patched.unwrap()),
     }
-}
-
-/// Waits while the sidecars are tended.
-async fn until<T, Fut: Future<Output = Option<T>>>(
-    sidecars: &mut Running<'_>,
-    kubeconfig: &Path,
-    what: &str,
-    mut look: impl FnMut() -> Fut,
-) -> T {
-    eventually(SOON, what, || {
-        sidecars.tend(kubeconfig);
-        let (found, logs) = (look(), sidecars.logs());
-        async move { found.await.ok_or(logs) }
-    })
-    .await
 }
 
 fn attached(cloud: &SimCloud) -> Vec<String> {

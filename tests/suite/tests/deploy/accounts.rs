@@ -61,14 +61,14 @@ fn compare(granted: &BTreeSet<Right>, requests: &[Request]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_service_account_may_do_what_the_process_does_and_nothing_else() {
+async fn service_account_has_the_used_rights_and_no_others() {
     let cluster = Cluster::new(&[]).await;
     let requests = a_days_work(&cluster).await;
     compare(&of_installed_roles(&cluster).await, &requests);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_accounts_of_the_controllers_the_process_itself_may_not_even_write_nodes_and_services() {
+async fn with_controller_accounts_process_cannot_write_itself() {
     let cluster = Cluster::new(&["--controller-accounts"]).await;
     let requests = a_days_work(&cluster).await;
     let granted = of_installed_roles(&cluster).await;

@@ -74,7 +74,7 @@ fn wanted() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn a_rendered_deployment_can_start_where_no_node_is_initialised_and_may_do_little_there() {
+fn rendered_deployment_tolerates_uninitialised_nodes() {
     for (file, rendered) in manifests::rendered().unwrap() {
         let documents = documents(&rendered);
         let deployment = of_kind(&documents, "Deployment");
@@ -201,7 +201,7 @@ fn installed_webhook() -> Value {
 }
 
 #[test]
-fn webhook_is_registered_as_install_does_it_and_only_when_it_is_wanted() {
+fn webhook_registers_like_install_and_only_on_request() {
     let rendered = |more: &str| documents(&manifests::template(&["--set=existingConfiguration=x", more]).unwrap());
     let none = rendered("--set=replicas=2");
     assert!(

@@ -58,7 +58,7 @@ fn metrics(expression: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_metric_that_is_asked_for_is_served() {
+fn every_metric_that_is_requested_is_served() {
     let page = read("docs/reference/metrics.md");
     let mut asked = BTreeSet::new();
     for expression in expressions() {
@@ -108,7 +108,7 @@ fn alerts_fire_for_cloudwit_and_for_nothing_else() {
 }
 
 #[test]
-fn metrics_are_told_from_labels_and_functions() {
+fn metrics_are_distinguished_from_labels_and_functions() {
     let found = metrics(
         r#"histogram_quantile(0.9, sum by (le) (rate(a_b_bucket{c_d="e_f"}[$__interval]))) > max by (i_j) (g_h)"#,
     );

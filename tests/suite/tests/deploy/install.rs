@@ -37,7 +37,7 @@ async fn check(client: &Client, object: &Value) -> Result<(), String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn installing_is_repeatable_respects_others_and_refuses_what_would_not_run() {
+async fn install_is_repeatable_and_refuses_what_would_not_run() {
     let cluster = Cluster::new(&[]).await;
     let again = cluster.install(&["--apply"]);
     assert!(again.contains("Deployment cloudwit unchanged"), "{again}");
@@ -132,7 +132,7 @@ async fn a_config_map_holds_as_much_as_install_believes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn installing_again_renews_the_certificate_of_the_webhooks_and_the_one_before_stays_trusted() {
+async fn reinstall_renews_webhook_pair_and_trusts_previous() {
     let cluster = Cluster::new(&["--webhooks=persistent-volume-label"]).await;
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(cluster.client.clone());
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), "kube-system");

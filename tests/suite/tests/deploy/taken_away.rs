@@ -21,7 +21,7 @@ fn attempts(deed: Deed) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_any_right_taken_away_something_stays_undone_until_it_is_back() {
+async fn any_removed_right_blocks_work_until_restored() {
     let cluster = Cluster::new(&[]).await;
     let all = of_installed_roles(&cluster).await;
     assert!(all.len() > 15, "{all:?}");

@@ -41,7 +41,7 @@ fn faults() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_node_is_deleted_for_an_answer_that_is_not_compute_engines_word() {
+async fn node_deletion_needs_an_answer_of_compute_engine_itself() {
     let mut scene = Scene::new().await;
     scene.joins("kept", ZONE, "10.244.1.0/24").await;
     scene.start(&[BOTH, "--node-status-update-frequency=1h"]).await;

@@ -21,6 +21,12 @@ async fn googles_client_finds_compute_engine_in_the_stand_in() {
         "{seen}"
     );
     assert_eq!(seen["fingerprint"], json!([412, "conditionNotMet"]));
+    assert_eq!(
+        seen["metadata"],
+        json!({"items": ["judge"], "late": [412, "conditionNotMet"]})
+    );
+    let clusters = json!({"found": [["judge", "203.0.113.7"]], "narrow": [403, "insufficientPermissions"]});
+    assert_eq!(seen["clusters"], clusters);
     let calls = cloud.calls().await.unwrap();
     let agent = calls
         .iter()

@@ -30,7 +30,7 @@ async fn labels(folder: &Path, ids: &[&str]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn disks_have_the_labels_of_their_zones_and_what_does_not_exist_has_none() {
+async fn disks_have_zone_labels_and_missing_ones_have_none() {
     let scene = Scene::new().await;
     let files = gce_files(&scene.cloud, &scene.config, &scene.deployment).await.unwrap();
     scene.deployment.write("call-config", &files.config).unwrap();

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::scene::{Scene, ZONE};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_get_id_type_zone_region_and_addresses_of_their_machines() {
+async fn nodes_get_id_type_zone_region_and_addresses_of_machines() {
     let mut scene = Scene::new().await;
     let machine = json!({ "name": "node-1", "zone": "us-central1-b", "ipv6": "external" });
     let machine = scene.does("add_machine", machine).await;
@@ -41,7 +41,7 @@ async fn nodes_get_id_type_zone_region_and_addresses_of_their_machines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_machine_is_tainted_and_the_nodes_of_deleted_ones_go() {
+async fn stopped_machine_is_tainted_and_deleted_machines_node_goes() {
     let mut scene = Scene::new().await;
     for (number, name) in ["stopped", "deleted", "silent"].into_iter().enumerate() {
         scene.joins(name, ZONE, &format!("10.244.{number}.0/24")).await;

@@ -42,7 +42,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_have_routes_as_long_as_they_exist_and_foreign_routes_stay() {
+async fn node_routes_live_with_their_nodes_and_foreign_ones_stay() {
     let mut scene = Scene::new().await;
     scene.does("operations_take", json!({ "seconds": 1.0 })).await;
     for (number, name) in ["one", "two"].into_iter().enumerate() {

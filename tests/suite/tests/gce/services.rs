@@ -122,7 +122,7 @@ fn count(value: &Value) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_external_one_lives_changes_and_goes() {
+async fn external_one_lives_changes_and_goes() {
     let scene = Scene::with_nodes().await;
     ServiceBuilder::new("web").create(&scene.client).await.unwrap();
     let ip = scene.address("web", "").await;
@@ -192,7 +192,7 @@ async fn an_external_one_lives_changes_and_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_internal_one_lives_becomes_external_and_goes() {
+async fn internal_one_lives_becomes_external_and_goes() {
     let scene = Scene::with_nodes().await;
     let service = ServiceBuilder::new("web").annotation(INTERNAL.0, INTERNAL.1);
     service.create(&scene.client).await.unwrap();
@@ -326,7 +326,7 @@ async fn what_upstream_left_is_used_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn quotas_are_told_and_what_is_deleted_outside_comes_back() {
+async fn quotas_are_reported_and_what_is_deleted_outside_comes_back() {
     let scene = Scene::with_nodes().await;
     scene
         .does("quota", json!({ "collection": "forwardingRules", "limit": 0 }))
@@ -397,7 +397,7 @@ async fn throttling_lost_answers_and_edits_of_others_are_got_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_vpcs_administrators_are_told_the_commands() {
+async fn shared_vpc_event_gives_administrators_the_commands() {
     let mut scene = Scene::new().await;
     scene.config = "network-project-id = host\n".into();
     scene.does("operations_take", json!({ "seconds": 0.2 })).await;

@@ -10,7 +10,7 @@ use cloudwit_model::{Cloud as _, NodeRef, Presence};
 use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_suite::hosting::{Hosting, node, settings};
 
-use crate::cloud::{MachinesCloud, TOKEN};
+use cloudwit_suite::common::machines_cloud::{MachinesCloud, TOKEN};
 
 /// Calls that the time of one is the mean of.
 const CALLS: u32 = 50;

@@ -10,7 +10,7 @@ use crate::audit::writes;
 use crate::replicas::{QUICK, SOON, Stage};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_controller_acts_as_its_own_account_with_the_rights_that_the_api_server_brings_along() {
+async fn each_controller_uses_its_own_account_and_rights() {
     let stage = Stage::new().await;
     let flags: Vec<&str> = QUICK.into_iter().chain(["--use-service-account-credentials"]).collect();
     let (process, _to_cloud, _) = stage.start_directly(&flags).await;

@@ -46,7 +46,7 @@ fn is_killed(round: usize) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_is_killed_twenty_times_and_there_are_never_two_writers() {
+async fn leader_killed_twenty_times_never_gives_two_writers() {
     let stage = Stage::new().await;
     let mut replicas = [Some(stage.start(0, &QUICK).await), Some(stage.start(1, &QUICK).await)];
     let mut cloud_changes: Vec<Vec<Instant>> = Vec::new();
@@ -111,7 +111,7 @@ async fn the_leader_is_killed_twenty_times_and_there_are_never_two_writers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_was_stopped_writes_nothing_when_it_goes_on_and_ends_with_1() {
+async fn resumed_stale_leader_writes_nothing_and_exits_1() {
     let stage = Stage::new().await;
     let mut first = stage.start(0, &QUICK).await;
     let alone = [Some(first), None];
@@ -161,7 +161,7 @@ async fn a_leader_that_was_stopped_writes_nothing_when_it_goes_on_and_ends_with_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_waits_calls_no_cloud_and_has_its_caches_full_before_it_leads() {
+async fn waiting_replica_calls_no_cloud_and_fills_its_caches() {
     let stage = Stage::new().await;
     let first = [Some(stage.start(0, &QUICK).await), None];
     leader(&stage, &first).await;
@@ -205,7 +205,7 @@ async fn a_replica_that_waits_calls_no_cloud_and_has_its_caches_full_before_it_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_waits_is_told_of_each_renewal_and_of_the_release_and_does_not_ask() {
+async fn waiting_replica_watches_renewals_without_requests() {
     let stage = Stage::new().await;
     let first = stage.start(0, &QUICK).await;
     let mut alone = [Some(first), None];
@@ -283,7 +283,7 @@ const STEPS: [&str; 3] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_the_leader_at_any_step_leaves_nothing_in_the_cloud() {
+async fn leader_change_at_any_step_leaves_nothing_in_cloud() {
     let stage = Stage::new().await;
     let flags: Vec<&str> = QUICK.into_iter().chain(STEPS).collect();
     let mut services = Vec::new();

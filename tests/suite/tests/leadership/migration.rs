@@ -12,7 +12,7 @@ use crate::replicas::{QUICK, SOON, Stage, ended};
 const LEASE: &str = "cloud-provider-extraction-migration";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migrated_controllers_wait_for_the_other_manager_while_the_others_work() {
+async fn migrated_controllers_wait_for_the_other_manager_alone() {
     let stage = Stage::new().await;
     let leases: Api<Lease> = Api::namespaced(stage.client.clone(), "kube-system");
     let held: Lease = serde_json::from_value(json!({

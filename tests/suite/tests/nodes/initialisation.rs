@@ -23,7 +23,7 @@ use crate::fake_cloud::{FakeCloud, Machine, Running, quick};
 use crate::helpers::*;
 
 #[tokio::test]
-async fn a_node_that_joins_gets_id_labels_addresses_and_loses_its_taint() -> Result<()> {
+async fn joining_node_gets_id_labels_addresses_and_loses_taint() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let cloud = FakeCloud::new("joins");
     let running = Running::start(client.clone(), &cloud, quick());
@@ -65,7 +65,7 @@ async fn a_node_that_joins_gets_id_labels_addresses_and_loses_its_taint() -> Res
 
 /// The demand "1,000 tainted Nodes in one run with the number of cloud calls it took".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_nodes_are_initialised_with_a_handful_of_cloud_calls_and_two_requests_each() -> Result<()> {
+async fn thousand_nodes_take_few_calls_and_two_requests_each() -> Result<()> {
     const NODES: usize = 1000;
     let server = ApiServer::start().await?;
     let client = server.client();
@@ -142,7 +142,7 @@ async fn the_api_server_may_restart_in_the_middle() -> Result<()> {
 
 /// Right before each of our first writes to the Node itself somebody else adds a taint.
 #[tokio::test]
-async fn a_storm_of_conflicts_costs_no_further_cloud_call_and_loses_no_taint() -> Result<()> {
+async fn conflict_storm_costs_no_cloud_call_and_loses_no_taint() -> Result<()> {
     const CONFLICTS: usize = 5;
     let server = ApiServer::start().await?;
     let (client, cloud) = (server.client(), FakeCloud::new("storm"));
@@ -189,7 +189,7 @@ async fn add_taint(client: &Client, name: &str, key: &str) -> kube::Result<()> {
 
 /// Rows 7 and 22 of `Test_syncNode`, and N7, N9: nothing is changed, an Event says why, and it goes on by itself.
 #[tokio::test]
-async fn a_node_whose_machine_is_not_there_yet_waits_and_says_so_while_others_go_on() -> Result<()> {
+async fn node_without_machine_yet_waits_while_others_proceed() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let cloud = FakeCloud::new("waits");
     cloud.run("waits-fine");
@@ -452,7 +452,7 @@ fn ended() -> Leadership {
 }
 
 #[tokio::test]
-async fn why_a_node_waits_is_not_noted_in_a_dry_run_nor_without_the_lead() -> Result<()> {
+async fn node_wait_reason_is_not_noted_in_dry_run_or_without_lead() -> Result<()> {
     let server = ApiServer::start().await?;
     let (client, cloud) = (server.client(), FakeCloud::new("mute"));
     let before = NodeBuilder::new("mute-1").create(&client).await?;

@@ -17,7 +17,7 @@ const CALLS: &str = "cloud_node_lifecycle_controller_cloud_provider_calls_total"
 
 /// `Test_NodesDeleted` and `Test_NodesShutdown` on the real thing.
 #[tokio::test]
-async fn the_gone_are_deleted_the_stopped_are_tainted_and_the_ready_are_left_alone() -> Result<()> {
+async fn gone_are_deleted_stopped_tainted_and_ready_untouched() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let cloud = FakeCloud::new("fates");
     for name in [
@@ -170,7 +170,7 @@ async fn a_node_held_by_a_finalizer_is_deleted_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn taint_instead_of_delete_and_off_mean_what_they_say() -> Result<()> {
+async fn taint_and_off_replace_deletion() -> Result<()> {
     let client = ApiServer::shared().await.client();
     for (name, deletion) in [("soft-taint", NodeDeletion::Taint), ("soft-off", NodeDeletion::Off)] {
         let cloud = FakeCloud::new(name);
@@ -211,7 +211,7 @@ async fn taint_instead_of_delete_and_off_mean_what_they_say() -> Result<()> {
 
 /// kubernetes/cloud-provider-openstack#3225: the verb `delete` is missing in the role, and nobody is told.
 #[tokio::test]
-async fn a_delete_that_is_refused_shows_as_an_event_and_is_not_repeated_in_each_period() -> Result<()> {
+async fn refused_delete_emits_one_event_and_backs_off() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let cloud = FakeCloud::new("refused");
     not_ready(&client, &cloud, "refused-1").await?;
@@ -241,7 +241,7 @@ async fn a_delete_that_is_refused_shows_as_an_event_and_is_not_repeated_in_each_
 }
 
 #[tokio::test]
-async fn a_node_that_never_got_an_id_goes_when_no_machine_has_its_name() -> Result<()> {
+async fn node_without_id_goes_when_no_machine_has_its_name() -> Result<()> {
     let server = ApiServer::start().await?;
     let client = server.client();
     let cloud = FakeCloud::new("leftover");

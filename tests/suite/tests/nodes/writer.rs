@@ -19,7 +19,7 @@ use crate::fake_cloud::{FakeCloud, Running, quick};
 use crate::helpers::*;
 
 #[tokio::test]
-async fn the_writer_says_what_a_refusal_means() -> Result<()> {
+async fn writer_reports_what_a_refusal_means() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let apply = Apply::new(
         client.clone(),
@@ -78,7 +78,7 @@ async fn the_writer_says_what_a_refusal_means() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_event_of_a_provider_is_about_its_node_and_counted_up_when_it_is_said_again() -> Result<()> {
+async fn provider_event_is_on_its_node_and_counted_on_repeat() -> Result<()> {
     let client = ApiServer::shared().await.client();
     let sink = Arc::<Mutex<Option<Arc<dyn EventSink>>>>::default();
     let keep = sink.clone();

@@ -15,7 +15,7 @@ fn logins(scene: &Scene) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_in_the_text_of_cloud_conf_works_as_it_does_upstream() {
+async fn password_in_cloud_conf_works_as_upstream() {
     let mut scene = Scene::new().await;
     scene.global += &format!("password = \"{}\"\n", scene.project.password);
     scene.joins("one", "10.244.1.0/24").await;
@@ -50,7 +50,7 @@ async fn an_application_credential_works_by_id_and_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_wrong_credentials_nothing_is_touched_and_one_event_on_each_object_names_the_reason() {
+async fn wrong_credentials_change_nothing_and_emit_one_event() {
     let mut scene = Scene::new().await;
     let silent = scene.project.server(&scene.network, "silent").await.unwrap();
     let node = NodeBuilder::new("silent").initialised();
@@ -127,7 +127,7 @@ async fn a_token_that_is_revoked_or_ends_in_the_middle_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_that_is_deleted_in_the_middle_is_told_and_takes_no_node_along() {
+async fn deleted_credential_is_reported_and_deletes_no_node() {
     let mut scene = Scene::new().await;
     let credential = scene.project.application_credential("cloudwit").await.unwrap();
     let keys = |key: &str| -> String { scene.global.lines().filter(|line| line.starts_with(key)).collect() };

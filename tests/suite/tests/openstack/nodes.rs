@@ -42,7 +42,7 @@ async fn nodes_get_id_type_zone_region_and_addresses_of_their_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_server_is_tainted_and_the_node_of_a_deleted_one_goes() {
+async fn stopped_server_is_tainted_and_deleted_servers_node_goes() {
     let mut scene = Scene::new().await;
     let stopped = scene.joins("stopped", "10.244.1.0/24").await;
     let deleted = scene.joins("deleted", "10.244.2.0/24").await;
@@ -144,7 +144,7 @@ async fn nodes_that_upstream_left_behind_are_kept_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_among_thousands_of_servers_take_the_pages_of_one_listing() {
+async fn nodes_among_thousands_of_servers_take_listing_pages() {
     let mut scene = Scene::new().await;
     let servers = scene.project.servers(&scene.network, "many", 5_100).await.unwrap();
     let names: Vec<&str> = servers.iter().step_by(700).map(|server| server.name.as_str()).collect();

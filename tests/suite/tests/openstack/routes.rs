@@ -57,7 +57,7 @@ async fn put_routes(scene: &Scene, hops: &[(&str, &str)]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_have_routes_and_pairs_as_long_as_they_exist_and_foreign_routes_stay() {
+async fn node_routes_and_pairs_live_with_nodes_foreign_ones_stay() {
     let mut scene = Scene::new().await;
     // One leads nowhere in the cluster's range, the other is none of ours.
     put_routes(
@@ -110,7 +110,7 @@ async fn nodes_have_routes_and_pairs_as_long_as_they_exist_and_foreign_routes_st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn routes_that_upstream_made_are_left_as_they_are_and_a_lost_pair_is_put_back() {
+async fn upstream_routes_stay_and_lost_pair_is_restored() {
     let mut scene = Scene::new().await;
     let one = scene.project.server(&scene.network, "one").await.unwrap();
     let two = scene.project.server(&scene.network, "two").await.unwrap();

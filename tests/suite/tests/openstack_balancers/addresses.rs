@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::{PREFIX, Stage, ingress, word};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_internal_load_balancer_has_no_floating_ip_and_can_become_public_and_back() {
+async fn internal_balancer_has_no_floating_ip_and_can_switch() {
     let stage = Stage::new("").await;
     let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
     let wished = ServiceBuilder::new("web").annotation(internal, "true");
@@ -54,7 +54,7 @@ async fn published(stage: &Stage, address: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_persons_floating_ip_is_used_and_never_deleted_and_a_taken_one_is_refused() {
+async fn manual_floating_ip_is_used_never_deleted_taken_is_refused() {
     let stage = Stage::new("").await;
     let public = stage.scene.project.cloud.public_network().await.unwrap();
     let asked = json!({ "floatingip": { "floating_network_id": public.id, "description": "of a person" } });
@@ -88,7 +88,7 @@ async fn a_persons_floating_ip_is_used_and_never_deleted_and_a_taken_one_is_refu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_floating_ip_comes_from_the_subnet_that_is_asked_for_and_is_kept_if_that_is() {
+async fn floating_ip_from_requested_subnet_is_kept() {
     let mut stage = Stage::stopped("").await;
     let public = stage.scene.project.cloud.public_network().await.unwrap().clone();
     // Which network is external is found out.

@@ -89,7 +89,7 @@ async fn looked_at(stage: &Stage, before: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_upstream_left_is_kept_without_a_write_and_deleted_with_the_service() {
+async fn upstream_leftover_is_kept_unwritten_and_deleted_with_service() {
     let mut stage = Stage::new("create-monitor = true\n").await;
     stage.kill();
     let service = stage.create(ServiceBuilder::new("web")).await;
@@ -110,7 +110,7 @@ async fn what_upstream_left_is_kept_without_a_write_and_deleted_with_the_service
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_of_the_clusters_former_name_is_renamed_and_stays() {
+async fn balancer_of_former_cluster_name_is_renamed() {
     let mut stage = Stage::new("create-monitor = true\n").await;
     stage.kill();
     let service = stage.create(ServiceBuilder::new("web")).await;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::{LBAAS, PREFIX, Stage, ingress};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_cannot_be_built_is_replaced_and_one_that_serves_is_left_to_a_person() {
+async fn unbuildable_one_is_replaced_and_serving_one_is_left() {
     let stage = Stage::new("").await;
     stage.scene.project.fail_balancers(1).await.unwrap();
     stage.create(ServiceBuilder::new("web")).await;
@@ -39,7 +39,7 @@ async fn one_that_cannot_be_built_is_replaced_and_one_that_serves_is_left_to_a_p
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_deleted_outside_is_made_anew_under_the_same_address() {
+async fn externally_deleted_one_is_recreated_at_same_address() {
     let mut stage = Stage::new("").await;
     stage.create(ServiceBuilder::new("web")).await;
     let address = stage.exposed("web").await;
@@ -70,7 +70,7 @@ async fn one_that_is_deleted_outside_is_made_anew_under_the_same_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_quota_that_is_reached_is_told_and_once_raised_all_is_well() {
+async fn reached_quota_is_reported_and_recovers_when_raised() {
     let stage = Stage::new("").await;
     let project = &stage.scene.project;
     project.quota(Cloud::LoadBalancer, "load_balancer", 0).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_quota_that_is_reached_is_told_and_once_raised_all_is_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_told_once_for_all_and_nothing_is_made() {
+async fn mistake_is_reported_once_for_all_and_nothing_made() {
     let stage = Stage::new("").await;
     let service = ServiceBuilder::new("web")
         .annotation(&format!("{PREFIX}connection-limit"), "many")
@@ -144,7 +144,7 @@ async fn what_is_wrong_is_told_once_for_all_and_nothing_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn throttled_failing_and_cut_answers_are_outlived_without_a_second_load_balancer() {
+async fn throttled_failing_and_cut_answers_make_no_second_balancer() {
     let stage = Stage::new("").await;
     let status = |code| Fault::status(StatusCode::from_u16(code).unwrap());
     let balancers = format!("{LBAAS}/loadbalancers");

@@ -11,7 +11,7 @@ use crate::stage::{LBAAS, Stage};
 const ALL: &str = "create-monitor = true\nmanage-security-groups = true\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_while_making_one_it_goes_on_where_it_was() {
+async fn killed_while_making_one_it_continues_where_it_was() {
     let points = [
         (
             Cloud::LoadBalancer,

@@ -41,7 +41,7 @@ async fn ours(stage: &Stage) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_edit_of_a_port_does_not_undo_what_a_person_did_meanwhile() {
+async fn late_port_edit_does_not_undo_manual_change() {
     let mut stage = Stage::new("manage-security-groups = true\n").await;
     let path = format!("/v2.0/ports/{}", stage.servers[0].port);
     let stop = stage
@@ -78,7 +78,7 @@ async fn a_late_edit_of_a_port_does_not_undo_what_a_person_did_meanwhile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_that_comes_second_is_told_once_and_made_again() {
+async fn edit_that_comes_second_is_reported_once_and_made_again() {
     let stage = Stage::new("manage-security-groups = true\n").await;
     let path = format!("/v2.0/ports/{}", stage.servers[0].port);
     let refusal = r#"{"NeutronError": {"type": "RevisionNumberConstraintFailed", "message": "Constrained to 4, but current revision is 5", "detail": ""}}"#;

@@ -8,7 +8,7 @@ use crate::stage::{Stage, annotation, ingress, word};
 const ALL: &str = "create-monitor = true\nmanage-security-groups = true\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_balancer_is_made_kept_changed_and_deleted_without_a_trace() {
+async fn balancer_is_created_kept_changed_and_deleted_cleanly() {
     let mut stage = Stage::new(ALL).await;
     let service = stage.create(ServiceBuilder::new("web")).await;
     let address = stage.exposed("web").await;
@@ -194,7 +194,7 @@ async fn changes(stage: &Stage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_needs_serial_calls_gets_everything_piece_by_piece() {
+async fn serial_provider_receives_one_call_at_a_time() {
     let stage =
         Stage::new("provider-requires-serial-api-calls = true\ncreate-monitor = true\ncascade-delete = false\n").await;
     stage.create(ServiceBuilder::new("web")).await;

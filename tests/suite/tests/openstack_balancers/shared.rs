@@ -18,7 +18,7 @@ fn on(id: &str, name: &str, port: i32) -> ServiceBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn services_share_ports_collide_and_the_last_one_takes_the_load_balancer_along() {
+async fn services_share_until_the_last_and_port_conflicts_show() {
     let stage = Stage::new("max-shared-lb = 2\n").await;
     stage.create(ServiceBuilder::new("owner")).await;
     let address = stage.exposed("owner").await;

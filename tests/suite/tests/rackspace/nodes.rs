@@ -10,7 +10,7 @@ use cloudwit_test_support::mimic::{Mimic, REGION};
 use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_are_initialised_tainted_and_deleted_as_their_servers_are() {
+async fn nodes_follow_their_servers_through_all_states() {
     let mut scene = Scene::new().await;
     scene.start(&[]).await;
     let (stays, stops, goes) = (

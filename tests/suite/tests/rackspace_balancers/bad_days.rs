@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::stage::{PREFIX, Stage, addresses, id, nodes, ports};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_a_busy_one_wait_and_one_in_error_is_left_to_a_person() {
+async fn changes_of_busy_one_wait_and_error_state_is_left() {
     let stage = Stage::new("").await;
     stage.create(ServiceBuilder::new("web")).await;
     let address = stage.exposed("web").await;
@@ -57,7 +57,7 @@ async fn changes_of_a_busy_one_wait_and_one_in_error_is_left_to_a_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_half_made_is_completed_and_what_never_worked_is_replaced() {
+async fn half_made_is_completed_and_never_working_is_replaced() {
     let mut stage = Stage::stopped("").await;
     stage
         .create(ServiceBuilder::new("web").spec(|spec| {
@@ -156,7 +156,7 @@ async fn one_that_is_deleted_outside_is_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_of_rate_are_waited_for_and_limits_of_numbers_are_told() {
+async fn rate_limits_are_awaited_and_quotas_reported() {
     let stage = Stage::new("node-limit = 1\n").await;
     let post = || Point::before(Method::POST, "/loadbalancers");
     let slow = json!({ "overLimit": { "code": 413, "message": "OverLimit Retry..." } }).to_string();
@@ -184,7 +184,7 @@ async fn limits_of_rate_are_waited_for_and_limits_of_numbers_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mistakes_are_told_together_and_nothing_is_made() {
+async fn mistakes_are_reported_together_and_nothing_is_made() {
     let stage = Stage::new("").await;
     let service = ServiceBuilder::new("web")
         .annotation(&format!("{PREFIX}timeout"), "121")

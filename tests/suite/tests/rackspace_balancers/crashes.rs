@@ -21,7 +21,7 @@ fn two_ports() -> ServiceBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_in_the_middle_nothing_is_made_twice_and_nothing_is_left() {
+async fn killed_midway_nothing_is_duplicated_or_left() {
     let mut stage = Stage::new("").await;
     let port = |number: u16| format!("\"port\":{number},");
     let mut stop = stage

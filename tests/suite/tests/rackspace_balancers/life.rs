@@ -98,7 +98,7 @@ async fn two_ports_share_an_address_and_follow_nodes_and_ports() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ranges_affinity_and_annotations_are_brought_about_and_taken_back() {
+async fn ranges_affinity_and_annotations_apply_and_revert() {
     let stage = Stage::new("monitor-delay = 7s\n").await;
     let service = ServiceBuilder::new("web").spec(|spec| {
         spec.load_balancer_source_ranges = Some(vec!["10.0.0.0/8".into()]);
@@ -179,7 +179,7 @@ async fn ranges_affinity_and_annotations_are_brought_about_and_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_internal_one_is_on_servicenet_and_an_address_can_be_shared() {
+async fn internal_one_is_on_servicenet_and_address_can_be_shared() {
     let stage = Stage::new("").await;
     stage.create(ServiceBuilder::new("web")).await;
     let public = stage.exposed("web").await;

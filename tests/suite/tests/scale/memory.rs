@@ -133,7 +133,7 @@ fn initialised(mut node: Node, machine: &Machine) -> Node {
 /// memory; 1,000 Services.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo xtask test --all"]
-async fn memory_is_bounded_with_five_thousand_nodes_and_a_thousand_services() {
+async fn memory_is_bounded_at_5000_nodes_and_1000_services() {
     let fleet = Fleet::new().await;
     let machines = fleet.site.cloud.add_numbered_machines("node", NODES);
     let began = Instant::now();

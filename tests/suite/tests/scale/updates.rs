@@ -16,7 +16,7 @@ const LOOKUP_TIME: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo xtask test --all"]
-async fn ten_thousand_updates_of_a_hundred_waiting_nodes_are_one_pending_entry_for_each() {
+async fn ten_thousand_updates_of_100_waiting_nodes_are_100_entries() {
     let fleet = Fleet::new().await;
     fleet.add_nodes((0..WAITING).map(|number| node(number).build())).await;
     fleet.site.cloud.set_latency(LOOKUP_TIME);

@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_provider_blurts_out_reaches_nobody() {
+async fn secrets_printed_by_a_provider_are_withheld() {
     let mut stage = Stage::guest("blurts", &["-v=10"]).await;
     stage.joins("trigger").await;
     let events: Api<Event> = Api::all(stage.client.clone());

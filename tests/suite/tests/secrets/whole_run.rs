@@ -77,17 +77,17 @@ async fn swaps(stage: &Stage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_told_anywhere_while_the_process_does_its_whole_job() {
+async fn no_output_contains_a_secret_during_the_whole_job() {
     whole_run("--logging-format=text").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_told_in_json_either() {
+async fn no_secret_is_reported_in_json_either() {
     whole_run("--logging-format=json").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_told_by_a_dry_run() {
+async fn no_secret_is_reported_by_a_dry_run() {
     let mut stage = Stage::sim(&["-v=10", "--dry-run"]).await;
     stage.cloud.set_faults([Fault::new(FaultKind::Echo).times(3)]);
     stage.joins("node-1").await;

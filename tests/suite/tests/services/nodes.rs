@@ -71,7 +71,7 @@ async fn flapping_nodes_cost_no_call_and_real_changes_one_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_balancer_that_somebody_deleted_is_built_again_when_nodes_change() {
+async fn deleted_balancer_is_recreated_on_node_change() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
     let _running = run(&alone, &cloud);
@@ -92,7 +92,7 @@ async fn a_balancer_that_somebody_deleted_is_built_again_when_nodes_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_update_of_nodes_is_told_counted_and_tried_again() {
+async fn failing_update_of_nodes_is_reported_counted_and_tried_again() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
     let running = run(&alone, &cloud);
@@ -116,7 +116,7 @@ async fn a_failing_update_of_nodes_is_told_counted_and_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_services_with_two_hundred_nodes_cost_two_writes_and_one_call_each() {
+async fn services_cost_two_writes_and_one_call_with_200_nodes() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
     let nodes = (0..200).map(|index| node_named(&alone, format!("node-{index}")));

@@ -30,7 +30,7 @@ async fn a_restart_in_the_middle_of_a_delete_leaks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_after_the_delete_and_before_the_finalizer_goes_on_there() {
+async fn restart_between_delete_and_finalizer_continues_there() {
     let alone = alone().await;
     let cloud = Arc::new(FakeBalancers::new());
     let running = run(&alone, &cloud);

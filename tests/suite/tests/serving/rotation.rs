@@ -61,7 +61,7 @@ async fn a_new_authority_of_clients_counts_and_the_old_one_no_more() {
 }
 
 #[tokio::test]
-async fn a_kubeconfig_for_reviews_that_is_put_right_is_taken_without_a_restart() {
+async fn corrected_review_kubeconfig_is_taken_without_restart() {
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("kubeconfig");
     let good = cloudwit_test_support::ApiServer::shared().await.kubeconfig();

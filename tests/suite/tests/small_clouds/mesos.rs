@@ -43,7 +43,7 @@ async fn a_dcos_token_that_ended_is_replaced_by_a_signature() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mesos_node_learns_zone_and_address_from_the_leading_master() {
+async fn mesos_node_gets_zone_and_address_from_the_leading_master() {
     let mut scene = Scene::new("mesos").await;
     let machine = json!({ "name": "Node-A", "zone": "z 1", "region": "r", "attributes": { "instance_type": "m5.large", "rack": 7.0 } });
     let made = scene.does("add_machine", machine).await;

@@ -45,7 +45,7 @@ async fn ovirt_a_token_that_ended_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ovirt_single_sign_on_that_fails_is_asked_again() {
+async fn ovirt_single_sign_on_that_fails_is_requested_again() {
     let mut scene = Scene::new("ovirt").await;
     scene.joins("one").await;
     scene.does("sign_on", json!({ "works": false })).await;
@@ -57,7 +57,7 @@ async fn an_ovirt_single_sign_on_that_fails_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ovirt_node_learns_type_zone_region_and_addresses() {
+async fn ovirt_node_gets_type_zone_region_and_addresses() {
     let mut scene = Scene::new("ovirt").await;
     scene.config = "auth = basic\n[filters]\nvms = tag=k8s\n[zones]\nlabel-prefix = zone-\n".into();
     let ips = json!(["fe80::1", "127.0.0.1", "fd00::9", "10.7.7.7", "10.7.7.8"]);

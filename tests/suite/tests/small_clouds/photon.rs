@@ -42,7 +42,7 @@ async fn a_lightwave_token_that_ended_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
+async fn photon_node_is_named_by_address_and_task_takes_time() {
     let mut scene = Scene::new("photon").await;
     let made = scene
         .does("add_machine", json!({ "name": "vm-a", "flavor": "big (fast)" }))
@@ -65,7 +65,7 @@ async fn a_photon_node_is_named_by_its_address_and_its_task_takes_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_of_the_in_tree_photon_stay_and_many_are_listed_in_pages() {
+async fn in_tree_photon_nodes_stay_and_listing_is_paged() {
     let mut scene = Scene::new("photon").await;
     scene
         .does("add_machines", json!({ "prefix": "other", "count": 120 }))

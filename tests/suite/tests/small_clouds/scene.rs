@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::NodeBuilder;
 use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files};
+use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files, rancher_files};
 use cloudwit_test_support::stand_in::StandIn;
 use serde_json::{Value, json};
 
@@ -13,6 +13,9 @@ pub const NODES: &str = "--controllers=cloud-node-controller";
 
 /// What is about Nodes.
 pub const LIFECYCLE: &str = "--controllers=cloud-node-controller,cloud-node-lifecycle-controller";
+
+/// Services too.
+pub const ALL: &str = "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller";
 
 /// All of it. The process ends before what it talks to.
 pub struct Scene {
@@ -56,6 +59,7 @@ impl Scene {
             "mesos" => mesos_files(cloud, more, deployment).await,
             "ovirt" => ovirt_files(cloud, more, deployment).await,
             "photon" => photon_files(cloud, more, deployment).await,
+            "rancher" => rancher_files(cloud, more, deployment).await,
             other => panic!("{other} is no small cloud"),
         };
         self.installation.start(&files.unwrap(), flags).unwrap();
@@ -94,11 +98,16 @@ impl Scene {
 
     /// Waits until so many more calls have this in their names.
     pub async fn is_asked(&self, what: &str, part: &str, more: usize) {
-        let before = self.calls(part).await;
+        let total = self.calls(part).await + more;
+        self.has_calls(what, part, total).await;
+    }
+
+    /// Waits until so many calls in all have this in their names.
+    pub async fn has_calls(&self, what: &str, part: &str, total: usize) {
         self.settled(what, || async {
             match self.calls(part).await {
-                count if count >= before + more => Ok(()),
-                count => Err(format!("{count} calls, {before} before")),
+                count if count >= total => Ok(()),
+                count => Err(format!("{count} calls of {total}")),
             }
         })
         .await;

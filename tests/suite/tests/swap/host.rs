@@ -75,7 +75,7 @@ fn service() -> Service {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_in_flight_ends_on_the_old_one_and_the_next_takes_the_new_one() {
+async fn call_in_flight_ends_on_old_component_next_uses_new() {
     let sim = Sim::new().await;
     sim.cloud.add_machines([NewMachine::named("a")]);
     let provider = Arc::new(sim.hosting.swappable(&sim.file(1), sim.settings()).await);
@@ -106,7 +106,7 @@ async fn a_call_in_flight_ends_on_the_old_one_and_the_next_takes_the_new_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_secret_alone_is_another_source_of_opinions_and_compiles_nothing() {
+async fn new_secret_resets_opinions_without_compiling() {
     let sim = Sim::new().await;
     let provider = sim.hosting.swappable(&sim.file(1), sim.settings()).await;
     let (digest, component) = (provider.identity().digest, provider.status().component_digest);
@@ -129,7 +129,7 @@ async fn a_new_secret_alone_is_another_source_of_opinions_and_compiles_nothing()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_that_the_cloud_asked_for_is_kept_over_a_swap() {
+async fn pause_that_the_cloud_requested_is_kept_over_a_swap() {
     for rate in ["methods: [GET, POST, PUT, DELETE]", "requestsPerSecond: 100"] {
         let sim = Sim::new().await;
         let provider = sim.hosting.swappable(&sim.file(1), sim.settings()).await;
@@ -152,7 +152,7 @@ async fn a_pause_that_the_cloud_asked_for_is_kept_over_a_swap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn grants_that_the_running_one_does_without_are_not_asked_of_the_next() {
+async fn missing_grants_of_running_one_are_not_held_against_next() {
     let sim = Sim::new().await;
     sim.cloud.add_machines([NewMachine::named("a")]);
     let provider = sim
@@ -233,7 +233,9 @@ async fn a_missing_file_is_a_refusal() {
         "{}",
         swap.message
     );
-    let swap = provider.swap(Err("two mistakes:\n  - one\n  - two".into())).await;
+    let swap = provider
+        .swap(Err("two mistakes:\n  - one\n  - two".to_owned().into()))
+        .await;
     assert_eq!(
         (swap.result, swap.message.as_str()),
         (SwapResult::Settings, "two mistakes: - one - two")

@@ -52,7 +52,7 @@ async fn guest(name: &'static str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_says_why() {
+async fn kubewarden_374_unloadable_update_keeps_last_good_one() {
     let stack = Stack::start().await;
     stack.initialises_a_node().await;
     let (sim, settings) = stack.configuration();
@@ -122,7 +122,7 @@ async fn kubewarden_374_whatever_cannot_be_loaded_the_last_good_one_goes_on_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubewarden_368_a_start_with_a_broken_component_says_so_and_changes_nothing() {
+async fn kubewarden_368_start_with_broken_component_changes_nothing() {
     let program = tokio::task::spawn_blocking(programs::cloudwit).await.unwrap();
     let server = ApiServer::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();

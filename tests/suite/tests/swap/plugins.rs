@@ -12,7 +12,7 @@ fn kind(error: CloudError) -> FaultKind {
 }
 
 #[tokio::test]
-async fn kubewarden_682_one_provider_that_cannot_be_loaded_takes_no_other_with_it() {
+async fn kubewarden_682_unloadable_provider_does_not_affect_others() {
     let hosting = Hosting::new(HostOptions::default());
     let good = hosting.swappable(&guest_file("only_instances").await, settings()).await;
     let bad = hosting.swappable(&guest_file("panics").await, settings()).await;
@@ -24,7 +24,7 @@ async fn kubewarden_682_one_provider_that_cannot_be_loaded_takes_no_other_with_i
 }
 
 #[tokio::test]
-async fn kubewarden_740_what_is_wrong_is_said_without_a_call_and_goes_away_with_it() {
+async fn kubewarden_740_error_is_visible_without_call_and_clears() {
     let hosting = Hosting::new(HostOptions::default());
     let file = guest_file("only_instances").await;
     let provider = hosting.swappable(&file, settings()).await;
@@ -54,7 +54,7 @@ async fn envoy_16726_a_trap_costs_one_call_and_needs_no_restart() {
 }
 
 #[tokio::test]
-async fn envoy_33600_calls_at_the_same_time_as_one_that_fails_are_well() {
+async fn envoy_33600_calls_beside_a_failing_one_succeed() {
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.swappable(&guest_file("panics").await, settings()).await;
     let (bad, good) = ([node(TRIGGER)], [node("a")]);
@@ -66,7 +66,7 @@ async fn envoy_33600_calls_at_the_same_time_as_one_that_fails_are_well() {
 }
 
 #[tokio::test]
-async fn envoy_38801_a_guest_that_never_answers_is_a_fault_and_not_a_wait_for_ever() {
+async fn envoy_38801_guest_without_answer_is_a_fault() {
     let hosting = Hosting::new(HostOptions::default());
     let limits = Limits {
         cpu_time: std::time::Duration::from_millis(200),

@@ -15,7 +15,7 @@ fn sent(stack: &Stack, token: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never_again() {
+async fn hcloud_1139_rotated_token_is_used_and_old_one_never_again() {
     let stack = Stack::start().await;
     stack.initialises_a_node().await;
     for number in 1..=5_u64 {
@@ -44,7 +44,7 @@ async fn hcloud_1139_a_token_rotated_in_the_secret_is_used_and_the_old_one_never
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vsphere_531_a_changed_cloud_config_is_taken_without_a_restart() {
+async fn vsphere_531_changed_cloud_config_needs_no_restart() {
     let stack = Stack::start().await;
     stack.initialises_a_node().await;
     let (sim, settings) = stack.configuration();
@@ -58,7 +58,7 @@ async fn vsphere_531_a_changed_cloud_config_is_taken_without_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vsphere_786_a_token_that_the_cloud_knows_only_later_is_taken_once_it_does() {
+async fn vsphere_786_late_valid_token_is_taken_once_it_works() {
     let stack = Stack::start().await;
     stack.secret.write(&[("token", b"token-1")]);
     stack.until_swaps("probe", 1).await;
@@ -71,7 +71,7 @@ async fn vsphere_786_a_token_that_the_cloud_knows_only_later_is_taken_once_it_do
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
+async fn plain_files_are_watched_and_packed_component_is_equal() {
     let stack = Stack::start().await;
     let file = stack.components.path("sim.wasm");
     // A copy over the mount: a plain file in the place of the link.
@@ -96,7 +96,7 @@ async fn plain_files_are_followed_too_and_a_packed_component_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn azure_604_a_secret_that_changes_is_a_provider_initialised_anew() {
+async fn azure_604_changed_secret_reinitialises_provider() {
     let stack = Stack::start().await;
     let before = stack.site.cloud.counters().operations[&Operation::ListZones].requests;
     stack.site.cloud.set_tokens(["token-0", "token-1"]);

@@ -15,7 +15,7 @@ async fn reason(stage: &Stage, node: &str) -> String {
 }
 
 #[tokio::test]
-async fn wasmtime_4054_a_trap_is_told_with_the_panic_the_provider_and_its_version() {
+async fn wasmtime_4054_trap_names_panic_provider_and_version() {
     let stage = Ready::guest("panics").await.start(&[]);
     stage.joins("trigger").await;
     let why = reason(&stage, "trigger").await;
@@ -41,7 +41,7 @@ async fn wasmtime_4054_a_trap_is_told_with_the_panic_the_provider_and_its_versio
 }
 
 #[tokio::test]
-async fn componentize_go_53_what_a_guest_writes_before_it_ends_is_told_whatever_its_language() {
+async fn componentize_go_53_last_guest_output_is_reported() {
     let stage = Ready::guest("exits").await.start(&[]);
     stage.joins("trigger").await;
     let why = reason(&stage, "trigger").await;
@@ -74,7 +74,7 @@ async fn openstack_540_the_log_names_the_cause_and_the_node() {
 }
 
 #[tokio::test]
-async fn vsphere_482_each_replica_says_in_its_log_and_in_readyz_whether_it_leads() {
+async fn vsphere_482_replica_shows_leadership_in_log_and_readyz() {
     let flags = ["--leader-elect=true", "--leader-elect-retry-period=500ms"];
     let first = Ready::sim().await.start(&flags);
     let leads = async || {

@@ -80,7 +80,7 @@ async fn whole_run(stage: &mut Stage) {
 }
 
 #[tokio::test]
-async fn every_line_of_a_whole_run_is_json_and_says_whose_work_it_is() {
+async fn each_line_of_a_run_is_json_with_its_controller() {
     let mut stage = Ready::sim().await.start(&[
         "--logging-format=json",
         "-v=10",
@@ -147,7 +147,7 @@ async fn a_line_of_text_names_controller_object_and_provider_too() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_says_so_in_json_too() {
+async fn start_that_fails_reports_it_in_json_too() {
     let mut stage = Ready::sim()
         .await
         .start(&["--logging-format=json", "--kubeconfig=/nowhere"]);

@@ -65,7 +65,7 @@ impl Trace {
 }
 
 #[tokio::test]
-async fn a_trace_leads_from_the_object_over_the_provider_to_the_request() {
+async fn trace_leads_from_object_through_provider_to_request() {
     let collector = Collector::start().await;
     let ready = Ready::sim().await;
     let names: Vec<String> = (1..=6).map(|number| format!("node-{number}")).collect();
@@ -114,7 +114,7 @@ async fn a_trace_leads_from_the_object_over_the_provider_to_the_request() {
 }
 
 #[tokio::test]
-async fn failures_are_errors_and_every_attribute_is_in_the_table_and_every_one_of_the_table_occurs() {
+async fn each_failure_and_attribute_matches_the_table() {
     let collector = Collector::start().await;
     let stage = Ready::sim().await.start(&[
         &format!("--tracing-endpoint={}", collector.url),
@@ -161,7 +161,7 @@ async fn failures_are_errors_and_every_attribute_is_in_the_table_and_every_one_o
 }
 
 #[tokio::test]
-async fn a_collector_that_refuses_holds_nothing_up_and_is_told_once() {
+async fn collector_that_refuses_holds_nothing_up_and_is_reported_once() {
     let collector = Collector::start().await;
     collector.answers(401);
     let stage = Ready::sim()
@@ -197,7 +197,7 @@ async fn a_collector_that_refuses_holds_nothing_up_and_is_told_once() {
 }
 
 #[tokio::test]
-async fn without_the_flag_there_is_no_exporter_and_with_a_rate_of_nothing_no_span() {
+async fn no_exporter_without_flag_and_no_span_at_zero_rate() {
     let stage = Ready::sim().await.start(&[]);
     stage
         .until("it is ready", || async { stage.page("/readyz").await == "ok" })

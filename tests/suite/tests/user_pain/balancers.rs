@@ -48,7 +48,7 @@ fn port(number: u16) -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_743_an_error_in_the_middle_of_a_change_deletes_nothing() {
+async fn openstack_743_error_during_change_deletes_nothing() {
     let stack = Stack::start().await;
     let _running = run(&stack);
     let address = stack.ready_service("web-743").await;
@@ -70,7 +70,7 @@ async fn openstack_743_an_error_in_the_middle_of_a_change_deletes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_35056_a_new_process_that_meets_errors_keeps_balancer_and_address() {
+async fn kubernetes_35056_new_process_with_errors_keeps_balancer() {
     let stack = Stack::start().await;
     let running = run(&stack);
     let address = stack.ready_service("web-35056").await;
@@ -98,7 +98,7 @@ async fn kubernetes_35056_a_new_process_that_meets_errors_keeps_balancer_and_add
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_53451_a_service_deleted_while_nobody_runs_leaves_no_balancer() {
+async fn kubernetes_53451_service_deleted_offline_leaves_no_balancer() {
     let stack = Stack::start().await;
     let running = run(&stack);
     stack.ready_service("web-53451").await;
@@ -116,7 +116,7 @@ async fn kubernetes_53451_a_service_deleted_while_nobody_runs_leaves_no_balancer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_78124_a_change_of_leader_in_the_middle_of_a_delete_leaks_nothing() {
+async fn kubernetes_78124_leader_change_during_delete_leaks_nothing() {
     let stack = Stack::start().await;
     let running = run(&stack);
     stack.ready_service("before-78124").await;
@@ -148,7 +148,7 @@ async fn kubernetes_78124_a_change_of_leader_in_the_middle_of_a_delete_leaks_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_78954_a_type_change_across_a_restart_leaks_nothing() {
+async fn kubernetes_78954_type_change_across_restart_leaks_nothing() {
     let stack = Stack::start().await;
     let running = run(&stack);
     stack.ready_service("web-78954").await;
@@ -166,7 +166,7 @@ async fn kubernetes_78954_a_type_change_across_a_restart_leaks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gcp_981_a_service_that_begins_to_die_as_the_finalizer_is_written_ends_in_peace() {
+async fn gcp_981_deletion_during_finalizer_write_ends_cleanly() {
     let mut stack = Stack::start().await;
     let mut service = ServiceBuilder::new("dying-981").build();
     service.metadata.finalizers = Some(vec!["example.com/keep".into()]);
@@ -221,7 +221,7 @@ async fn gcp_981_a_service_that_begins_to_die_as_the_finalizer_is_written_ends_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_1931_a_balancer_that_is_gone_already_does_not_hold_its_service() {
+async fn openstack_1931_missing_balancer_does_not_hold_its_service() {
     let stack = Stack::start().await;
     let _running = run(&stack);
     stack.ready_service("web-1931").await;
@@ -236,7 +236,7 @@ async fn openstack_1931_a_balancer_that_is_gone_already_does_not_hold_its_servic
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_1597_a_balancer_that_was_deleted_by_hand_is_built_again_without_a_restart() {
+async fn openstack_1597_manually_deleted_balancer_is_rebuilt_live() {
     let stack = Stack::start().await;
     let _running = run_watchful(&stack);
     stack.ready_service("web-1597").await;
@@ -257,7 +257,7 @@ async fn openstack_1597_a_balancer_that_was_deleted_by_hand_is_built_again_witho
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn oci_196_a_part_of_a_balancer_that_was_deleted_by_hand_is_made_again() {
+async fn oci_196_manually_deleted_balancer_part_is_recreated() {
     let stack = Stack::start().await;
     let _running = run_watchful(&stack);
     let address = stack.ready_service("web-196").await;
@@ -277,7 +277,7 @@ async fn oci_196_a_part_of_a_balancer_that_was_deleted_by_hand_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_2962_members_are_refreshed_without_touching_an_annotation() {
+async fn openstack_2962_members_refresh_without_annotation_change() {
     let stack = Stack::start().await;
     stack.member("node-2962-a", Some(true)).await;
     let _running = run_watchful(&stack);
@@ -310,7 +310,7 @@ async fn openstack_2962_members_are_refreshed_without_touching_an_annotation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_1595_a_balancer_that_takes_an_hour_holds_up_nobody() {
+async fn openstack_1595_a_balancer_that_takes_an_hour_delays_none() {
     let stack = Stack::start().await;
     stack.cloud.set_balancer_build_time(Duration::from_secs(3600));
     let _running = run(&stack);
@@ -333,7 +333,7 @@ async fn openstack_1595_a_balancer_that_takes_an_hour_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_2858_a_balancer_is_ready_with_its_first_nodes_and_many_ports_cost_no_more_requests() {
+async fn openstack_2858_balancer_has_first_nodes_and_ports_are_cheap() {
     let stack = Stack::start().await;
     stack.member("node-2858-0", Some(true)).await;
     stack.cloud.set_balancer_build_time(Duration::from_secs(3600));
@@ -366,7 +366,7 @@ async fn openstack_2858_a_balancer_is_ready_with_its_first_nodes_and_many_ports_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_1304_one_failure_fails_one_balancer_and_not_the_whole_batch() {
+async fn openstack_1304_one_failure_fails_one_balancer_only() {
     let stack = Stack::start().await;
     let _running = run(&stack);
     for number in 0..5 {
@@ -392,7 +392,7 @@ async fn openstack_1304_one_failure_fails_one_balancer_and_not_the_whole_batch()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn azure_1194_nodes_that_left_are_out_of_the_pool_also_when_rules_change_at_the_same_time() {
+async fn azure_1194_departed_nodes_leave_pool_with_rule_change() {
     let stack = Stack::start().await;
     for name in ["stays-1194", "leaves-1194", "excluded-1194"] {
         stack.member(name, Some(true)).await;

@@ -29,7 +29,7 @@ fn lifecycle() -> cloudwit_controllers::Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn oci_57_an_unreachable_cloud_never_means_that_machines_are_gone() {
+async fn oci_57_unreachable_cloud_never_means_absence() {
     let stack = Stack::start().await;
     for name in ["oci-1", "oci-2", "oci-3"] {
         stack.member(name, None).await;
@@ -66,7 +66,7 @@ fn status(status: u16) -> FaultKind {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vsphere_479_a_wrong_password_never_means_that_machines_are_gone() {
+async fn vsphere_479_wrong_password_never_means_absence() {
     let stack = Stack::with(SimCloudOptions::default(), "a wrong one", |_| {}).await;
     stack.member("vsphere-there", None).await;
     stack.member("vsphere-gone", None).await;
@@ -91,7 +91,7 @@ async fn vsphere_479_a_wrong_password_never_means_that_machines_are_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vsphere_501_a_node_replaced_under_its_name_is_asked_for_by_its_own_id() {
+async fn vsphere_501_replaced_node_is_looked_up_by_its_own_id() {
     let stack = Stack::start().await;
     stack.member("replaced", None).await;
     stack.member("witness", None).await;
@@ -113,7 +113,7 @@ async fn vsphere_501_a_node_replaced_under_its_name_is_asked_for_by_its_own_id()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_2062_a_long_reboot_never_removes_a_node_with_or_without_an_id() {
+async fn openstack_2062_long_reboot_never_removes_a_node() {
     let stack = Stack::start().await;
     let without = NodeBuilder::new("reboot-without-id").initialised().ready(None);
     without.create(&stack.alone.client).await.unwrap();
@@ -144,7 +144,7 @@ async fn openstack_2062_a_long_reboot_never_removes_a_node_with_or_without_an_id
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_58334_a_fresh_node_that_the_cloud_does_not_list_yet_is_left_in_peace() {
+async fn kubernetes_58334_fresh_unlisted_node_is_left_alone() {
     let stack = Stack::start().await;
     let fresh = NodeBuilder::new("fresh-58334").initialised().provider_id("sim://vm-77");
     fresh.ready(None).create(&stack.alone.client).await.unwrap();
@@ -160,7 +160,7 @@ async fn kubernetes_58334_a_fresh_node_that_the_cloud_does_not_list_yet_is_left_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_63226_a_node_is_not_judged_before_its_initialisation() {
+async fn kubernetes_63226_node_is_not_judged_before_initialisation() {
     let stack = Stack::start().await;
     stack.member("judged", None).await;
     let late = NodeBuilder::new("late-63226").ready(Some(false));
@@ -182,7 +182,7 @@ async fn kubernetes_63226_a_node_is_not_judged_before_its_initialisation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cloudstack_37_new_nodes_are_not_deleted_as_they_join_and_deletion_has_a_switch() {
+async fn cloudstack_37_joining_nodes_stay_and_deletion_has_a_switch() {
     let stack = Stack::start().await;
     let mut options = quick(NODES);
     options.lifecycle.registration_grace = Duration::from_secs(300);
@@ -218,7 +218,7 @@ async fn cloudstack_37_new_nodes_are_not_deleted_as_they_join_and_deletion_has_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outscale_83_a_gone_machine_is_cleaned_up_and_what_stands_in_the_way_is_told() {
+async fn outscale_83_missing_machine_is_cleaned_up_naming_blockers() {
     let stack = Stack::start().await;
     stack.member("osc-gone", None).await;
     // About this one the provider can only answer with a failure. Others must not wait for it, and it must not wait in silence.
@@ -240,7 +240,7 @@ async fn outscale_83_a_gone_machine_is_cleaned_up_and_what_stands_in_the_way_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_3225_a_missing_right_to_delete_is_told_with_the_rule_that_grants_it() {
+async fn openstack_3225_missing_delete_right_names_the_rule() {
     let mut alone = alone().await;
     let admin = alone.client.clone();
     let rules = |verbs: &[&str]| {

@@ -109,7 +109,7 @@ async fn hcloud_661_a_node_that_changes_all_the_time_costs_no_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hcloud_308_routes_are_listed_once_for_all_nodes_and_not_for_each_update() {
+async fn hcloud_308_routes_are_listed_once_for_all_nodes() {
     let stack = Stack::start().await;
     members(&stack, "routed", 0..30).await;
     let running = stack.run(routes());
@@ -140,7 +140,7 @@ async fn hcloud_308_routes_are_listed_once_for_all_nodes_and_not_for_each_update
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_25610_neither_a_change_of_nodes_nor_a_restart_asks_for_machines_per_service() {
+async fn kubernetes_25610_no_machine_lookups_per_service() {
     let stack = Stack::start().await;
     members(&stack, "node-25610", 0..5).await;
     create_services(&stack, "web-25610", 10).await;
@@ -205,7 +205,7 @@ async fn kubernetes_111539_flapping_nodes_touch_no_load_balancer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_26119_routes_are_made_together_and_a_failure_does_not_wait_for_the_next_full_pass() {
+async fn kubernetes_26119_routes_are_batched_and_retried_early() {
     let stack = Stack::start().await;
     members(&stack, "many-26119", 0..200).await;
     let fault = Fault::status(503).on(Operation::ChangeRoutes).times(2);

@@ -34,7 +34,7 @@ async fn all_initialised(stack: &Stack) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_75285_a_storm_of_updates_initialises_each_node_once() {
+async fn kubernetes_75285_update_storm_initialises_each_node_once() {
     let stack = Stack::start().await;
     let names: Vec<String> = (0..40).map(|number| format!("storm-{number}")).collect();
     stack.cloud.set_latency(std::time::Duration::from_millis(300));
@@ -65,7 +65,7 @@ async fn kubernetes_75285_a_storm_of_updates_initialises_each_node_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_75405_a_later_update_does_not_initialise_a_node_again() {
+async fn kubernetes_75405_later_update_does_not_reinitialise_node() {
     let stack = Stack::start().await;
     stack.joins("once").await;
     let running = stack.run(quick([NODES[0]]));
@@ -92,7 +92,7 @@ async fn kubernetes_75405_a_later_update_does_not_initialise_a_node_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openstack_540_a_node_that_waits_says_why_on_itself() {
+async fn openstack_540_a_node_that_waits_gives_reason_on_itself() {
     let stack = Stack::start().await;
     stack.joins("silent-540").await;
     stack.cloud.set_faults([Fault::status(503)]);
@@ -164,7 +164,7 @@ async fn rke2_7822_the_first_node_of_a_fresh_cluster_loses_the_taint() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn equinix_metal_531_what_a_node_waits_for_is_known_without_a_pod_on_it() {
+async fn equinix_metal_531_node_wait_reason_is_visible_without_pod() {
     let stack = Stack::start().await;
     let lonely = NodeBuilder::new("metal-531").ready(Some(false));
     lonely.create(&stack.alone.client).await.unwrap();
@@ -183,7 +183,7 @@ async fn equinix_metal_531_what_a_node_waits_for_is_known_without_a_pod_on_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn azure_1700_many_nodes_are_asked_for_in_few_requests() {
+async fn azure_1700_many_nodes_are_requested_in_few_requests() {
     let stack = Stack::start().await;
     let names: Vec<String> = (0..300).map(|number| format!("many-{number}")).collect();
     join_all(&stack, &names).await;
@@ -195,7 +195,7 @@ async fn azure_1700_many_nodes_are_asked_for_in_few_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hcloud_611_two_uninitialized_taints_are_told_apart() {
+async fn hcloud_611_two_uninitialized_taints_are_distinguished() {
     let stack = Stack::start().await;
     let other = "node.cluster.x-k8s.io/uninitialized";
     let mut both = NodeBuilder::new("both-611").build();

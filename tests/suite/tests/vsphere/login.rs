@@ -7,7 +7,7 @@ use cloudwit_test_support::vcsim::{PASSWORD, USERNAME};
 use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_serves_all_calls_and_is_renewed_when_it_was_thrown_away() {
+async fn session_serves_all_calls_and_is_renewed_when_dropped() {
     let mut scene = Scene::new().await;
     scene.joins("/DC0/vm/DC0_H0_VM0", "node-1", "10.0.0.1").await;
     scene.joins("/DC0/vm/DC0_H0_VM1", "node-2", "10.0.0.2").await;
@@ -35,7 +35,7 @@ async fn a_session_serves_all_calls_and_is_renewed_when_it_was_thrown_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_is_one_event_on_each_node_and_not_tried_until_the_account_is_locked() {
+async fn wrong_password_is_one_event_per_node_without_lockout() {
     let mut scene = Scene::new().await;
     scene.password = "wrong-canary-password".into();
     scene.joins("/DC0/vm/DC0_H0_VM0", "joining", "10.0.0.1").await;
@@ -79,7 +79,7 @@ async fn a_wrong_password_is_one_event_on_each_node_and_not_tried_until_the_acco
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn upstreams_ini_with_the_password_in_it_and_a_thumbprint_work_as_they_are() {
+async fn upstream_ini_with_password_and_thumbprint_works_as_is() {
     let mut scene = Scene::new().await;
     let machine = scene.joins("/DC1/vm/DC1_H0_VM0", "node-1", "10.0.0.1").await;
     scene.joins("/DC0/vm/DC0_H0_VM0", "node-2", "10.0.0.2").await;

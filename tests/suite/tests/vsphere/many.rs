@@ -14,7 +14,7 @@ const MACHINES: u16 = 150;
 const NODES: usize = 120;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wave_of_nodes_takes_a_call_for_each_page_of_the_inventory_and_of_the_machines() {
+async fn node_wave_takes_one_call_per_inventory_page() {
     let options = VcsimOptions {
         datacenters: 1,
         machines: MACHINES,

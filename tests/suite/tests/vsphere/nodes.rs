@@ -9,7 +9,7 @@ use crate::scene::{Scene, soap, swapped};
 const CATEGORIES: &str = "labels:\n  zone: k8s-zone\n  region: k8s-region\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_get_id_type_zone_region_and_addresses_of_their_machines() {
+async fn nodes_get_id_type_zone_region_and_addresses_of_machines() {
     let mut scene = Scene::new().await;
     scene.config = CATEGORIES.into();
     let vcsim = &scene.vcenter().vcsim;
@@ -51,7 +51,7 @@ async fn nodes_get_id_type_zone_region_and_addresses_of_their_machines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_is_found_by_the_id_of_its_firmware_in_either_order_of_bytes() {
+async fn node_is_found_by_firmware_uuid_in_either_byte_order() {
     let mut scene = Scene::new().await;
     let (one, other) = ("/DC0/vm/DC0_H0_VM0", "/DC1/vm/DC1_H0_VM0");
     let vcenter = scene.vcenter();
@@ -76,7 +76,7 @@ async fn a_node_is_found_by_the_id_of_its_firmware_in_either_order_of_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_is_off_taints_its_node_and_one_that_was_destroyed_takes_it_along_after_several_looks() {
+async fn stopped_machine_taints_and_destroyed_one_deletes_its_node() {
     let mut scene = Scene::new().await;
     let off = scene.joins("/DC0/vm/DC0_H0_VM0", "off", "10.0.0.1").await;
     let gone = scene.joins("/DC0/vm/DC0_H0_VM1", "gone", "10.0.0.2").await;
@@ -118,7 +118,7 @@ async fn a_machine_that_is_off_taints_its_node_and_one_that_was_destroyed_takes_
 
 /// A machine can leave the inventory for a while: while its host is being moved, or when a vCenter comes back from a backup.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_node_of_a_machine_that_is_missing_from_the_inventory_stays_until_that_is_confirmed() {
+async fn node_missing_from_inventory_stays_until_confirmed() {
     let mut scene = Scene::new().await;
     let machine = scene.joins("/DC0/vm/DC0_H0_VM0", "missing", "10.0.0.1").await;
     scene.start(&["--node-status-update-frequency=1h", "--node-deletion-confirm-after=1h"]);
@@ -166,7 +166,7 @@ async fn a_node_waits_for_vmware_tools_and_is_not_lost_without_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_upstreams_controller_left_behind_is_adopted_without_a_write() {
+async fn node_left_by_upstream_is_adopted_without_write() {
     let mut scene = Scene::new().await;
     scene.config = CATEGORIES.into();
     let vcsim = &scene.vcenter().vcsim;

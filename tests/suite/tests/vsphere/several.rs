@@ -19,7 +19,7 @@ fn another() -> VcsimOptions {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_vcenter_that_is_down_keeps_its_nodes_and_does_not_hold_up_the_others() {
+async fn vcenter_down_keeps_its_nodes_and_others_proceed() {
     let mut scene = Scene::with(&[another(), VcsimOptions::default()]).await;
     let (a, b) = (&scene.vcenters[0], &scene.vcenters[1]);
     let on_a = a.machine("/DC2/vm/DC2_H0_VM0", "on-a", "10.0.0.1").await;
@@ -78,7 +78,7 @@ async fn a_vcenter_that_is_down_keeps_its_nodes_and_does_not_hold_up_the_others(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_machines_of_two_vcenters_have_is_said_and_nobodys() {
+async fn name_in_two_vcenters_is_reported_and_unassigned() {
     let mut scene = Scene::with(&[VcsimOptions::default(), another()]).await;
     for (vcenter, path) in scene.vcenters.iter().zip(["/DC0/vm/DC0_H0_VM1", "/DC2/vm/DC2_H0_VM0"]) {
         vcenter.machine(path, "twin", "10.0.0.1").await;

@@ -86,7 +86,7 @@ fn ids_in_another_case_and_what_others_have_are_no_change() {
 }
 
 #[test]
-fn a_shared_frontend_goes_with_its_last_user_and_a_port_has_one_owner() {
+fn shared_frontend_goes_with_last_user_and_port_has_one_owner() {
     let mut balancer = empty("westeurope");
     put_in(&mut balancer, &service(1, 80)).unwrap();
     let clash = put_in(&mut balancer.clone(), &service(2, 80)).unwrap_err();
@@ -100,7 +100,7 @@ fn a_shared_frontend_goes_with_its_last_user_and_a_port_has_one_owner() {
 }
 
 #[test]
-fn a_pool_of_interfaces_is_left_alone_and_says_so() {
+fn pool_of_interfaces_is_untouched_and_reports_it() {
     let pool = json!({ "name": "Kubernetes", "properties": { "backendIPConfigurations": [{ "id": "/x" }] } });
     let mut balancer = json!({ "properties": { "backendAddressPools": [pool] } });
     let before = balancer.clone();

@@ -94,13 +94,13 @@ fn an_address_of_the_other_type_makes_room_first() {
 }
 
 #[test]
-fn a_list_that_nobody_wants_goes_as_a_whole() {
+fn unwanted_list_is_dropped_as_a_whole() {
     assert_eq!(next(&[], &[]), None);
     assert_eq!(next(&[], &[item(1, "DENY 0.0.0.0/0")]), Some(Next::Clear));
 }
 
 #[test]
-fn deletions_come_ten_at_a_time_and_a_full_list_is_emptied_before_it_is_filled() {
+fn deletions_come_in_tens_and_full_list_empties_first() {
     let wanted = wanted(&service(&["10.0.0.0/8"]), V4).unwrap();
     let full: Vec<AccessItem> = (0..100)
         .map(|id| item(id, &format!("ALLOW 172.16.{id}.0/24")))

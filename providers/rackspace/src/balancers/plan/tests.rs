@@ -111,7 +111,7 @@ fn first_load_balancer_gets_the_address_and_the_others_share_it() {
 }
 
 #[test]
-fn everything_that_is_asked_for_is_in_the_first_request() {
+fn everything_that_is_requested_is_in_the_first_request() {
     let mut settings = settings();
     settings.families = vec![IpFamily::Ipv4, IpFamily::Ipv6];
     settings.sticky = true;
@@ -222,7 +222,7 @@ fn ports_that_are_not_wanted_go_last_and_the_address_stays() {
 }
 
 #[test]
-fn another_kind_of_address_is_a_new_load_balancer_before_the_old_one_goes() {
+fn other_address_kind_creates_new_balancer_before_deletion() {
     let ports = [port(80, &[])];
     let mut settings = settings();
     settings.source = Source::New { internal: true };

@@ -107,7 +107,7 @@ fn what_cannot_be_had_is_refused() {
 }
 
 #[test]
-fn tcp_is_probed_when_configured_or_for_local_traffic_and_udp_never() {
+fn tcp_probe_needs_configuration_or_local_traffic_never_udp() {
     let mut service = service(&[(Protocol::Tcp, 80, 30080), (Protocol::Udp, 53, 30053)]);
     let ports = ports(&service, &[], 25).unwrap().ports;
     let none = settings(&service, &BalancerConfig::default()).unwrap();

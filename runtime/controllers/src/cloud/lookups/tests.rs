@@ -154,7 +154,7 @@ fn another_provider_begins_with_nothing_against_any_node() {
 }
 
 #[test]
-fn what_is_remembered_of_faulty_nodes_is_bounded_and_forgotten() {
+fn what_is_remembered_of_faulty_nodes_is_bounded_and_dropped() {
     let now = Instant::now();
     let mut faults = LookupFaults::new(now);
     for number in 0..10_000 {

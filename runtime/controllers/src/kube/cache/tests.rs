@@ -73,7 +73,7 @@ fn listeners_hear_each_change_once() {
 }
 
 #[test]
-fn a_new_list_tells_only_what_differs() {
+fn new_list_reports_only_what_differs() {
     let mut story = Story::new();
     story.list(vec![node("a", "1", 1), node("b", "2", 2), node("c", "3", 3)]);
     story.heard();
@@ -82,7 +82,7 @@ fn a_new_list_tells_only_what_differs() {
 }
 
 #[test]
-fn our_own_write_is_seen_at_once_and_older_news_does_not_undo_it() {
+fn own_write_is_visible_at_once_and_older_events_ignored() {
     let mut story = Story::new();
     story.list(vec![node("a", "1", 1)]);
     story.cache.observe(node("a", "1", 5));
@@ -99,7 +99,7 @@ fn our_own_write_is_seen_at_once_and_older_news_does_not_undo_it() {
 }
 
 #[test]
-fn an_answer_that_is_older_than_the_cache_or_about_another_object_is_ignored() {
+fn stale_or_foreign_answer_is_ignored() {
     let mut story = Story::new();
     story.list(vec![node("a", "1", 5)]);
     story.cache.observe(node("a", "1", 4));
@@ -110,7 +110,7 @@ fn an_answer_that_is_older_than_the_cache_or_about_another_object_is_ignored() {
 }
 
 #[test]
-fn an_api_server_restored_from_a_backup_is_believed() {
+fn api_server_restored_from_a_backup_is_accepted() {
     let mut story = Story::new();
     story.list(vec![node("a", "1", 100)]);
     story.cache.observe(node("a", "1", 105));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_every_second_is_told_of_each_time() {
+    fn node_per_second_is_reported_each_time() {
         let start = Instant::now();
         let mut budget = Budget::new(ROUTINE_REFILL, start);
         let told = (0..1000).filter(|second| budget.take(start + Duration::from_secs(*second)));

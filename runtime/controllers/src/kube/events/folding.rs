@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_difference_any_more_is_forgotten() {
+    fn what_makes_no_difference_any_more_is_dropped() {
         let (mut folding, start) = (Folding::default(), Instant::now());
         for number in 0..1000 {
             write(&mut folding, &event(&format!("node-{number}"), "x"), start);

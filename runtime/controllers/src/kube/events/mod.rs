@@ -206,7 +206,7 @@ mod tests {
     use crate::testing::{FakeCloud, context_on, node};
 
     #[tokio::test(start_paused = true)]
-    async fn a_wave_of_nodes_is_told_of_in_few_events_and_its_warnings_in_all() {
+    async fn node_wave_is_few_events_and_all_warnings() {
         let unused = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             Err::<http::Response<kube::client::Body>, _>(kube::Error::LinesCodecMaxLineLengthExceeded)
         });

@@ -168,7 +168,7 @@ fn variations(node: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_read_of_a_node_is_what_all_of_core_v1_would_read_whatever_is_missing_or_unknown() {
+fn node_view_equals_core_v1_for_missing_and_unknown_fields() {
     let mut compared = 0;
     for node in variations(&rich()) {
         let text = node.to_string();
@@ -200,7 +200,7 @@ fn an_event_of_the_watch_is_read_alike_in_any_order() {
 }
 
 #[test]
-fn what_nobody_reads_is_not_kept() {
+fn unread_fields_are_not_kept() {
     let kept = read(&rich().to_string()).to_string();
     for gone in [
         "managedFields",
@@ -220,6 +220,6 @@ fn what_nobody_reads_is_not_kept() {
 }
 
 #[test]
-fn the_api_server_is_asked_for_nodes_where_they_are() {
+fn api_server_lists_nodes_only_where_needed() {
     assert_eq!(Node::url_path(&(), None), "/api/v1/nodes");
 }

@@ -131,7 +131,7 @@ fn allow_all_means_the_whole_of_ipv4() {
 }
 
 #[test]
-fn only_local_traffic_is_asked_for_by_node_port_and_load_balancer_with_policy_local() {
+fn local_traffic_needs_node_port_and_local_policy() {
     for (kind, policy, expected) in [
         ("", None, false),
         ("ClusterIP", None, false),

@@ -131,7 +131,7 @@ fn a_young_node_is_not_even_counted() {
 }
 
 #[test]
-fn a_node_that_is_no_longer_asked_about_is_forgotten() {
+fn node_that_is_no_longer_looked_up_is_dropped() {
     let mut story = Story::new();
     story.absent("a", 0);
     story.absent("b", 0);
@@ -219,7 +219,7 @@ fn deletions_count_until_the_window_is_over() {
 }
 
 #[test]
-fn one_node_may_always_go_and_the_whole_of_a_small_cluster_never() {
+fn one_node_may_go_but_never_a_whole_small_cluster() {
     let mut story = Story::new();
     story.absent("a", 0);
     assert_eq!(story.admit(&["a"], 1, 120).admitted, ["a"]);
@@ -279,7 +279,7 @@ fn a_delete_without_an_answer_counts_once_its_node_is_gone() {
 }
 
 #[test]
-fn a_delete_without_an_answer_that_did_nothing_counts_for_nothing() {
+fn delete_without_answer_or_effect_does_not_count() {
     let mut story = Story::new();
     story.absent("a", 0);
     story.guard.unanswered("a", story.at(120));

@@ -57,7 +57,7 @@ fn machine() -> Instance {
 }
 
 #[test]
-fn only_nodes_that_are_not_ready_are_asked_about() {
+fn only_nodes_that_are_not_ready_are_looked_up() {
     let id = Some("sim://a");
     for (name, node, expected) in [
         ("Ready", node(Some("True"), id, &[]), Before::Leave),
@@ -155,7 +155,7 @@ fn taints_are_written_only_where_they_differ() {
 
 /// `TestTaintExists`, `TestRemoveTaint`, `TestDeleteTaint`.
 #[test]
-fn taints_are_told_apart_by_key_and_effect() {
+fn taints_are_distinguished_by_key_and_effect() {
     let mut other_effect = node(None, None, &[]);
     let no_execute = Taint {
         effect: "NoExecute".into(),

@@ -41,7 +41,7 @@ fn cloud(text: &str) -> Vec<Address> {
 }
 
 #[test]
-fn the_provided_ip_comes_first_and_rivals_of_its_kind_are_dropped() {
+fn provided_ip_comes_first_and_others_of_kind_are_dropped() {
     let v6 = "2600:1f14:1d4:d101::ba3d";
     for (name, offered, provided, expected) in [
         (
@@ -138,7 +138,7 @@ fn the_provided_ip_comes_first_and_rivals_of_its_kind_are_dropped() {
 }
 
 #[test]
-fn a_provided_ip_that_the_cloud_does_not_list_is_an_error_that_names_both() {
+fn provided_ip_not_in_cloud_is_an_error_naming_both() {
     let error = prefer_provided(&list("I 10.1.1.1, E 55.55.55.55"), "10.2.2.2").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -218,7 +218,7 @@ fn addresses_are_added_only_once() {
 }
 
 #[test]
-fn a_change_is_seen_and_a_mere_reordering_of_kinds_is_none() {
+fn change_is_seen_and_a_mere_reordering_of_kinds_is_none() {
     for (name, old, new, expected) in [
         (
             "the same",

@@ -38,7 +38,7 @@ fn successors_follow_their_deprecated_twins() {
 }
 
 #[test]
-fn type_zone_and_region_are_set_under_both_names_over_what_is_there() {
+fn type_zone_and_region_overwrite_under_both_names() {
     let instance = Instance {
         instance_type: Some("t1.micro".into()),
         zone: Some("us-west-1a".into()),
@@ -84,7 +84,7 @@ fn keys_in_a_kubernetes_namespace_are_reserved() {
 }
 
 #[test]
-fn a_label_the_api_server_would_refuse_is_dropped_and_the_others_are_kept() {
+fn label_invalid_for_api_server_is_dropped_alone() {
     let long = "x".repeat(64);
     let instance = Instance {
         zone: Some("Zone with spaces".into()),

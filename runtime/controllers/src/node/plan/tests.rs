@@ -243,7 +243,7 @@ fn row_10_a_provided_ip_unknown_to_the_cloud_stops_everything() {
 
 /// `TestGetInstanceMetadata`, the rows about the instance type, and all taints of that key, whatever their effect.
 #[test]
-fn every_uninitialized_taint_goes_and_the_order_of_the_others_stays() {
+fn all_uninitialized_taints_go_keeping_order_of_others() {
     let other_effect = Taint {
         effect: "NoExecute".into(),
         ..cloud_taint()
@@ -279,7 +279,7 @@ fn a_plan_made_again_on_its_own_result_changes_nothing() {
 }
 
 #[test]
-fn a_heartbeat_does_not_matter_and_what_the_cloud_is_asked_by_does() {
+fn heartbeat_is_ignored_and_cloud_lookup_fields_are_not() {
     let old = node(&[cloud_taint()], &[]);
     let mut heartbeat = old.clone();
     heartbeat.metadata.resource_version = Some("2".into());

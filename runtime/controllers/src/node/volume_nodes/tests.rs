@@ -208,7 +208,7 @@ fn nodes(count: usize) -> Vec<Node> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_are_told_once_in_few_calls_and_again_when_something_changes() {
+async fn machines_are_reported_once_and_again_on_change() {
     let story = Story::start(FakeVolumes::new(&[]), nodes(100));
     assert_eq!(story.written_within(1).await.len(), 100);
     let calls = story.calls();
@@ -235,7 +235,7 @@ async fn machines_are_told_once_in_few_calls_and_again_when_something_changes() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotation_that_somebody_takes_away_comes_back_at_once() {
+async fn annotation_removed_outside_comes_back_at_once() {
     let story = Story::start(FakeVolumes::new(&[]), nodes(2));
     assert_eq!(story.written_within(1).await, ["n0", "n1"]);
     let mut bare = nodes(2);
@@ -248,7 +248,7 @@ async fn annotation_that_somebody_takes_away_comes_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_node_is_asked_about_when_it_is_initialised() {
+async fn new_node_is_looked_up_when_it_is_initialised() {
     let mut new = node("new", "False", &[UNINITIALIZED]);
     new.spec.get_or_insert_default().provider_id = None;
     let mut foreign = node("foreign", "True", &[]);
@@ -274,7 +274,7 @@ async fn machine_on_which_the_provider_faults_costs_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machine_about_which_the_cloud_cannot_say_is_asked_about_again() {
+async fn undecided_machine_is_requested_again() {
     let volumes = FakeVolumes::new(&[]);
     lock(&volumes.denied).insert("n1".into());
     let story = Story::start(volumes, nodes(2));

@@ -208,7 +208,7 @@ fn the_same_range_twice_on_one_node_is_one_route() {
 }
 
 #[test]
-fn responsibility_means_that_the_whole_route_is_inside_one_range() {
+fn responsibility_needs_whole_route_inside_one_range() {
     for (cluster, inside, outside) in [
         (
             "10.244.0.0/16",
@@ -280,7 +280,7 @@ fn ranges_are_compared_as_networks_not_as_text() {
 }
 
 #[test]
-fn a_range_that_moves_to_another_node_is_deleted_and_created_in_one_change() {
+fn range_moving_to_other_node_is_one_delete_and_create() {
     let nodes = [node("n1", &[]), node("n2", &["10.120.0.0/24"])];
     let plan = plan(&nets(&[V4]), &nodes, &[route("n1", "10.120.0.0/24")]);
     assert_eq!(plan.changes.len(), 1);
@@ -320,7 +320,7 @@ fn waiting(name: &str, ranges: &[&str]) -> Node {
 }
 
 #[test]
-fn a_node_that_waits_for_its_initialisation_gets_no_route_and_no_condition_until_it_is_over() {
+fn waiting_node_gets_no_route_and_no_condition() {
     let nodes = [waiting("n1", &["10.120.0.0/24"]), node("n2", &["10.120.1.0/24"])];
     let plan = plan(&nets(&[V4]), &nodes, &[]);
     let networks: Vec<IpNet> = plan.changes.iter().map(|change| change.network).collect();
@@ -333,7 +333,7 @@ fn a_node_that_waits_for_its_initialisation_gets_no_route_and_no_condition_until
 }
 
 #[test]
-fn a_node_that_waits_keeps_its_route_even_if_its_addresses_are_not_back_yet() {
+fn waiting_node_keeps_route_before_addresses_return() {
     let nodes = [waiting("n1", &["10.120.0.0/24"])];
     for kept in [
         route("n1", "10.120.0.0/24"),
@@ -366,7 +366,7 @@ fn a_route_is_kept_while_its_node_has_all_its_next_hops() {
 }
 
 #[test]
-fn of_two_nodes_with_one_range_the_one_with_the_route_keeps_it_else_the_older() {
+fn node_with_the_route_keeps_a_shared_range_else_the_older() {
     let aged = |mut node: Node, second| {
         node.metadata.creation_timestamp = Some(Time(Timestamp::from_second(second).unwrap()));
         node
@@ -388,7 +388,7 @@ fn of_two_nodes_with_one_range_the_one_with_the_route_keeps_it_else_the_older() 
 }
 
 #[test]
-fn a_range_that_is_no_cidr_is_refused_and_a_route_that_is_none_ignored() {
+fn invalid_cidr_is_refused_and_malformed_route_ignored() {
     let plan = plan(&nets(&[V4]), &[node("n1", &["nonsense"])], &[route("n1", "nonsense")]);
     assert_eq!(plan.changes, []);
     assert_eq!(plan.refused[0].reason, "it is no CIDR");

@@ -204,7 +204,7 @@ fn every_other_field_of_the_table_counts() {
 }
 
 #[test]
-fn values_and_order_of_lists_count_where_upstream_says_so() {
+fn values_and_list_order_count_as_upstream() {
     let (mut old, mut new) = (service(), service());
     old.spec.as_mut().unwrap().external_ips = strings(&["1.1.1.1", "2.2.2.2"]);
     new.spec.as_mut().unwrap().external_ips = strings(&["1.1.1.1", "3.3.3.3"]);

@@ -16,7 +16,7 @@ fn first(service: &Build) -> Step {
 }
 
 #[test]
-fn a_service_seen_for_the_first_time_gets_the_right_first_step() {
+fn service_seen_for_the_first_time_gets_the_right_first_step() {
     for (service, step, why) in [
         (of_type("ClusterIP"), Step::Nothing, "ClusterIP, nothing there"),
         (
@@ -45,7 +45,7 @@ fn a_service_seen_for_the_first_time_gets_the_right_first_step() {
 }
 
 #[test]
-fn cleanup_is_needed_with_our_finalizer_and_without_a_reason_for_it() {
+fn cleanup_needs_our_finalizer_and_no_reason_to_keep() {
     for (service, expected, why) in [
         (of_type("NodePort"), false, "no finalizer"),
         (of_type("NodePort").finalizer(), true, "finalizer on a NodePort"),
@@ -62,7 +62,7 @@ fn cleanup_is_needed_with_our_finalizer_and_without_a_reason_for_it() {
 }
 
 #[test]
-fn only_what_concerns_the_load_balancer_is_worth_a_look() {
+fn only_what_concerns_the_load_balancer_is_worth_a_check() {
     let alive = balancer().finalizer();
     for (old, new, expected, why) in [
         (None, balancer(), true, "a new LoadBalancer"),
@@ -131,7 +131,7 @@ fn only_what_concerns_the_load_balancer_is_worth_a_look() {
 }
 
 #[test]
-fn a_service_that_was_ensured_needs_nothing_until_something_changes() {
+fn ensured_service_needs_nothing_until_a_change() {
     let service = balancer().finalizer();
     let record = ensured(&service);
     let step = |service: &Build, targets: &[&str]| next_step(&record, Some(&service.0), &in_pass(targets));
@@ -245,7 +245,7 @@ fn half_deleted_load_balancer_is_ensured_when_wanted_again() {
 }
 
 #[test]
-fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
+fn service_gone_without_cleanup_is_deleted_from_memory() {
     let service = balancer().finalizer();
     assert_eq!(
         next_step(&Record::new(service.arc(), &Classes::default()), None, &in_pass(&[])),
@@ -271,7 +271,7 @@ fn a_service_that_is_gone_without_cleanup_is_deleted_from_memory() {
 }
 
 #[test]
-fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
+fn foreign_class_finalizer_survives_type_change() {
     let mut record = Record::new(balancer().class().finalizer().arc(), &Classes::default());
     let changed = of_type("ClusterIP").finalizer();
     record.observe(changed.arc());
@@ -292,7 +292,7 @@ fn a_finalizer_of_another_class_is_left_alone_also_after_a_type_change() {
 }
 
 #[test]
-fn implemented_elsewhere_is_asked_again_only_when_the_service_changes() {
+fn implemented_elsewhere_is_retried_on_service_change_only() {
     let service = balancer().finalizer();
     let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);

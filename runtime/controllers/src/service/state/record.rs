@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
 use crate::kube::service::ingress;
 use crate::options::classes::Classes;
+use crate::report::cause::{Cause, CauseKind};
 use crate::service::needs_update::needs_update;
 use crate::service::plan::wants_balancer;
 use crate::service::state::{BalancerState, DriftState, Ensured, Operation, Pending, StartedChange, Unwritten};
@@ -23,8 +24,8 @@ pub struct Record {
     foreign: bool,
     state: BalancerState,
     unwritten: Unwritten,
-    /// The last failure in words, until a call succeeds.
-    failure: Option<String>,
+    /// The last failure, until a call succeeds.
+    failure: Option<Cause>,
     /// Why the API server did not take the last write, until it takes one.
     refusal: Option<String>,
     /// Whether the last call about it faulted, so that it gets calls of its own.
@@ -123,7 +124,14 @@ impl Record {
 
     /// The last failure in words, until a call succeeds.
     pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        self.failure.as_ref().map(|cause| &*cause.reason)
+    }
+
+    /// Why the Service is failing: the last write that the API server did not take, else the last failed call.
+    pub fn cause(&self) -> Option<Cause> {
+        let refusal = self.refusal.as_deref();
+        let refusal = refusal.map(|refusal| Cause::new(CauseKind::ApiServer, refusal));
+        refusal.or_else(|| self.failure.clone())
     }
 
     /// Why the API server did not take the last write, until it takes one.
@@ -206,7 +214,7 @@ impl Record {
             self.state.take_pending();
         }
         self.faulted |= error.is_about_items();
-        let failure = error.to_string();
+        let failure = Cause::from(error);
         let news = self.failure.as_ref() != Some(&failure);
         self.failure = Some(failure);
         news

@@ -6,7 +6,7 @@ use crate::options::classes::Classes;
 use crate::service::plan::{Step, next_step};
 
 #[test]
-fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes() {
+fn token_is_kept_for_same_operation_and_dropped_on_change() {
     let service = balancer().finalizer();
     let mut record = Record::new(service.arc(), &Classes::default());
     assert_eq!(record.start(Operation::Ensure), None);
@@ -37,7 +37,7 @@ fn a_token_is_kept_for_the_same_operation_and_dropped_when_the_service_changes()
 }
 
 #[test]
-fn nodes_that_came_while_the_cloud_was_building_are_given_afterwards() {
+fn nodes_joining_during_cloud_build_are_added_afterwards() {
     let service = balancer().finalizer();
     let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);
@@ -85,7 +85,7 @@ fn annotations_are_removed_with_the_load_balancer() {
 }
 
 #[test]
-fn answers_of_the_provider_are_written_before_anything_else_is_asked() {
+fn provider_answers_are_written_before_next_request() {
     let service = balancer().finalizer();
     let mut record = Record::new(service.arc(), &Classes::default());
     record.start(Operation::Ensure);

@@ -1,9 +1,12 @@
 //! Brings a load balancer to what its Service asks for.
 
 use cloudwit_model::{Balancer, CloudError, Failure, Target};
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use tracing::info;
 
+use crate::ambient;
 use crate::kube::service::view::{ingress_status, service_view};
+use crate::kube::service::{ingress, ingress_equal};
 use crate::queue::Outcome;
 use crate::service::state::Operation;
 use crate::service::steps::Reconcile;
@@ -30,6 +33,7 @@ pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
             annotations,
             remaining: Some(work),
         }) => {
+            log_ready(this, &ingress_status(&ingress), given.list.len());
             this.record(|record| record.note_usable(ingress_status(&ingress), annotations));
             let waits = call_failed(this, Operation::Ensure, &given, &Failure::from(work).into());
             let is_behind = this.record(|record| record.unwritten().differs_from(this.service))?;
@@ -37,6 +41,7 @@ pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
             written.or(Some(waits))
         }
         Ok(balancer) => {
+            log_ready(this, &ingress_status(&balancer.ingress), given.list.len());
             this.record(|record| {
                 record.note_ensured(given.set, ingress_status(&balancer.ingress), balancer.annotations);
             });
@@ -51,6 +56,20 @@ pub(super) async fn ensure(this: &Reconcile<'_>) -> Option<Outcome> {
         Err(CloudError::DryRun) => pretend_ensured(this, &given).await,
         Err(error) => Some(call_failed(this, Operation::Ensure, &given, &error)),
     }
+}
+
+/// One line when the load balancer can be reached, and when its address changes.
+fn log_ready(this: &Reconcile<'_>, points: &[LoadBalancerIngress], nodes: usize) {
+    if ingress_equal(points, ingress(this.service)) {
+        return;
+    }
+    let addresses: Vec<&str> = points
+        .iter()
+        .filter_map(|point| point.ip.as_deref().or(point.hostname.as_deref()))
+        .collect();
+    let created = this.service.metadata.creation_timestamp.as_ref();
+    let age_seconds = created.map(|created| ambient::now().duration_since(created.0).as_secs_f64());
+    info!(service = %this.key, addresses = addresses.join(" "), nodes, age_seconds, "load balancer ready");
 }
 
 /// The call alone, and whether its answer can be one.

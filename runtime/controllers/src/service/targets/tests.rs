@@ -181,7 +181,7 @@ fn target_sets_compare_names_and_provider_ids_and_nothing_else() {
 type Base = fn(Build) -> Build;
 
 #[test]
-fn only_the_exclusion_label_and_the_provider_id_make_an_update_of_a_node_worth_a_look() {
+fn exclusion_label_and_provider_id_alone_trigger_update() {
     let alone: Base = |node| node;
     for (old, new, expected, why) in rows() {
         assert_eq!(
@@ -194,7 +194,7 @@ fn only_the_exclusion_label_and_the_provider_id_make_an_update_of_a_node_worth_a
 
 /// Weak spot S9: upstream takes such a Node out only when some other Node changes.
 #[test]
-fn a_node_that_the_autoscaler_is_about_to_delete_is_worth_a_look_and_one_that_it_spares_too() {
+fn node_marked_by_autoscaler_is_checked_and_so_is_a_spared_one() {
     let (before, after) = (node("a"), node("a").taint(AUTOSCALER_DELETES));
     assert_ne!(before.facts(), after.facts());
     assert_eq!(
@@ -204,7 +204,7 @@ fn a_node_that_the_autoscaler_is_about_to_delete_is_worth_a_look_and_one_that_it
 }
 
 #[test]
-fn that_holds_for_nodes_that_are_tainted_excluded_not_ready_or_without_id_already() {
+fn rule_holds_for_tainted_excluded_or_unready_nodes_too() {
     let bases: [(Base, &str); 3] = [
         (|node| node.taint(AUTOSCALER_DELETES), "tainted"),
         (|node| node.ready("False"), "not ready"),
@@ -330,7 +330,7 @@ fn at_most_twenty_node_names_are_listed() {
 }
 
 #[test]
-fn a_set_of_five_thousand_nodes_knows_each_node() {
+fn set_of_five_thousand_nodes_contains_each() {
     let nodes = || (0..5000).map(|index| node(&format!("n{index:04}")).id(&format!("x://{index}")));
     let all = set(&nodes().collect::<Vec<_>>());
     assert_eq!(all.len(), 5000);
@@ -352,7 +352,7 @@ fn a_set_of_five_thousand_nodes_knows_each_node() {
 }
 
 #[test]
-fn an_update_of_a_node_matters_for_the_list_when_the_provider_would_be_told_something_else() {
+fn node_update_matters_if_provider_input_changes() {
     let address = |mut node: Build, ip: &str| {
         let address = NodeAddress {
             address: ip.into(),

@@ -38,7 +38,7 @@ fn at(ip: &str) -> Balancer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_balancer_that_is_as_it_was_costs_a_get_in_each_period_an_ensure_in_six_and_no_write() {
+async fn unchanged_balancer_costs_one_get_per_period_and_no_write() {
     let stage = ready(10, |_| {}).await;
     let patches = *lock(&stage.api.patches);
     sleep(PERIOD * 10).await;
@@ -57,7 +57,7 @@ async fn a_balancer_that_is_as_it_was_costs_a_get_in_each_period_an_ensure_in_si
 
 /// `kubernetes/cloud-provider-openstack#1597`, `oracle/oci-cloud-controller-manager#196`.
 #[tokio::test(start_paused = true)]
-async fn openstack_1597_a_balancer_that_was_deleted_outside_is_built_again_without_a_restart() {
+async fn openstack_1597_externally_deleted_balancer_is_rebuilt_live() {
     let stage = ready(1, |_| {}).await;
     *lock(&stage.cloud.shown) = Some(None);
     stage.until("the loss is seen", |stage| stage.count("get") == 1).await;
@@ -87,7 +87,7 @@ async fn an_address_other_than_the_status_is_ensured_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_shows_something_else_for_ever_is_believed_after_one_ensure() {
+async fn permanently_differing_answer_is_accepted_after_one_ensure() {
     let stage = ready(1, |_| {}).await;
     *lock(&stage.cloud.shown) = Some(Some(Balancer::default()));
     sleep(PERIOD * 10).await;
@@ -101,7 +101,7 @@ async fn a_provider_that_shows_something_else_for_ever_is_believed_after_one_ens
 
 /// What the provider mends behind an address that is right all the time: the cloud builds, and the Service waits for it as always.
 #[tokio::test(start_paused = true)]
-async fn a_full_look_that_has_to_build_is_waited_for_and_one_that_fails_is_not_told() {
+async fn full_check_waits_for_build_and_hides_failed_one() {
     let stage = ready(1, |_| {}).await;
     let waiting = Failure::Pending {
         after: Duration::from_secs(60),
@@ -123,7 +123,7 @@ async fn a_full_look_that_has_to_build_is_waited_for_and_one_that_fails_is_not_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_budget_stretches_the_period_and_zero_switches_looks_off() {
+async fn budget_stretches_the_period_and_zero_switches_checks_off() {
     let stage = ready(60, |options| options.drift_per_minute = 2).await;
     sleep(PERIOD * 2).await;
     let before = stage.count("get");
@@ -137,7 +137,7 @@ async fn the_budget_stretches_the_period_and_zero_switches_looks_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_changes_nothing_and_a_pause_that_the_cloud_asks_for_holds_for_all_looks() {
+async fn failed_check_changes_nothing_and_pause_holds_for_all() {
     let stage = ready(20, |_| {}).await;
     let slow_down = Failure::RateLimited {
         after: Some(Duration::from_secs(3600)),
@@ -156,7 +156,7 @@ async fn a_look_that_fails_changes_nothing_and_a_pause_that_the_cloud_asks_for_h
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_comes_due_during_a_call_does_not_repeat_it_when_it_fails() {
+async fn drift_check_due_in_call_does_not_repeat_failed_call() {
     let stage = ready(1, |_| {}).await;
     *lock(&stage.cloud.always) = Some(("update", Failure::Denied("no rights".into())));
     stage.cloud.held.send_replace(Some(("update", "s0")));

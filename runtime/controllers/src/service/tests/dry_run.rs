@@ -22,7 +22,7 @@ fn nothing_was_written(stage: &Stage) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_exists_is_looked_at_again_and_again_and_nothing_is_written() {
+async fn existing_is_rechecked_and_nothing_written() {
     let stage = dry(vec![balancer("a"), balancer("b")]);
     stage.until("both were read", |stage| stage.count("get") >= 2).await;
     sleep(PERIOD * 5).await;
@@ -32,7 +32,7 @@ async fn what_exists_is_looked_at_again_and_again_and_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_nodes_is_told_for_what_exists() {
+async fn change_of_nodes_is_reported_for_what_exists() {
     let stage = dry(vec![balancer("a")]);
     stage.until("it was read", |stage| stage.count("get") == 1).await;
     stage.set_nodes(3);
@@ -49,7 +49,7 @@ async fn a_change_of_nodes_is_told_for_what_exists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_exist_is_told_once_and_left_until_it_changes() {
+async fn missing_object_is_reported_once_until_it_changes() {
     let stage = dry(vec![balancer("a"), service("plain", "ClusterIP")]);
     *lock(&stage.cloud.shown) = Some(None);
     stage.until("it was read", |stage| stage.count("get") == 1).await;
@@ -68,7 +68,7 @@ async fn a_service_without_our_finalizer_is_gone_through_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_told_up_to_the_last_write() {
+async fn deletion_is_reported_up_to_the_last_write() {
     let mut dying = balancer("dying");
     dying.metadata.deletion_timestamp = serde_json::from_value(serde_json::json!("2026-01-01T00:00:00Z")).unwrap();
     let stage = dry(vec![dying]);
@@ -86,7 +86,7 @@ async fn a_deletion_is_told_up_to_the_last_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_cannot_be_read_is_asked_again_with_pauses() {
+async fn unreadable_cloud_is_retried_with_pauses() {
     let stage = dry(vec![balancer("a")]);
     *lock(&stage.cloud.always) = Some(("get", Failure::Unavailable("down".into())));
     stage

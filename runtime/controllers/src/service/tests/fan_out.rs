@@ -68,7 +68,7 @@ impl Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_change_after_quiet_reaches_every_load_balancer_at_once_whether_the_node_comes_or_goes() {
+async fn first_change_after_quiet_reaches_all_balancers_at_once() {
     let out = |labels, taints: Value| node("n0", 2, json!({ "taints": taints }), labels);
     let excluded = out(
         json!({ "node.kubernetes.io/exclude-from-external-load-balancers": "" }),
@@ -117,7 +117,7 @@ async fn ten_nodes_that_come_one_after_the_other_are_two_rounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_flaps_for_a_minute_costs_one_call_a_window_at_most() {
+async fn flapping_node_costs_at_most_one_call_per_window() {
     let stage = ready(1, 1).await;
     for turn in 0..200 {
         stage.set_nodes(if turn % 2 == 0 { 2 } else { 1 });
@@ -151,7 +151,7 @@ async fn a_change_that_is_taken_back_before_the_pass_costs_no_call() {
 
 /// Nodes come while load balancers are told of others: those that are at work then hear of them with all others, in the next pass.
 #[tokio::test(start_paused = true)]
-async fn a_thousand_nodes_within_five_seconds_cost_each_load_balancer_a_call_a_window() {
+async fn thousand_new_nodes_cost_each_balancer_one_call_per_window() {
     for workers in [1, 10, 40] {
         let stage = ready(40, workers).await;
         *lock(&stage.cloud.takes) = Duration::from_millis(60);
@@ -171,7 +171,7 @@ async fn a_thousand_nodes_within_five_seconds_cost_each_load_balancer_a_call_a_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_that_takes_longer_than_the_window_is_followed_by_one_with_the_nodes_of_then() {
+async fn update_longer_than_window_is_followed_by_current_nodes() {
     let stage = ready(1, 4).await;
     *lock(&stage.cloud.takes) = Duration::from_secs(3);
     for count in 2..=21 {
@@ -190,7 +190,7 @@ async fn an_update_that_takes_longer_than_the_window_is_followed_by_one_with_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_waits_for_its_cloud_is_one_round_when_it_is_initialised() {
+async fn node_waiting_for_cloud_is_one_round_once_initialised() {
     let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule" }]);
     let waiting = |name: &str| node(name, 1, json!({ "taints": taint }), json!({}));
     let stage = ready(5, 1).await;

@@ -47,7 +47,7 @@ fn changes(stage: &Stage) -> Vec<&'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_is_noted_before_the_first_call_that_can_create_anything() {
+async fn provider_is_noted_before_first_creating_call() {
     let stage = several(vec![balancer("web")]);
     lock(&stage.api.refusals).push_back(StatusCode::INTERNAL_SERVER_ERROR);
     stage
@@ -60,7 +60,7 @@ async fn a_provider_is_noted_before_the_first_call_that_can_create_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_moves_by_one_deletion_a_new_note_and_one_creation() {
+async fn balancer_moves_by_delete_then_note_then_create() {
     let stage = several(vec![moving()]);
     stage.until("it is made", |stage| stage.count("ensure") == 1).await;
     assert_eq!(noted(&stage).as_deref(), Some("new"));
@@ -75,7 +75,7 @@ async fn a_load_balancer_moves_by_one_deletion_a_new_note_and_one_creation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_old_cloud_fails_the_note_stays_and_nothing_is_made_in_the_new_one() {
+async fn failing_old_cloud_keeps_note_and_blocks_new_creation() {
     let stage = several(vec![moving()]);
     *lock(&stage.cloud.always) = Some(("delete", Failure::Unavailable("down".into())));
     stage
@@ -92,7 +92,7 @@ async fn while_the_old_cloud_fails_the_note_stays_and_nothing_is_made_in_the_new
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
+async fn dry_run_reports_a_move_and_changes_neither_note_nor_cloud() {
     let stage = Stage::several(vec![moving()], true, &["old", "new"]);
     stage
         .until("the clouds were read", |stage| stage.count("get") >= 1)
@@ -107,7 +107,7 @@ async fn a_dry_run_tells_a_move_and_changes_neither_note_nor_cloud() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_is_not_configured_is_told_and_no_cloud_is_asked() {
+async fn unconfigured_provider_is_reported_without_any_call() {
     let stage = several(vec![annotated("web", &[(PROVIDER, "wast")])]);
     stage
         .until("it is told", |stage| stage.event("SyncLoadBalancerFailed").is_some())
@@ -119,7 +119,7 @@ async fn a_provider_that_is_not_configured_is_told_and_no_cloud_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_hangs_holds_up_its_own_services_and_no_others() {
+async fn hung_provider_delays_only_its_own_services() {
     let of = |name: &str, provider: &str| annotated(name, &[(BALANCER_PROVIDER, provider), (PROVIDER, provider)]);
     // Each has one worker.
     let stage = several(Vec::new());

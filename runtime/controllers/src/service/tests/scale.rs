@@ -11,7 +11,7 @@ fn many(count: usize) -> Vec<Service> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_whose_call_never_ends_holds_one_worker_and_no_other_service() {
+async fn service_with_endless_call_holds_one_worker_only() {
     let stage = Stage::new(many(0), 1, 2, true);
     stage.cloud.held.send_replace(Some(("ensure", "s0")));
     stage.set_services(many(50));
@@ -54,7 +54,7 @@ async fn walked_in_a_wave(stage: &Stage, nodes: usize) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wave_of_nodes_costs_nothing_where_no_load_balancer_has_nodes() {
+async fn node_wave_is_free_without_balancers_with_nodes() {
     let mut foreign = balancer("foreign");
     foreign.spec.as_mut().unwrap().load_balancer_class = Some("example.com/other".into());
     for services in [vec![], vec![service("plain", "ClusterIP")], vec![foreign]] {
@@ -82,7 +82,7 @@ async fn a_wave_of_nodes_costs_nothing_where_no_load_balancer_has_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wave_of_nodes_costs_two_walks_a_window_however_many_load_balancers_there_are() {
+async fn node_wave_costs_two_walks_a_window_for_any_balancers() {
     for balancers in [1, 40] {
         let stage = Stage::new(many(balancers), 0, 1, true);
         stage
@@ -103,7 +103,7 @@ async fn a_wave_of_nodes_costs_two_walks_a_window_however_many_load_balancers_th
 
 /// The pass over all load balancers comes while the first call of this one has the nodes of before.
 #[tokio::test(start_paused = true)]
-async fn nodes_that_come_while_a_load_balancer_is_made_are_given_to_it_afterwards() {
+async fn nodes_joining_during_creation_are_added_afterwards() {
     let stage = Stage::new(Vec::new(), 1, 1, true);
     stage.cloud.held.send_replace(Some(("ensure", "web")));
     stage.set_services(vec![balancer("web")]);

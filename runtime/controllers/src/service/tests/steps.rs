@@ -25,7 +25,7 @@ fn assert_paces(pauses: &[f64], expected: &[f64]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_ensure_is_tried_again_after_5_10_20_and_at_most_300_seconds() {
+async fn ensure_backoff_doubles_from_5_to_300_seconds() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     *lock(&stage.cloud.always) = Some(("ensure", other()));
     for count in [1, 3, 6, 8, 9] {
@@ -62,7 +62,7 @@ async fn a_conflict_that_stays_is_four_tries_in_twenty_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_goes_on_is_on_the_service_at_once_and_ensured_when_nothing_remains() {
+async fn continuing_balancer_is_published_and_ensured_at_the_end() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     let remaining = |token: &str, message: &str| RemainingWork {
         after: Duration::from_secs(42),
@@ -106,7 +106,7 @@ async fn a_load_balancer_that_goes_on_is_on_the_service_at_once_and_ensured_when
 
 /// Writing an annotation that the provider gave is no change that drops its token.
 #[tokio::test(start_paused = true)]
-async fn an_annotation_of_a_load_balancer_that_goes_on_keeps_its_token() {
+async fn annotation_of_continuing_balancer_keeps_its_token() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     *lock(&stage.cloud.annotations) = vec![AnnotationChange {
         key: "example.com/id".into(),
@@ -124,7 +124,7 @@ async fn an_annotation_of_a_load_balancer_that_goes_on_keeps_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pending_answer_comes_back_after_exactly_its_time_and_success_not_at_all() {
+async fn pending_returns_after_its_delay_and_success_does_not() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     let pending = || Failure::Pending {
         after: Duration::from_secs(42),
@@ -189,7 +189,7 @@ async fn a_failing_delete_is_tried_again_every_30_seconds_at_least() {
 
 /// Weak spot S12: upstream tells of a deletion although nothing was there.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_told_only_if_there_was_a_load_balancer_and_made_in_any_case() {
+async fn deletion_event_needs_a_balancer_but_call_is_always_made() {
     for (exists, events) in [(false, None), (true, Some("Deleted load balancer"))] {
         let mut dying = balancer("web");
         dying.metadata.deletion_timestamp = serde_json::from_value(json!("2020-01-01T00:00:00Z")).unwrap();
@@ -205,7 +205,7 @@ async fn a_deletion_is_told_only_if_there_was_a_load_balancer_and_made_in_any_ca
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_vanished_is_deleted_until_it_succeeds_and_then_forgotten() {
+async fn vanished_service_is_deleted_until_success_then_dropped() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     stage
         .until("it is ready", |stage| stage.event("EnsuredLoadBalancer").is_some())
@@ -225,7 +225,7 @@ async fn a_service_that_vanished_is_deleted_until_it_succeeds_and_then_forgotten
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_found_at_a_delete_counts_as_done_only_if_nothing_is_there() {
+async fn not_found_on_delete_counts_only_if_nothing_exists() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     stage
         .until("it is ready", |stage| stage.event("EnsuredLoadBalancer").is_some())
@@ -240,7 +240,7 @@ async fn not_found_at_a_delete_counts_as_done_only_if_nothing_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_cannot_be_written_is_told_and_written_later_without_another_ensure() {
+async fn unwritable_status_is_reported_and_written_without_ensure() {
     for status in [
         StatusCode::CONFLICT,
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -263,7 +263,7 @@ async fn a_status_that_cannot_be_written_is_told_and_written_later_without_anoth
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_not_found_when_its_status_is_written_is_no_failure() {
+async fn service_not_found_on_status_write_is_no_failure() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     lock(&stage.api.refusals).push_back(StatusCode::NOT_FOUND);
     stage
@@ -275,7 +275,7 @@ async fn a_service_that_is_not_found_when_its_status_is_written_is_no_failure() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_finalizer_is_written_before_the_first_call_or_there_is_none() {
+async fn finalizer_is_written_before_first_call_or_no_call() {
     let mut bare = balancer("web");
     bare.metadata.finalizers = None;
     let stage = Stage::new(vec![bare], 1, 1, true);
@@ -309,7 +309,7 @@ async fn success_without_an_address_is_a_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_does_not_lead_calls_nobody() {
+async fn process_without_leadership_makes_no_call() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, false);
     sleep(Duration::from_secs(600)).await;
     assert_eq!(*lock(&stage.cloud.calls), []);
@@ -317,7 +317,7 @@ async fn a_process_that_does_not_lead_calls_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_nodes_costs_each_load_balancer_one_call_and_other_services_none() {
+async fn node_change_costs_one_call_per_balancer_and_none_elsewhere() {
     for (kinds, workers, expected) in [
         (&[][..], 1, 0),
         (&["ClusterIP", "NodePort"], 1, 0),
@@ -371,7 +371,7 @@ async fn nodes_that_come_one_after_the_other_share_a_call() {
 
 /// Weak spot S6: upstream forgets the pause while it deletes and while it changes nodes.
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_the_cloud_asks_for_is_kept_to_the_second_in_every_call() {
+async fn cloud_requested_pause_holds_to_the_second_in_all_calls() {
     let (after, message) = (Duration::from_secs(42), "later".to_owned());
     let limited = Failure::RateLimited {
         after: Some(after),
@@ -397,7 +397,7 @@ async fn a_pause_that_the_cloud_asks_for_is_kept_to_the_second_in_every_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_update_of_nodes_waits_its_time_although_more_nodes_come() {
+async fn failed_node_update_keeps_its_backoff_on_more_nodes() {
     let stage = Stage::new(vec![balancer("web")], 1, 1, true);
     stage.until("it is ready", |stage| stage.count("ensure") == 1).await;
     lock(&stage.cloud.failures).push_back(("update", other()));

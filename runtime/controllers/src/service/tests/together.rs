@@ -45,7 +45,7 @@ impl Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_behind_200_services_costs_a_request_each_and_a_list_a_call() {
+async fn node_behind_200_services_costs_one_request_each() {
     for (workers, batches) in [(1, vec![50; 4]), (8, vec![25; 8]), (200, vec![1; 200])] {
         let stage = ready(200, workers).await;
         *lock(&stage.cloud.takes) = Duration::from_millis(5);
@@ -57,7 +57,7 @@ async fn a_node_behind_200_services_costs_a_request_each_and_a_list_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_nodes_behind_200_services_cost_400_requests_and_the_lists() {
+async fn ten_nodes_behind_200_services_cost_400_requests() {
     for workers in [1, 8] {
         let stage = ready(200, workers).await;
         *lock(&stage.cloud.takes) = Duration::from_millis(5);
@@ -138,7 +138,7 @@ async fn after_a_faulted_batch_each_service_is_tried_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_deleted_or_changed_during_the_call_is_worked_on_after_it() {
+async fn service_changed_during_call_is_processed_after_it() {
     let stage = ready(3, 2).await;
     stage.cloud.held.send_replace(Some(("update", "s1")));
     stage.set_nodes(2);

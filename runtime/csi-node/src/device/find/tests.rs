@@ -113,7 +113,7 @@ fn path_and_lun_find_a_device_and_prove_nothing() {
 }
 
 #[test]
-fn link_proves_a_device_that_says_the_same() {
+fn link_proves_a_device_with_the_same_serial() {
     for (link, target, proven) in [
         ("scsi-0Google_PersistentDisk_disk-of-mine", "sdc", true),
         ("google-disk-of-mine", "sdc", false),

@@ -83,7 +83,7 @@ fn size_is_rounded_and_nothing_means_the_usual_one() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_together() {
     let odd = CreateVolumeRequest {
         name: String::new(),
         volume_capabilities: Vec::new(),

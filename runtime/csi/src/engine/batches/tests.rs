@@ -33,7 +33,7 @@ fn picked(waiting: &[&'static str], busy: &[&str], most: usize) -> Vec<&'static 
 }
 
 #[test]
-fn first_that_is_free_decides_the_kind_and_order_holds_within_a_lane() {
+fn first_free_decides_kind_and_lane_order_holds() {
     assert_eq!(picked(&["a1", "b2", "a3", "a1"], &[], 10), ["a1", "a3", "a1"]);
     assert_eq!(picked(&["a1", "b2", "a3"], &["1"], 10), ["b2"]);
     assert_eq!(
@@ -81,7 +81,7 @@ async fn asked(recorder: &Arc<Recorder>, entries: &[&'static str]) -> Vec<Result
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_at_once_shares_a_call_and_a_lane_has_one_at_a_time() {
+async fn concurrent_items_share_a_call_and_lanes_are_serial() {
     let recorder = Arc::new(Recorder::default());
     let begun = Instant::now();
     let answers = asked(&recorder, &["a1", "a2", "b1", "a3"]).await;

@@ -12,7 +12,7 @@ fn within(time: Duration) -> Instant {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_requests_share_an_operation_and_another_one_hears_of_it() {
+async fn equal_requests_share_an_operation_others_are_notified() {
     let cloud = FakeCloud::new();
     let operations = operations(&cloud);
     let create = || operations.run(Work::Create(new_volume("n")), within(SECOND));
@@ -32,7 +32,7 @@ async fn equal_requests_share_an_operation_and_another_one_hears_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pending_work_goes_on_with_its_token_when_the_rpc_is_gone() {
+async fn pending_work_continues_with_its_token_when_the_rpc_is_gone() {
     let cloud = FakeCloud::new();
     let mut rounds = 0;
     cloud.script(move |call, token| {
@@ -54,7 +54,7 @@ async fn pending_work_goes_on_with_its_token_when_the_rpc_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failure_after_a_pending_answer_says_that_something_was_begun() {
+async fn failure_after_pending_reports_started_work() {
     let cloud = FakeCloud::new();
     let denied: CloudError = Failure::Denied("no".into()).into();
     let error = denied.clone();
@@ -99,7 +99,7 @@ async fn attachment_that_never_ends_does_not_keep_its_volume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn operation_that_nobody_asks_for_any_more_ends() {
+async fn operation_without_callers_ends() {
     let cloud = FakeCloud::new();
     cloud.script(|_, _| Some(pending("for ever")));
     let operations = operations(&cloud);

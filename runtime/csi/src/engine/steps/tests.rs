@@ -13,7 +13,7 @@ fn steps(cloud: &Arc<FakeCloud>) -> Steps {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attach_looks_first() {
+async fn attach_checks_first() {
     let cloud = FakeCloud::new();
     cloud.add("v", Some("a"));
     let steps = steps(&cloud);
@@ -42,7 +42,7 @@ async fn attach_looks_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn look_is_not_repeated_when_an_attachment_goes_on() {
+async fn check_is_not_repeated_while_attachment_continues() {
     let cloud = FakeCloud::new();
     cloud.add("v", None);
     let attached = steps(&cloud).perform(&Work::Attach(to("v", "a")), Some("token")).await;

@@ -382,3 +382,6 @@ pub(crate) async fn outcome(
         deleted: each(screen, walk, outcome.deleted).await,
     })
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

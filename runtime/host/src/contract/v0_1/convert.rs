@@ -93,6 +93,10 @@ fn ingress_to_guest(ingress: &model::Ingress) -> services::Ingress {
 }
 
 pub(crate) fn service(service: &model::Service) -> services::Service {
+    let class = service.load_balancer_class.as_ref().map(|class| common::Pair {
+        key: "load-balancer-class".into(),
+        value: class.clone(),
+    });
     services::Service {
         namespace: service.namespace.clone(),
         name: service.name.clone(),
@@ -118,7 +122,7 @@ pub(crate) fn service(service: &model::Service) -> services::Service {
             .collect(),
         external_ips: service.external_ips.clone(),
         ingress: service.ingress.iter().map(ingress_to_guest).collect(),
-        extra: Vec::new(),
+        extra: class.into_iter().collect(),
     }
 }
 
@@ -159,3 +163,6 @@ pub(crate) fn route_to_guest(route: &model::Route) -> routes::Route {
         blackhole: route.blackhole,
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

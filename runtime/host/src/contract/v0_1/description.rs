@@ -76,6 +76,8 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
         limits::CLUSTER_VIEWS,
     )?;
     let service_finalizers = service_finalizers(&found.extra)?;
+    let tagging_label = tagging_label(&found.extra)?;
+    let disabled_interfaces = disabled_interfaces(&found.extra)?;
     extra(screen, format_args!("info.describe"), found.extra)?;
     let secret = |request| secret_request(screen, request);
     let view = |request: info::ClusterWish| adapter::ClusterGrantRequest {
@@ -102,15 +104,46 @@ pub(crate) fn description(screen: Screen<'_>, found: info::Description) -> Check
             .lookup_batch
             .map_or(limits::LOOKUP_BATCH, |nodes| nodes.clamp(1, limits::LOOKUP_BATCH)),
         service_finalizers,
+        tagging_label,
+        disabled_interfaces,
     })
+}
+
+/// The value of an extra fact.
+fn fact<'a>(extra: &'a [common::Pair], key: &str) -> Option<&'a str> {
+    let found = extra.iter().find(|pair| pair.key == key);
+    found.map(|pair| pair.value.as_str())
+}
+
+/// Reads the extra fact `disabled-interfaces`. Names of later versions count for nothing.
+fn disabled_interfaces(extra: &[common::Pair]) -> Checked<Vec<String>> {
+    let Some(value) = fact(extra, "disabled-interfaces") else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<&str> = value.split(',').collect();
+    answer::at_most(
+        format_args!("the disabled-interfaces of info.describe"),
+        &names,
+        limits::DISABLED_INTERFACES,
+    )?;
+    let is_name = |name: &&str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !name.is_empty() && name.bytes().all(plain)
+    };
+    match names.iter().find(|name| !is_name(name)) {
+        Some(name) => Err(InvalidResponse(format!(
+            "{name:.320?} among the disabled-interfaces of info.describe is no name of an interface"
+        ))),
+        None => Ok(names.into_iter().map(str::to_owned).collect()),
+    }
 }
 
 /// Reads the extra fact `service-finalizers`.
 fn service_finalizers(extra: &[common::Pair]) -> Checked<Vec<String>> {
-    let Some(fact) = extra.iter().find(|pair| pair.key == "service-finalizers") else {
+    let Some(value) = fact(extra, "service-finalizers") else {
         return Ok(Vec::new());
     };
-    let names: Vec<&str> = fact.value.split(',').collect();
+    let names: Vec<&str> = value.split(',').collect();
     answer::at_most(
         format_args!("the service-finalizers of info.describe"),
         &names,
@@ -122,6 +155,23 @@ fn service_finalizers(extra: &[common::Pair]) -> Checked<Vec<String>> {
         ))),
         None => Ok(names.into_iter().map(str::to_owned).collect()),
     }
+}
+
+/// Reads the extra fact `tagging-label`. Only a label of this form can be one: a provider must not get at those that schedulers read.
+fn tagging_label(extra: &[common::Pair]) -> Checked<Option<String>> {
+    let Some(fact) = extra.iter().find(|pair| pair.key == "tagging-label") else {
+        return Ok(None);
+    };
+    let name = fact.value.strip_prefix("k8s.io/").unwrap_or_default();
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_one = name.starts_with("cloud-provider-") && !name.ends_with('-') && name.len() <= 63;
+    if is_one && name.bytes().all(plain) {
+        return Ok(Some(fact.value.clone()));
+    }
+    let value = &fact.value;
+    Err(InvalidResponse(format!(
+        "the tagging-label {value:.320?} of info.describe is not k8s.io/cloud-provider-NAME"
+    )))
 }
 
 /// Whether it is a finalizer (domain and name) of somebody but Kubernetes.

@@ -61,6 +61,14 @@ fn hash(hash: wit::keys::Hash) -> keys::Hash {
     }
 }
 
+fn derivation(how: wit::keys::Derivation) -> Derivation {
+    Derivation {
+        prefix: how.prefix,
+        suffix: how.suffix,
+        as_hex: how.as_hex,
+    }
+}
+
 fn key_error(error: KeyError) -> wit::keys::KeyError {
     match error {
         KeyError::NotGranted(text) => wit::keys::KeyError::NotGranted(text),
@@ -119,6 +127,19 @@ impl wit::keys::HostKey for CallState {
         Ok(self.table.get(&key)?.hmac(hash(algorithm), &data).map_err(key_error))
     }
 
+    fn hmac_with(
+        &mut self,
+        key: Resource<Key>,
+        algorithm: wit::keys::Hash,
+        data: Vec<u8>,
+        how: wit::keys::Derivation,
+    ) -> Result<Result<Vec<u8>, wit::keys::KeyError>> {
+        let key = self.table.get(&key)?;
+        Ok(key
+            .hmac_with(hash(algorithm), &data, &derivation(how))
+            .map_err(key_error))
+    }
+
     fn derive(
         &mut self,
         key: Resource<Key>,
@@ -126,12 +147,7 @@ impl wit::keys::HostKey for CallState {
         data: Vec<u8>,
         how: wit::keys::Derivation,
     ) -> Result<Result<Resource<Key>, wit::keys::KeyError>> {
-        let how = Derivation {
-            prefix: how.prefix,
-            suffix: how.suffix,
-            as_hex: how.as_hex,
-        };
-        match self.table.get(&key)?.derive(hash(algorithm), &data, &how) {
+        match self.table.get(&key)?.derive(hash(algorithm), &data, &derivation(how)) {
             Ok(derived) => Ok(Ok(self.table.push(derived)?)),
             Err(error) => Ok(Err(key_error(error))),
         }

@@ -7,22 +7,19 @@ pub(crate) mod convert;
 pub(crate) mod description;
 pub(crate) mod imports;
 mod labels;
+mod small;
+pub(crate) mod small_answers;
+mod tagging;
 pub(crate) mod volume_answers;
 mod volume_convert;
 mod volumes;
 
-#[cfg(test)]
-mod answers_tests;
-#[cfg(test)]
-pub(crate) mod convert_tests;
-#[cfg(test)]
-mod volume_answers_tests;
-
 use std::path::Path;
 
+use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{
     Abilities, AnnotationChange, Balancer, Failure, NewRoute, NodeRef, Presence, Route, RouteOutcome, RouteTokens,
-    Service, Target, TargetUpdate,
+    Service, TagChange, Tags, Target, TargetUpdate,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker};
@@ -65,7 +62,9 @@ pub(crate) struct V0_1 {
     load_balancers: Option<exports::load_balancers::GuestIndices>,
     routes: Option<exports::routes::GuestIndices>,
     volumes: volumes::VolumeExports,
+    small: small::SmallExports,
     volume_labels: Option<exports::volume_labels::GuestIndices>,
+    tagging: Option<exports::tagging::GuestIndices>,
 }
 
 type GuestResult<T> = Result<T, generated::cloudwit::provider::common::Failure>;
@@ -106,9 +105,14 @@ impl V0_1 {
                 .transpose()?,
             volumes: volumes::VolumeExports::find(&pre, abilities.volumes)
                 .map_err(|(interface, error)| shape(interface)(error))?,
+            small: small::SmallExports::find(&pre, abilities).map_err(|(interface, error)| shape(interface)(error))?,
             volume_labels: abilities
                 .volume_labels
                 .then(|| exports::volume_labels::GuestIndices::new(&pre).map_err(shape("volume-labels")))
+                .transpose()?,
+            tagging: abilities
+                .tagging
+                .then(|| exports::tagging::GuestIndices::new(&pre).map_err(shape("tagging")))
                 .transpose()?,
             pre,
         })
@@ -166,13 +170,15 @@ impl Adapter for V0_1 {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities {
+        self.small.add_to(Abilities {
             instances: self.instances.is_some(),
             load_balancers: self.load_balancers.is_some(),
             routes: self.routes.is_some(),
             volumes: self.volumes.abilities(),
             volume_labels: self.volume_labels.is_some(),
-        }
+            tagging: self.tagging.is_some(),
+            ..Abilities::default()
+        })
     }
 
     fn mismatch<'a>(&'a self, store: &'a mut Store<CallState>) -> Reply<'a, Option<Mismatch>> {
@@ -204,14 +210,25 @@ impl Adapter for V0_1 {
                         .as_ref()
                         .map(|found| found.load(&mut *store, &instance).map(drop)),
                 ),
+                (
+                    "tagging",
+                    self.tagging
+                        .as_ref()
+                        .map(|found| found.load(&mut *store, &instance).map(drop)),
+                ),
             ];
-            let volumes = self.volumes.loaded(store, &instance);
-            let mismatch = loaded.into_iter().chain(volumes).find_map(|(interface, loaded)| {
-                Some(Mismatch {
-                    interface,
-                    problem: answer::shortened(&format!("{:#}", loaded?.err()?), limits::MESSAGE),
-                })
-            });
+            let volumes = self.volumes.loaded(&mut *store, &instance);
+            let small = self.small.loaded(store, &instance);
+            let mismatch = loaded
+                .into_iter()
+                .chain(volumes)
+                .chain(small)
+                .find_map(|(interface, loaded)| {
+                    Some(Mismatch {
+                        interface,
+                        problem: answer::shortened(&format!("{:#}", loaded?.err()?), limits::MESSAGE),
+                    })
+                });
             Ok(Ok(mismatch))
         })
     }
@@ -372,5 +389,15 @@ impl Adapter for V0_1 {
             })
             .await
         })
+    }
+
+    fn change_tags<'a>(
+        &'a self,
+        store: &'a mut Store<CallState>,
+        change: TagChange,
+        nodes: &'a [NodeRef],
+        tags: &'a Tags,
+    ) -> Reply<'a, Each<()>> {
+        self.changed_tags(store, change, nodes, tags)
     }
 }

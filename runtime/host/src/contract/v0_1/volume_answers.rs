@@ -461,3 +461,6 @@ pub(crate) fn capacity(capacity: volume_capacity::Capacity) -> Capacity {
         largest: capacity.largest,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,7 +102,7 @@ async fn a_call_that_ends_while_it_waits_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_begins_while_calls_wait_refuses_those_whom_it_lasts_too_long() {
+async fn pause_refuses_waiting_calls_it_outlasts() {
     let (budget, metrics) = (budget(1.0, 1), EgressMetrics::default());
     let start = Instant::now();
     let first = budget.turn(start + 60 * SECOND, "test", &metrics).await.ok().unwrap();
@@ -124,7 +124,7 @@ async fn a_pause_that_begins_while_calls_wait_refuses_those_whom_it_lasts_too_lo
 }
 
 #[test]
-fn wildcards_cannot_fill_the_memory_and_a_pause_is_not_forgotten() {
+fn wildcards_are_bounded_in_memory_and_pause_is_kept() {
     let (budgets, now) = (RequestBudgets::default(), Instant::now());
     let to = |number: usize| Destination {
         scheme: Scheme::Https,
@@ -140,7 +140,7 @@ fn wildcards_cannot_fill_the_memory_and_a_pause_is_not_forgotten() {
 }
 
 #[tokio::test]
-async fn deckhouse_12982_a_limiter_stands_in_front_of_the_cloud_and_a_metric_tells_when_it_bites() {
+async fn deckhouse_12982_limiter_guards_cloud_and_metric_shows_it() {
     let (server, metrics) = (TestServer::start().await, EgressMetrics::default());
     let egress = egress(&server, ", requestsPerSecond: 0.01, burst: 3", &metrics);
     for _ in 0..3 {
@@ -159,7 +159,7 @@ async fn deckhouse_12982_a_limiter_stands_in_front_of_the_cloud_and_a_metric_tel
 }
 
 #[tokio::test]
-async fn syself_1331_what_the_cloud_asks_with_retry_after_all_calls_keep_and_nobody_asks_again_too_early() {
+async fn syself_1331_retry_after_holds_for_all_calls() {
     let (server, metrics) = (TestServer::start().await, EgressMetrics::default());
     let egress = egress(&server, "", &metrics);
     for status in [429, 503] {

@@ -161,7 +161,7 @@ async fn a_hundred_calls_share_one_connection() {
 }
 
 #[tokio::test]
-async fn what_is_not_granted_is_refused_before_a_packet_leaves_and_passes_after_pasting_the_yaml() {
+async fn ungranted_is_refused_before_sending_and_passes_after_paste() {
     let server = TestServer::start().await;
     let port = server.port;
     let clients = HttpClients::with_lookup(Arc::new(Names));
@@ -234,7 +234,7 @@ async fn loopback_needs_its_flag_whether_as_address_or_behind_a_name() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_the_metadata_service_is_refused_also_with_allow_loopback() {
+async fn name_resolving_to_metadata_is_refused_with_loopback_allowed() {
     let egress = egress("http: [{scheme: http, host: metadata.example, allowLoopback: true}]");
     let (error, refusal) = refused(&egress, get("http://metadata.example/latest")).await;
     assert!(matches!(error, Error::DestinationIpProhibited), "{error}");
@@ -248,7 +248,7 @@ async fn a_name_that_leads_to_the_metadata_service_is_refused_also_with_allow_lo
 }
 
 #[tokio::test]
-async fn of_a_name_with_several_addresses_only_the_allowed_ones_are_used() {
+async fn only_allowed_addresses_of_a_name_are_used() {
     let server = TestServer::start().await;
     let port = server.port;
     let egress = egress(&format!(
@@ -258,7 +258,7 @@ async fn of_a_name_with_several_addresses_only_the_allowed_ones_are_used() {
 }
 
 #[tokio::test]
-async fn a_connection_that_one_grant_allows_is_out_of_reach_of_another() {
+async fn pooled_connection_is_not_shared_across_grants() {
     let server = TestServer::start().await;
     let (clients, metrics) = (HttpClients::with_lookup(Arc::new(Names)), EgressMetrics::default());
     let url = format!("http://rebound.example:{}/", server.port);
@@ -278,7 +278,7 @@ async fn a_connection_that_one_grant_allows_is_out_of_reach_of_another() {
 }
 
 #[tokio::test]
-async fn a_private_authority_works_with_ca_and_fails_without_in_understandable_words() {
+async fn private_ca_works_with_ca_grant_and_fails_clearly_without() {
     let (server, ca) = TestServer::start_tls().await;
     let port = server.port;
     let url = format!("https://localhost:{port}/");
@@ -320,7 +320,7 @@ pub(super) fn thumbprint(file: &tempfile::NamedTempFile, hash: &'static ring::di
 }
 
 #[tokio::test]
-async fn a_certificate_is_trusted_by_its_thumbprint_whatever_its_name_and_no_other_certificate_is() {
+async fn thumbprint_trusts_exactly_one_certificate() {
     let (server, file) = TestServer::start_tls().await;
     let (port, url) = (server.port, format!("https://other.example:{}/", server.port));
     let entry = |print: &str| {
@@ -341,7 +341,7 @@ async fn a_certificate_is_trusted_by_its_thumbprint_whatever_its_name_and_no_oth
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_not_trusted_and_no_authority_is_suggested() {
+async fn certificate_for_other_name_is_untrusted_without_ca_hint() {
     let (server, ca) = TestServer::start_tls().await;
     let port = server.port;
     let yaml = format!(
@@ -439,7 +439,7 @@ async fn a_response_that_is_cut_off_is_an_error_and_not_a_short_body() {
 }
 
 #[tokio::test]
-async fn a_silent_server_costs_what_the_guest_allows_and_never_more_than_the_grant() {
+async fn silent_server_is_bounded_by_guest_and_grant() {
     let server = TestServer::start().await;
     let port = server.port;
     let grant = format!("scheme: http, host: localhost, port: {port}, allowLoopback: true");
@@ -462,7 +462,7 @@ async fn a_silent_server_costs_what_the_guest_allows_and_never_more_than_the_gra
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_does_not_come_costs_what_the_guest_allows_and_never_more_than_the_grant() {
+async fn slow_connect_is_bounded_by_guest_and_grant() {
     let egress = egress("http: [{host: slow.example, connectTimeoutSeconds: 5, responseTimeoutSeconds: 1}]");
     for (asked, expected) in [(Some(2), 2), (Some(3600), 5), (None, 5)] {
         let options = RequestOptions {
@@ -503,7 +503,7 @@ async fn an_unknown_name_and_a_closed_port_have_their_own_errors() {
 }
 
 #[tokio::test]
-async fn a_proxy_looks_the_name_up_and_its_own_address_is_not_checked() {
+async fn proxy_resolves_the_name_and_its_own_address_is_not_checked() {
     let proxy = TestServer::start().await;
     let egress = egress(&format!(
         "http:\n- {{scheme: http, host: unknown.example, proxy: 'http://127.0.0.1:{0}'}}\n\
@@ -521,7 +521,7 @@ async fn a_proxy_looks_the_name_up_and_its_own_address_is_not_checked() {
 }
 
 #[test]
-fn grants_that_cannot_be_put_into_force_are_refused_with_all_reasons() {
+fn unenforceable_grants_are_refused_with_all_reasons() {
     let grants: Grants =
         serde_saphyr::from_str("http: [{host: a.example, ca: /nowhere/a}, {host: b.example, ca: /nowhere/b}]").unwrap();
     let error = Egress::new("test", &grants, EgressMetrics::default())
@@ -570,7 +570,7 @@ impl io::Write for Log {
 }
 
 #[tokio::test]
-async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
+async fn refusal_is_one_log_line_and_never_logs_a_secret() {
     let log = Log::of_the_process();
     let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
     let egress = egress(&secrets::granted(server.port, &dir));
@@ -605,7 +605,7 @@ async fn a_refusal_is_one_line_for_the_operator_and_no_secret_is_ever_logged() {
 }
 
 #[tokio::test]
-async fn a_process_that_may_no_longer_act_sends_nothing_and_gives_up_what_is_in_flight() {
+async fn fenced_process_sends_nothing_and_aborts_in_flight() {
     let server = TestServer::start().await;
     let open = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let asked = Arc::clone(&open);

@@ -53,7 +53,7 @@ fn a_granted_request_passes() {
 }
 
 #[test]
-fn the_url_that_is_connected_to_names_the_host_as_it_was_compared() {
+fn connected_url_names_the_host_as_compared() {
     for (asked, used) in [
         ("https://API.Example.com./a?b=c", "https://api.example.com/a?b=c"),
         ("http://0x7f.1:8080/", "http://127.0.0.1:8080/"),
@@ -65,7 +65,7 @@ fn the_url_that_is_connected_to_names_the_host_as_it_was_compared() {
 }
 
 #[test]
-fn what_is_not_granted_is_refused_with_a_reason_and_passes_after_pasting_the_yaml() {
+fn ungranted_is_refused_with_reason_and_passes_after_paste() {
     let yaml = "http:\n- {host: api.example.com, methods: [GET]}\n- {host: '*.wild.example', port: 8443}";
     for (method, url, reason) in [
         ("GET", "https://other.example.com/", RefusalReason::Host),
@@ -147,7 +147,7 @@ fn what_can_never_be_granted_is_refused_without_yaml() {
 }
 
 #[test]
-fn of_several_entries_the_one_that_allows_more_is_taken_and_else_the_first() {
+fn broadest_grant_wins_else_the_first() {
     let yaml = "http:\n- {host: a.example}\n- {host: '*.example'}\n- {host: a.example, allowLoopback: true}";
     assert_eq!(decided(yaml, "GET", "https://a.example/"), Ok(2));
     assert_eq!(decided(yaml, "GET", "https://b.example/"), Ok(1));
@@ -185,7 +185,7 @@ fn what_a_provider_makes_up_does_not_get_into_the_yaml() {
 }
 
 #[test]
-fn the_pasted_entry_keeps_authority_and_proxy_of_the_one_it_extends() {
+fn pasted_entry_keeps_authority_and_proxy() {
     let yaml = "http:\n- {host: api.example.com, methods: [GET], ca: /ca.pem, proxy: 'http://proxy:3128'}";
     let refusal = decided(yaml, "PUT", "https://api.example.com/").unwrap_err();
     assert_eq!(

@@ -30,14 +30,14 @@ fn ask(limit: &mut RateLimit, now: Instant, latest: Instant) -> Turn {
 }
 
 #[test]
-fn without_a_budget_nobody_waits() {
+fn without_a_budget_no_call_waits() {
     let now = Instant::now();
     let mut limit = RateLimit::new(Rate::of(&HttpGrant::default()), now);
     assert!((0..10_000).all(|_| ask(&mut limit, now, now) == Turn::Go));
 }
 
 #[test]
-fn a_burst_goes_at_once_and_then_the_flow_is_even() {
+fn burst_goes_at_once_and_then_the_flow_is_even() {
     let now = Instant::now();
     let mut limit = limited(4.0, 3, now);
     for _ in 0..3 {
@@ -96,7 +96,7 @@ fn who_comes_first_goes_first() {
 }
 
 #[test]
-fn who_would_wait_too_long_is_told_at_once_how_long() {
+fn overlong_wait_is_refused_at_once_with_its_length() {
     let now = Instant::now();
     let mut limit = limited(1.0, 1, now);
     let far = now + 100 * SECOND;
@@ -111,7 +111,7 @@ fn who_would_wait_too_long_is_told_at_once_how_long() {
 }
 
 #[test]
-fn a_pause_holds_everybody_and_is_never_longer_than_the_longest() {
+fn pause_holds_all_and_is_never_longer_than_the_longest() {
     let now = Instant::now();
     let mut limit = RateLimit::new(None, now);
     assert!(limit.pause(10 * SECOND, now));
@@ -133,7 +133,7 @@ fn a_pause_holds_everybody_and_is_never_longer_than_the_longest() {
 }
 
 #[test]
-fn syself_1331_after_a_pause_one_request_tries_before_the_others_wake() {
+fn syself_1331_one_request_probes_after_a_pause() {
     let now = Instant::now();
     let mut limit = RateLimit::new(None, now);
     limit.pause(SECOND, now);
@@ -155,7 +155,7 @@ fn syself_1331_after_a_pause_one_request_tries_before_the_others_wake() {
 }
 
 #[test]
-fn a_trial_that_takes_too_long_for_another_call_does_not_hold_it_until_its_deadline_passed() {
+fn slow_trial_does_not_hold_another_call_past_its_deadline() {
     let now = Instant::now();
     let mut limit = RateLimit::new(None, now);
     limit.pause(SECOND, now);
@@ -179,7 +179,7 @@ fn syself_1331_after_a_pause_there_is_no_burst() {
 }
 
 #[test]
-fn hcloud_661_however_often_a_provider_asks_the_quota_of_an_hour_is_kept() {
+fn hcloud_661_hourly_quota_holds_for_any_request_rate() {
     let start = Instant::now();
     // The quota of Hetzner: 3600 requests an hour. A provider gone wild asks ten times a second, and may have the half of it.
     let mut limit = limited(0.5, 10, start);

@@ -137,7 +137,7 @@ async fn what_another_call_was_issued_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_no_header_value_is_refused_without_showing_it() {
+async fn secret_invalid_as_header_is_refused_unshown() {
     let (server, dir) = (TestServer::start().await, tempfile::tempdir().unwrap());
     let yaml = granted(server.port, &dir);
     secret_file(&dir, "password", "canary\r\nx-injected: yes\n\n");

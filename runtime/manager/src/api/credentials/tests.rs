@@ -56,7 +56,7 @@ async fn a_slow_plugin_holds_up_no_thread() {
 }
 
 #[tokio::test]
-async fn a_bad_plugin_is_told_without_its_output() {
+async fn bad_plugin_is_reported_without_its_output() {
     let folder = tempfile::tempdir().unwrap();
     for script in ["echo '{\"status\": \"s3cret\"}'", "echo s3cret; exit 3", "echo '{}'"] {
         let mut user = user(plugin(folder.path(), script));

@@ -105,7 +105,7 @@ async fn a_silent_body_is_cut_at_its_time() {
 }
 
 #[tokio::test]
-async fn the_bytes_of_a_whole_response_are_told() {
+async fn bytes_of_a_whole_response_are_reported() {
     let told = Arc::new(AtomicUsize::new(0));
     let tell = told.clone();
     let frames = Frames {
@@ -122,7 +122,7 @@ async fn the_bytes_of_a_whole_response_are_told() {
 }
 
 #[test]
-fn a_watch_is_known_by_its_query() {
+fn watch_is_known_by_its_query() {
     let of = |uri: &str| is_watch(&Request::get(uri).body(()).unwrap());
     assert!(of("/api/v1/nodes?&watch=true&timeoutSeconds=290"));
     assert!(of("/api/v1/nodes?watch=1"));

@@ -2,9 +2,9 @@
 //!
 //! | of a provider | goes to | is called there |
 //! | ------------- | ------- | --------------- |
-//! | component | ConfigMap `cloudwit-providers` | as here |
-//! | cloud config, authorities of grants | ConfigMap `cloudwit-config`, beside `cloudwit.yaml` | `PROVIDER-FILE` |
-//! | secrets | Secret `cloudwit-secrets` | `PROVIDER-SECRET` |
+//! | component | ConfigMap `cloudwit-providers`; not where it is in a registry | as here |
+//! | cloud config, authorities of grants and registries, keys of signatures | ConfigMap `cloudwit-config`, beside `cloudwit.yaml` | `PROVIDER-FILE` |
+//! | secrets, credentials of registries | Secret `cloudwit-secrets` | `PROVIDER-SECRET`, `PROVIDER-registry.json` |
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,9 @@ use serde_json::{Map, Value, json};
 use crate::commands::install::command::InstallArgs;
 use crate::config::file::{self, Common};
 use crate::config::yaml;
+use crate::providers::component::Component;
 use crate::providers::swap::Source;
+use crate::registry::access::PinnedComponent;
 
 /// Where the Secret is mounted.
 const SECRETS: &str = "/etc/cloudwit/secrets";
@@ -113,8 +115,13 @@ impl Collector {
     /// Takes the files of one provider in, and puts the paths of the Pod into its entry.
     fn provider(&mut self, at: usize, source: &Source) {
         let name = &source.settings.name;
-        if let Some(component) = self.component(&source.component) {
-            self.entry(at)["component"] = json!(component);
+        match &source.component {
+            Component::File(file) => {
+                if let Some(component) = self.component(file) {
+                    self.entry(at)["component"] = json!(component);
+                }
+            }
+            Component::Pinned(pinned) => self.registry_files(at, name, pinned),
         }
         if self.entry(at).get("cloudConfigFile").is_some() {
             // The text was read with the configuration, in whose list of files it comes last.
@@ -132,13 +139,56 @@ impl Collector {
     fn authorities(&mut self, at: usize, source: &Source) {
         for (number, grant) in source.settings.grants.http.iter().enumerate() {
             let Some(ca) = &grant.ca else { continue };
-            let key = key(&source.settings.name, ca);
-            match fs::read_to_string(ca) {
-                Ok(pem) => {
-                    self.entry(at)["grants"]["http"][number]["ca"] = json!(key);
-                    self.bundle.beside.insert(key, pem);
-                }
-                Err(error) => self.wrong(at, &format!("grants.http[{number}].ca"), ca, &error),
+            if let Some(key) = self.text_beside(at, &format!("grants.http[{number}].ca"), &source.settings.name, ca) {
+                self.entry(at)["grants"]["http"][number]["ca"] = json!(key);
+            }
+        }
+    }
+
+    /// Takes in what a component in a registry is pulled and checked by.
+    fn registry_files(&mut self, at: usize, name: &str, pinned: &PinnedComponent) {
+        if let Some(ca) = &pinned.access.ca
+            && let Some(key) = self.text_beside(at, "registry.ca", name, ca)
+        {
+            self.entry(at)["registry"]["ca"] = json!(key);
+        }
+        for (number, file) in pinned.keys.iter().enumerate() {
+            if let Some(key) = self.text_beside(at, &format!("verify.keys[{number}]"), name, file) {
+                self.entry(at)["verify"]["keys"][number] = json!(key);
+            }
+        }
+        let Some(file) = &pinned.access.docker_config else {
+            return;
+        };
+        let path = "registry.dockerConfig";
+        if self.existing_secret {
+            if file.parent() != Some(Path::new(SECRETS)) {
+                let why = format!("with --existing-secret it is {SECRETS}/KEY");
+                self.wrong(at, path, file, &why);
+            }
+            return;
+        }
+        match fs::read(file) {
+            Ok(content) => {
+                let key = key(name, Path::new("registry.json"));
+                self.entry(at)["registry"]["dockerConfig"] = json!(format!("{SECRETS}/{key}"));
+                self.bundle.secrets.insert(key, content);
+            }
+            Err(error) => self.wrong(at, path, file, &error),
+        }
+    }
+
+    /// Takes a text in that stands beside the configuration; its name there.
+    fn text_beside(&mut self, at: usize, path: &str, name: &str, file: &Path) -> Option<String> {
+        match fs::read_to_string(file) {
+            Ok(text) => {
+                let key = key(name, file);
+                self.bundle.beside.insert(key.clone(), text);
+                Some(key)
+            }
+            Err(error) => {
+                self.wrong(at, path, file, &error);
+                None
             }
         }
     }

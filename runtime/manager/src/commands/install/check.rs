@@ -22,9 +22,14 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
     let mut mistakes = Vec::new();
     for source in &bundle.sources {
         let name = &source.settings.name;
-        let loaded = host
-            .load(&source.component, source.settings.clone(), outside.clone())
-            .await;
+        let file = match source.component.file(None).await {
+            Ok(file) => file,
+            Err(error) => {
+                mistakes.push(format!("provider {name}: {error:#}"));
+                continue;
+            }
+        };
+        let loaded = host.load(&file, source.settings.clone(), outside.clone()).await;
         let provider = match loaded {
             Ok(provider) => provider,
             Err(error) => {

@@ -20,6 +20,7 @@ use crate::commands::install::check;
 use crate::commands::install::manifests::{self, Settings};
 use crate::commands::install::ready;
 use crate::commands::install::webhooks::{self, Pair};
+use crate::commands::install::yaml;
 use crate::config::mistakes::Mistakes;
 use crate::flags::values::duration::GoDuration;
 use crate::flags::values::go::whole;
@@ -37,7 +38,7 @@ pub struct InstallArgs {
     #[arg(long, value_name = "NAME", required_unless_present = "config")]
     pub cloud_provider: Option<String>,
 
-    /// Its component, NAME.wasm or NAME.wasm.zst.
+    /// Its component, NAME.wasm or NAME.wasm.zst, or oci://HOST/REPOSITORY@sha256:DIGEST for one in a registry.
     #[arg(long, value_name = "FILE", required_unless_present = "config")]
     pub component: Option<PathBuf>,
 
@@ -49,9 +50,20 @@ pub struct InstallArgs {
     #[arg(long, value_name = "FILE")]
     pub provider_settings: Option<PathBuf>,
 
-    /// Take secrets from this Secret in kube-system, which others fill. The configuration then names /etc/cloudwit/secrets/KEY.
+    /// Take secrets from this Secret in the namespace of --namespace, which others fill. The configuration then names /etc/cloudwit/secrets/KEY.
     #[arg(long, value_name = "NAME")]
     pub existing_secret: Option<String>,
+
+    /// In which namespace. Another one than kube-system is made, with the label that lets Pods use the Node's network; the Lease stays in kube-system, where
+    /// upstream's controllers have theirs.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = manifests::KUBE_SYSTEM,
+        value_parser = namespace,
+        help_heading = "How it runs"
+    )]
+    pub namespace: String,
 
     /// Which image runs.
     #[arg(long, value_name = "IMAGE", default_value = manifests::IMAGE, help_heading = "How it runs")]
@@ -94,6 +106,15 @@ pub struct InstallArgs {
     #[arg(long, help_heading = "What happens with it")]
     pub apply: bool,
 
+    /// Write them into files of this folder instead: components and secrets have files of their own, the latter for the owner alone.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "apply",
+        help_heading = "What happens with it"
+    )]
+    pub output_dir: Option<PathBuf>,
+
     /// With --apply: take fields over that somebody else has set.
     #[arg(long, requires = "apply", help_heading = "What happens with it")]
     pub force_conflicts: bool,
@@ -132,18 +153,39 @@ pub async fn run(args: InstallArgs) -> anyhow::Result<ExitCode> {
             true => apply::webhook_authorities(args.kubeconfig.as_deref()).await?,
             false => None,
         };
-        let pair = Pair::generate(Timestamp::now())?;
+        let pair = Pair::generate(&args.namespace, Timestamp::now())?;
         webhooks::register(&mut objects, &selected, port, &pair, known.as_deref());
     }
+    if let Some(folder) = &args.output_dir {
+        let folder_shown = folder.display();
+        for name in yaml::write(&objects, folder)? {
+            println!("{folder_shown}/{name}");
+        }
+        println!("Next: kubectl apply --server-side -f {folder_shown}");
+        return Ok(ExitCode::SUCCESS);
+    }
     if !args.apply {
-        print!("{}", manifests::yaml(&objects).context("writing YAML")?);
+        print!("{}", yaml::stream(&objects).context("writing YAML")?);
         return Ok(ExitCode::SUCCESS);
     }
     apply::apply(&objects, args.kubeconfig.as_deref(), args.force_conflicts).await?;
     if !args.timeout.0.is_zero() {
-        ready::wait(args.kubeconfig.as_deref(), args.timeout.0).await?;
+        ready::wait(args.kubeconfig.as_deref(), &args.namespace, args.timeout.0).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A name that a namespace can have (RFC 1123 label).
+fn namespace(text: &str) -> Result<String, String> {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let fits = text.len() <= 63
+        && text.bytes().all(|byte| inner(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(inner)
+        && text.bytes().last().is_some_and(inner);
+    match fits {
+        true => Ok(text.to_owned()),
+        false => Err("a namespace has at most 63 lower-case letters, digits and '-', such as cloud-system".into()),
+    }
 }
 
 /// `KEY` or `KEY=VALUE`.

@@ -25,13 +25,13 @@ const WITH_CONTROLLER_ACCOUNTS: &str =
 /// `core.MaxSecretSize`).
 const LIMIT: usize = 1 << 20;
 
-/// What the annotations of an object may have in all, in bytes (apimachinery pkg/api/validation, `TotalAnnotationSizeLimitB`). Client-side
-/// `kubectl apply` keeps the whole object in one.
-const ANNOTATIONS_LIMIT: usize = 256 << 10;
+/// Where the manifests have everything, and where the Lease and the API server's own authorities stay.
+pub const KUBE_SYSTEM: &str = "kube-system";
 
 /// How it runs.
 #[derive(Debug)]
 pub struct Settings {
+    namespace: String,
     image: String,
     replicas: u8,
     controller_accounts: bool,
@@ -54,6 +54,7 @@ impl Settings {
         }
         flags.extend(args.flags.iter().cloned());
         Self {
+            namespace: args.namespace.clone(),
             image: args.image.clone(),
             replicas: args.replicas,
             controller_accounts: args.controller_accounts,
@@ -85,11 +86,12 @@ pub fn objects(settings: &Settings, bundle: &Bundle) -> Result<Vec<Value>, Vec<S
         return Err(mistakes);
     }
     let mut objects = manifests(settings);
+    move_to(&settings.namespace, &mut objects);
     for object in objects.iter_mut().filter(|object| object["kind"] == "Deployment") {
         set_up(object, settings, bundle);
     }
     let labels = objects[0]["metadata"]["labels"].clone();
-    let metadata = |name: &str| json!({ "name": name, "namespace": "kube-system", "labels": labels });
+    let metadata = |name: &str| json!({ "name": name, "namespace": settings.namespace, "labels": labels });
     let mut data = json!({ "cloudwit.yaml": in_yaml(&bundle.configuration) });
     for (name, text) in &bundle.beside {
         data[name] = json!(text);
@@ -108,28 +110,10 @@ pub fn objects(settings: &Settings, bundle: &Bundle) -> Result<Vec<Value>, Vec<S
         }));
     }
     files.append(&mut objects);
+    if settings.namespace != KUBE_SYSTEM {
+        files.insert(0, namespace(&settings.namespace, &labels));
+    }
     Ok(files)
-}
-
-/// One text with all of them, for `kubectl apply --server-side -f -`.
-pub fn yaml(objects: &[Value]) -> anyhow::Result<String> {
-    let mut text = "# kubectl apply --server-side -f -\n".to_owned();
-    if objects
-        .iter()
-        .any(|object| object.to_string().len() > ANNOTATIONS_LIMIT)
-    {
-        text += "# (Without --server-side it is refused: a copy of the components does not fit into an annotation.)\n";
-    }
-    for object in objects {
-        text += "---\n";
-        text += &serde_saphyr::to_string_with_options(object, options())?;
-    }
-    Ok(text)
-}
-
-fn options() -> serde_saphyr::SerializerOptions {
-    // Lines of base64 stay whole: nothing that reads YAML has to put them together.
-    serde_saphyr::ser_options! { prefer_block_scalars: false }
 }
 
 fn in_yaml(value: &Value) -> String {
@@ -145,6 +129,32 @@ fn manifests(settings: &Settings) -> Vec<Value> {
     let mut objects: Vec<Value> = serde_saphyr::from_multiple(text).expect("a test reads the manifests");
     objects.sort_by_key(|object| object["kind"] == "Deployment");
     objects
+}
+
+/// The process and all that belongs to its Pods go to this namespace. Its rights to the Lease and to the API server's authorities stay where those are.
+fn move_to(namespace: &str, objects: &mut [Value]) {
+    for object in objects {
+        if matches!(
+            object["kind"].as_str(),
+            Some("Deployment" | "ServiceAccount" | "PodDisruptionBudget")
+        ) {
+            object["metadata"]["namespace"] = json!(namespace);
+        }
+        let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+        let own = subjects.into_iter().flatten();
+        own.filter(|subject| subject["kind"] == "ServiceAccount" && subject["name"] == ACCOUNT)
+            .for_each(|subject| subject["namespace"] = json!(namespace));
+    }
+}
+
+/// The service account of the process.
+const ACCOUNT: &str = "cloudwit";
+
+/// Pods on the Node's network are what Pod Security calls privileged.
+fn namespace(name: &str, labels: &Value) -> Value {
+    let mut labels = labels.clone();
+    labels["pod-security.kubernetes.io/enforce"] = json!("privileged");
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name, "labels": labels } })
 }
 
 /// What the flags change in the Deployment.

@@ -9,3 +9,4 @@ pub mod ready;
 #[cfg(test)]
 pub mod tests;
 pub mod webhooks;
+pub mod yaml;

@@ -13,8 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::api::server;
 
-/// Where it is, by the manifests.
-const NAMESPACE: &str = "kube-system";
+/// Its names, by the manifests.
 const NAME: &str = "cloudwit";
 const PODS: &str = "app.kubernetes.io/name=cloudwit";
 
@@ -41,9 +40,9 @@ enum Rollout {
 /// # Errors
 ///
 /// When none is ready in time, with what its Pods say; or the API server cannot be asked.
-pub async fn wait(kubeconfig: Option<&Path>, limit: Duration) -> anyhow::Result<()> {
+pub async fn wait(kubeconfig: Option<&Path>, namespace: &str, limit: Duration) -> anyhow::Result<()> {
     let client = server::connect(kubeconfig).await?;
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let begun = Instant::now();
     let (mut said, mut said_at) = (String::new(), begun);
     loop {
@@ -51,19 +50,19 @@ pub async fn wait(kubeconfig: Option<&Path>, limit: Duration) -> anyhow::Result<
         let waiting = match rollout(&deployment) {
             Rollout::Ready(ready, wanted) => {
                 println!("cloudwit is ready: {ready} of {wanted} replicas");
-                println!("Next: kubectl -n {NAMESPACE} exec deployment/{NAME} -- cloudwit explain node NAME");
+                println!("Next: kubectl -n {namespace} exec deployment/{NAME} -- cloudwit explain node NAME");
                 return Ok(());
             }
             Rollout::Waiting(waiting) => waiting,
         };
         if begun.elapsed() >= limit {
-            let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
+            let pods: Api<Pod> = Api::namespaced(client, namespace);
             let params = ListParams::default().labels(PODS).limit(MOST_PODS);
             let listed = pods.list(&params).await.context("reading the Pods")?;
             let reasons: BTreeSet<String> = listed.items.iter().filter_map(trouble).collect();
             let reasons: Vec<String> = reasons.into_iter().collect();
             bail!(
-                "everything is applied, but after {} s {waiting}{}{}; see `kubectl -n {NAMESPACE} describe pods -l {PODS}`",
+                "everything is applied, but after {} s {waiting}{}{}; see `kubectl -n {namespace} describe pods -l {PODS}`",
                 limit.as_secs(),
                 if reasons.is_empty() { "" } else { ": " },
                 reasons.join("; ")
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_say_why_they_are_not_ready() {
+    fn pods_report_why_they_are_not_ready() {
         let why = |status: Value| trouble(&serde_json::from_value(json!({ "status": status })).unwrap());
         let unscheduled = json!({ "conditions": [
             { "type": "PodScheduled", "status": "False", "message": "0/3 nodes are available" },

@@ -10,6 +10,7 @@ use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
 use crate::commands::install::manifests::{self, Settings};
 use crate::commands::install::webhooks::{self, Pair};
+use crate::commands::install::yaml;
 use crate::flags::args::Args;
 
 fn args(flags: &[&str]) -> InstallArgs {
@@ -59,7 +60,7 @@ fn arguments(objects: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn the_port_takes_the_probes_with_it_and_labels_choose_the_nodes() {
+fn port_moves_probes_and_labels_select_nodes() {
     let dir = folder();
     let config = config(dir.path());
     let pod = |flags: &[&str]| {
@@ -134,11 +135,44 @@ fn every_file_travels_and_the_paths_become_those_of_the_pod() {
 }
 
 #[test]
+fn keys_and_login_of_a_registry_travel_and_component_does_not() {
+    let dir = folder();
+    let component = format!("oci://registry.example/sim@sha256:{}", "0".repeat(64));
+    for (name, text) in [("cosign.pub", "a key"), ("login.json", "{}")] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let text = format!(
+        "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\nproviders:\n- name: north\n  component: {component}\n  \
+         registry: {{ca: ca.pem, dockerConfig: login.json}}\n  verify: {{keys: [cosign.pub]}}\n"
+    );
+    std::fs::write(dir.path().join("cloudwit.yaml"), text).unwrap();
+    let objects = objects(&[&config(dir.path())]).unwrap();
+    let beside = &named(&objects, "ConfigMap", "cloudwit-config")["data"];
+    assert_eq!(
+        (&beside["north-ca.pem"], &beside["north-cosign.pub"]),
+        (&"authorities".into(), &"a key".into())
+    );
+    let read: Value = crate::config::yaml::read(beside["cloudwit.yaml"].as_str().unwrap()).unwrap();
+    let provider = &read["providers"][0];
+    assert_eq!(provider["component"], component);
+    assert_eq!(provider["verify"]["keys"][0], "north-cosign.pub");
+    assert_eq!(provider["registry"]["ca"], "north-ca.pem");
+    assert_eq!(
+        provider["registry"]["dockerConfig"],
+        "/etc/cloudwit/secrets/north-registry.json"
+    );
+    assert_eq!(
+        decoded(&named(&objects, "Secret", "cloudwit-secrets")["data"]["north-registry.json"]),
+        "{}"
+    );
+}
+
+#[test]
 fn what_is_printed_reads_back_as_what_it_was() {
     let dir = folder();
     std::fs::write(dir.path().join("sim.wasm"), [b'\0'; 300_000]).unwrap();
     let objects = objects(&[&config(dir.path()), "--controller-accounts"]).unwrap();
-    let text = manifests::yaml(&objects).unwrap();
+    let text = yaml::stream(&objects).unwrap();
     assert!(
         text.starts_with("# kubectl apply --server-side -f -\n# (Without --server-side"),
         "{}",
@@ -247,7 +281,7 @@ fn secrets_may_stay_where_they_are_kept() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_name_the_file_and_the_fix() {
+fn all_mistakes_are_reported_with_file_and_fix() {
     let dir = folder();
     for (file, content) in [("token", Some("")), ("ca.pem", None)] {
         let file = dir.path().join(file);
@@ -281,7 +315,7 @@ fn all_mistakes_are_told_at_once_and_name_the_file_and_the_fix() {
 }
 
 #[test]
-fn what_does_not_fit_and_flags_that_the_process_does_not_know_are_refused() {
+fn misfits_and_unknown_flags_are_refused() {
     let dir = folder();
     let component = dir.path().join("sim.wasm");
     std::fs::write(&component, vec![0; 1 << 20]).unwrap();
@@ -305,7 +339,7 @@ fn decoded(value: &Value) -> String {
 }
 
 #[test]
-fn webhooks_are_registered_with_a_pair_that_their_authority_signed() {
+fn webhooks_register_with_pair_signed_by_their_authority() {
     let dir = folder();
     let args = args(&[&config(dir.path()), "--webhooks=*", "--", "--webhook-secure-port=10300"]);
     let settings = Settings::new(&args);
@@ -313,7 +347,10 @@ fn webhooks_are_registered_with_a_pair_that_their_authority_signed() {
     let before = objects.len();
     let (selected, port) = settings.webhooks().unwrap();
     let now = jiff::Timestamp::now();
-    let (pair, next) = (Pair::generate(now).unwrap(), Pair::generate(now).unwrap());
+    let (pair, next) = (
+        Pair::generate("kube-system", now).unwrap(),
+        Pair::generate("kube-system", now).unwrap(),
+    );
     webhooks::register(&mut objects, &selected, port, &pair, None);
     assert_eq!(objects.len(), before + 3);
     let kinds: Vec<&str> = objects[objects.len() - 4..]
@@ -385,7 +422,7 @@ fn verify(authorities: &str, certificate: &str, key: &str) {
 }
 
 #[test]
-fn without_webhooks_or_with_a_pair_of_others_nothing_is_registered() {
+fn nothing_is_registered_without_webhooks_or_foreign_pair() {
     let dir = folder();
     let of = |flags: &[&str]| {
         let config = config(dir.path());
@@ -408,4 +445,60 @@ fn without_webhooks_or_with_a_pair_of_others_nothing_is_registered() {
         wrong[0].contains("\"pvl\" is not in the list of known webhooks"),
         "{wrong:?}"
     );
+}
+
+#[test]
+fn another_namespace_has_everything_but_the_lease() {
+    let dir = folder();
+    let config = config(dir.path());
+    let objects = objects(&[&config, "--namespace=cloud-system"]).unwrap();
+    assert_eq!(objects[0]["kind"], "Namespace");
+    let labels = &objects[0]["metadata"]["labels"];
+    assert_eq!(labels["pod-security.kubernetes.io/enforce"], "privileged");
+    for object in &objects {
+        let namespace = object["metadata"]["namespace"].as_str();
+        let expected = match object["kind"].as_str().unwrap() {
+            "Namespace" | "ClusterRole" | "ClusterRoleBinding" => None,
+            "Role" | "RoleBinding" => Some("kube-system"),
+            _ => Some("cloud-system"),
+        };
+        assert_eq!(namespace, expected, "{object}");
+        for subject in object["subjects"].as_array().into_iter().flatten() {
+            assert_eq!(subject["namespace"], "cloud-system", "{object}");
+        }
+    }
+    let usual = self::objects(&[&config]).unwrap();
+    assert!(usual.iter().all(|object| object["kind"] != "Namespace"));
+}
+
+#[test]
+fn controllers_accounts_stay_in_kube_system() {
+    let dir = folder();
+    let config = config(dir.path());
+    let objects = objects(&[&config, "--namespace=cloud-system", "--controller-accounts"]).unwrap();
+    let text = serde_json::to_string(&objects).unwrap();
+    let subjects = objects
+        .iter()
+        .filter_map(|object| object["subjects"].as_array())
+        .flatten();
+    for subject in subjects {
+        let expected = if subject["name"] == "cloudwit" {
+            "cloud-system"
+        } else {
+            "kube-system"
+        };
+        assert_eq!(subject["namespace"], expected, "{text}");
+    }
+}
+
+#[test]
+fn a_namespace_has_the_letters_that_kubernetes_takes() {
+    let parse = |name: &str| {
+        let flag = format!("--namespace={name}");
+        Args::try_parse_from(["cloudwit", "install", "--config=x", flag.as_str()])
+    };
+    assert!(parse("cloud-system").is_ok());
+    for wrong in ["", "A", "-a", "a.b", &"a".repeat(64)] {
+        assert!(parse(wrong).is_err(), "{wrong:?}");
+    }
 }

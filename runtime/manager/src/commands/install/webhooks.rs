@@ -39,7 +39,7 @@ pub struct Pair {
 
 impl Pair {
     /// A new one for the Service, good from yesterday on: clocks differ.
-    pub fn generate(now: Timestamp) -> anyhow::Result<Self> {
+    pub fn generate(namespace: &str, now: Timestamp) -> anyhow::Result<Self> {
         let day = |days: i64| {
             let date = (now + SignedDuration::from_hours(24 * days))
                 .to_zoned(TimeZone::UTC)
@@ -59,7 +59,7 @@ impl Pair {
             authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
             let authority_key = KeyPair::generate()?;
             let signed = authority.self_signed(&authority_key)?;
-            let host = format!("{NAME}.kube-system.svc");
+            let host = format!("{NAME}.{namespace}.svc");
             let mut served = params(vec![host.clone(), format!("{host}.cluster.local")], &host)?;
             served.key_usages = vec![KeyUsagePurpose::DigitalSignature];
             served.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -87,7 +87,8 @@ pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair:
     serve(&mut objects[at], port);
     let selector = objects[at]["spec"]["selector"]["matchLabels"].clone();
     let labels = objects[at]["metadata"]["labels"].clone();
-    let metadata = json!({ "name": NAME, "namespace": "kube-system", "labels": labels });
+    let namespace = objects[at]["metadata"]["namespace"].clone();
+    let metadata = json!({ "name": NAME, "namespace": namespace, "labels": labels });
     let bytes = |text: &str| json!(ByteString(text.as_bytes().to_vec()));
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls",
@@ -103,7 +104,7 @@ pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair:
     let authorities = bytes(&authorities(&pair.authority, known));
     let webhooks: Vec<Value> = webhooks
         .iter()
-        .map(|webhook| registration(*webhook, &authorities))
+        .map(|webhook| registration(*webhook, &namespace, &authorities))
         .collect();
     let configuration = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
@@ -127,7 +128,7 @@ fn authorities(new: &str, known: Option<&str>) -> String {
     all.join("\n") + "\n"
 }
 
-fn registration(webhook: Webhook, authorities: &Value) -> Value {
+fn registration(webhook: Webhook, namespace: &Value, authorities: &Value) -> Value {
     match webhook {
         Webhook::PersistentVolumeLabel => {
             let sources =
@@ -135,7 +136,7 @@ fn registration(webhook: Webhook, authorities: &Value) -> Value {
             json!({
                 "name": "persistent-volume-label.cloudwit.dev",
                 "clientConfig": {
-                    "service": { "name": NAME, "namespace": "kube-system", "path": webhook.path(), "port": 443 },
+                    "service": { "name": NAME, "namespace": namespace, "path": webhook.path(), "port": 443 },
                     "caBundle": authorities,
                 },
                 "rules": [{

@@ -31,7 +31,8 @@ fn presence(presence: &Presence) -> Map<String, Value> {
     object
 }
 
-fn instance(machine: &Instance) -> Map<String, Value> {
+/// What the cloud knows about a machine.
+pub fn instance(machine: &Instance) -> Map<String, Value> {
     let addresses = machine.addresses.iter();
     let addresses: Vec<Value> = addresses
         .map(|address| json!({"type": address.kind.as_str(), "address": address.value}))

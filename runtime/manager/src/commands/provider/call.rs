@@ -15,8 +15,9 @@ use crate::commands::explain::Output;
 use crate::commands::provider::cassette::{Cassette, RecordedCall};
 use crate::commands::provider::exchanges::{Exchange, Exchanges};
 use crate::commands::provider::function::{Function, FunctionCall};
+use crate::commands::provider::small_function::SmallInput;
 use crate::commands::provider::source::{self, SourceArgs};
-use crate::commands::provider::volume_function::VolumeInput;
+use crate::commands::provider::volume_function::{VolumeInput, pair};
 use crate::commands::provider::{answer, objects};
 use crate::config::mistakes::Mistakes;
 
@@ -54,8 +55,15 @@ pub struct CallArgs {
     #[arg(long, value_name = "CIDR")]
     delete: Vec<String>,
 
+    /// A tag of a machine, KEY=VALUE. May be given again.
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = pair)]
+    tags: Vec<(String, String)>,
+
     #[command(flatten)]
     volume: VolumeInput,
+
+    #[command(flatten)]
+    small: SmallInput,
 
     /// Call again, as the controllers do, until the answer is no longer pending.
     #[arg(long)]
@@ -101,7 +109,9 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         token: args.token,
         create: args.create,
         delete: args.delete,
+        tags: args.tags.into_iter().collect(),
         volume: args.volume,
+        small: args.small,
     };
     Mistakes::none_of(question.mistakes(), "")?;
     cluster.services.extend(question.service()?);

@@ -6,13 +6,14 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, bail};
 use cloudwit_host::grants::SecretUse;
 use cloudwit_host::{Grants, ProviderSettings};
-use cloudwit_model::{Address, NodeRef};
+use cloudwit_model::{Address, NodeRef, Tags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::commands::provider::exchanges::Exchange;
 use crate::commands::provider::function::{Function, FunctionCall};
+use crate::commands::provider::small_function::SmallInput;
 use crate::commands::provider::volume_function::VolumeInput;
 
 /// Version of the format.
@@ -94,16 +95,20 @@ pub struct RecordedCall {
     create: Vec<(String, RecordedNode)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     delete: Vec<String>,
+    #[serde(default, skip_serializing_if = "Tags::is_empty")]
+    tags: Tags,
     #[serde(default, skip_serializing_if = "is_default")]
     volume: VolumeInput,
+    #[serde(default, skip_serializing_if = "is_default")]
+    small: SmallInput,
     /// What was answered, or with which failure.
     pub answer: Value,
     /// What went over the wire.
     pub exchanges: Vec<Exchange>,
 }
 
-fn is_default(volume: &VolumeInput) -> bool {
-    *volume == VolumeInput::default()
+fn is_default<T: Default + PartialEq>(input: &T) -> bool {
+    *input == T::default()
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -222,7 +227,9 @@ impl RecordedCall {
                 .map(|(destination, node)| (destination.clone(), RecordedNode::of(node)))
                 .collect(),
             delete: question.delete.clone(),
+            tags: question.tags.clone(),
             volume: question.volume.clone(),
+            small: question.small.clone(),
             answer,
             exchanges,
         }
@@ -240,7 +247,9 @@ impl RecordedCall {
                 .map(|(destination, node)| (destination.clone(), node.node()))
                 .collect(),
             delete: self.delete.clone(),
+            tags: self.tags.clone(),
             volume: self.volume.clone(),
+            small: self.small.clone(),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use clap::ValueEnum;
 use cloudwit_host::Provider;
-use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, Target};
+use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, TagChange, Tags, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::commands::provider::small_function::SmallInput;
 use crate::commands::provider::volume_function::VolumeInput;
 use crate::commands::provider::{answer, objects};
 
@@ -56,6 +57,14 @@ pub enum Function {
     #[value(name = "routes.apply")]
     #[serde(rename = "routes.apply")]
     ApplyRoutes,
+    /// Gives machines tags; wants --node or --nodes, and --tag.
+    #[value(name = "tagging.tag")]
+    #[serde(rename = "tagging.tag")]
+    Tag,
+    /// Takes tags off machines; wants --node or --nodes, and --tag.
+    #[value(name = "tagging.untag")]
+    #[serde(rename = "tagging.untag")]
+    Untag,
     /// What volumes of this cloud are.
     #[value(name = "volumes.describe")]
     #[serde(rename = "volumes.describe")]
@@ -124,6 +133,22 @@ pub enum Function {
     #[value(name = "volume-labels.get")]
     #[serde(rename = "volume-labels.get")]
     VolumeLabels,
+    /// The clusters that the cloud itself knows.
+    #[value(name = "clusters.list")]
+    #[serde(rename = "clusters.list")]
+    ListClusters,
+    /// What Pods should use of --nameserver and --search.
+    #[value(name = "dns.scrub")]
+    #[serde(rename = "dns.scrub")]
+    ScrubDns,
+    /// The machine that asks; wants --hostname.
+    #[value(name = "location.get")]
+    #[serde(rename = "location.get")]
+    Locate,
+    /// Gives all machines a key; wants --user and --public-key.
+    #[value(name = "ssh-keys.ensure")]
+    #[serde(rename = "ssh-keys.ensure")]
+    EnsureSshKey,
 }
 
 impl Function {
@@ -156,8 +181,12 @@ pub struct FunctionCall {
     pub create: Vec<(String, NodeRef)>,
     /// Destinations of routes to delete.
     pub delete: Vec<String>,
+    /// Tags of machines.
+    pub tags: Tags,
     /// What a function about volumes is called with.
     pub volume: VolumeInput,
+    /// What a function that is alone in its interface is called with.
+    pub small: SmallInput,
 }
 
 impl FunctionCall {
@@ -165,7 +194,9 @@ impl FunctionCall {
     pub fn mistakes(&self) -> Vec<String> {
         let name = self.function.name();
         let mut mistakes = Vec::new();
-        if matches!(self.function, Function::Lookup | Function::VolumeNodes) && self.nodes.is_empty() {
+        let tags = matches!(self.function, Function::Tag | Function::Untag);
+        let about_nodes = tags || matches!(self.function, Function::Lookup | Function::VolumeNodes);
+        if about_nodes && self.nodes.is_empty() {
             mistakes.push(format!("{name} wants Nodes; add --node=NAME or --nodes=FILE"));
         }
         if self.function.is_about_a_service() && self.service.is_none() {
@@ -174,7 +205,11 @@ impl FunctionCall {
         if self.function == Function::ApplyRoutes && self.create.is_empty() && self.delete.is_empty() {
             mistakes.push(format!("{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"));
         }
+        if tags && self.tags.is_empty() {
+            mistakes.push(format!("{name} wants tags; add --tag=KEY=VALUE"));
+        }
         mistakes.extend(self.volume.mistakes(self.function));
+        mistakes.extend(self.small.mistakes(self.function));
         mistakes
     }
 
@@ -223,8 +258,15 @@ impl FunctionCall {
             Function::DeleteBalancer => answer::annotations(&provider.delete_balancer(&service, token).await?),
             Function::ListRoutes => answer::routes(&provider.list_routes().await?),
             Function::ApplyRoutes => self.apply_routes(provider).await?,
-            of_volumes => {
-                let called = self.volume.call(of_volumes, provider, &self.nodes, token);
+            Function::Tag => answer::changes(&provider.change_tags(TagChange::Add, &self.nodes, &self.tags).await?),
+            Function::Untag => {
+                answer::changes(&provider.change_tags(TagChange::Remove, &self.nodes, &self.tags).await?)
+            }
+            other => {
+                if let Some(answer) = self.small.call(other, provider, token).await? {
+                    return Ok(answer);
+                }
+                let called = self.volume.call(other, provider, &self.nodes, token);
                 called.await?.unwrap_or_default()
             }
         })

@@ -3,9 +3,11 @@
 //! ```text
 //!   new          the project of a new provider, from the templates
 //!   source       the component with the settings it shall have: from a file, or as a configuration installs it
-//!   function     one function of the contract with its arguments, called in the sandbox; volume_function for volumes
+//!   function     one function of the contract with its arguments, called in the sandbox; volume_function for volumes,
+//!                small_function for interfaces with one function
 //!   exchanges    what went over the wire, as a host's `Wire` sees it; scrub hides what the cloud gave out as secrets
 //!   conformance  the promises of the contract, tried one by one
+//!   registry     components in OCI registries: pinned, pushed, signed
 //!   cassette     calls with their answers and exchanges, in a file; replay answers requests from it
 //! ```
 
@@ -19,8 +21,10 @@ mod function;
 pub mod inspect;
 mod new;
 mod objects;
+mod registry;
 mod replay;
 mod scrub;
+mod small_function;
 pub mod source;
 mod volume_function;
 
@@ -65,7 +69,7 @@ pub enum ProviderCommand {
                             cloudwit provider call sim.wasm load-balancers.ensure --service=web.yaml --node=node-1 --wait \\\n           \
                             --settings=settings.yaml --record=ensure.json"
     )]
-    Call(call::CallArgs),
+    Call(Box<call::CallArgs>),
 
     /// Make the calls of a recording again, answered from the recording, and show what is different.
     ///
@@ -88,7 +92,25 @@ pub enum ProviderCommand {
                             Example:\n  cloudwit provider conformance sim.wasm --stand-in=http://127.0.0.1:8080 \\\n           \
                             --cloud-config=sim.json --settings=settings.yaml --node=node-1 --node=node-2 --junit=report.xml"
     )]
-    Conformance(conformance::ConformanceArgs),
+    Conformance(Box<conformance::ConformanceArgs>),
+
+    /// Resolve a tag in a registry and print the line of the configuration with the digest.
+    ///
+    /// The line goes into the configuration: `component: oci://...@sha256:...`. What the tag leads to later changes nothing then.
+    #[command(after_help = registry::PIN_HELP)]
+    Pin(registry::PinArgs),
+
+    /// Push a component to a registry, as the artifact that `wkg` writes.
+    ///
+    /// Loads it in the sandbox first: what no Cloudwit could run is not pushed. The same component has the same digest each time.
+    #[command(after_help = registry::PUSH_HELP)]
+    Push(registry::PushArgs),
+
+    /// Sign a component in its registry with a private key.
+    ///
+    /// Writes the bundle that `cosign verify --key` reads too. The public half goes into the configuration: `verify: {keys: [key.pub]}`.
+    #[command(after_help = registry::SIGN_HELP)]
+    Sign(registry::SignArgs),
 }
 
 /// Exit codes and examples of `provider new`.
@@ -109,8 +131,11 @@ pub async fn run(command: ProviderCommand) -> anyhow::Result<ExitCode> {
         ProviderCommand::New(args) => new::run(args),
         ProviderCommand::Inspect(args) => inspect::run(args).await,
         ProviderCommand::Check(args) => check::run(args).await,
-        ProviderCommand::Call(args) => call::run(args).await,
+        ProviderCommand::Call(args) => call::run(*args).await,
         ProviderCommand::Replay(args) => replay::run(args).await,
-        ProviderCommand::Conformance(args) => conformance::run(args).await,
+        ProviderCommand::Conformance(args) => conformance::run(*args).await,
+        ProviderCommand::Pin(args) => registry::pin(args).await,
+        ProviderCommand::Push(args) => registry::push(args).await,
+        ProviderCommand::Sign(args) => registry::sign(args).await,
     }
 }

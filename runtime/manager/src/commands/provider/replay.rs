@@ -38,7 +38,8 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let wire = Arc::new(Exchanges::answered_from(Vec::new()));
     let cluster = Arc::new(Cluster::default());
     let host = source::host(wire.clone(), None, Some(cassette.time()))?;
-    let provider = host.load(&from.component, from.settings, cluster.outside()).await?;
+    let file = from.component.file(None).await?;
+    let provider = host.load(&file, from.settings, cluster.outside()).await?;
     let mut differences = 0;
     for (at, call) in cassette.calls.iter().enumerate() {
         let question = call.question();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_of_an_authorization_stays_and_placeholders_are_no_secrets() {
+    fn authorization_scheme_stays_and_placeholders_are_public() {
         let mut scrub = Scrub::default();
         let headers = [
             header("authorization", "Bearer {secret token}"),

@@ -118,7 +118,7 @@ pub fn of_recording(
     folder: &std::path::Path,
 ) -> anyhow::Result<Source> {
     Ok(Source {
-        component,
+        component: component.into(),
         settings: cassette.settings.for_replay(folder)?,
         csi_driver_name: None,
         config_origin: file.display().to_string(),
@@ -140,7 +140,8 @@ pub fn host(wire: Arc<dyn Wire>, cache_dir: Option<PathBuf>, guest_time: Option<
 /// Loads it in a host of its own.
 pub async fn load(source: &Source, outside: Outside, wire: Arc<dyn Wire>) -> anyhow::Result<Provider> {
     let host = host(wire, None, None)?;
-    Ok(host.load(&source.component, source.settings.clone(), outside).await?)
+    let file = source.component.file(None).await?;
+    Ok(host.load(&file, source.settings.clone(), outside).await?)
 }
 
 /// Fails with all that the provider finds wrong with its configuration, and prints its warnings.

@@ -76,7 +76,8 @@ fn known_source(field: &str) -> Result<String, String> {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// A key and a value as they stand on the command line.
+pub fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("give KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
@@ -330,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lacks_is_all_told() {
+    fn all_missing_settings_are_reported() {
         let lacks = |function| VolumeInput::default().mistakes(function).len();
         assert_eq!(lacks(Function::VolumeDriver), 0);
         assert_eq!(lacks(Function::CreateVolume), 1);

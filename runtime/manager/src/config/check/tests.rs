@@ -7,7 +7,7 @@ fn of(text: &str) -> Vec<String> {
 const HEAD: &str = "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\n";
 
 #[test]
-fn unknown_keys_are_told_with_line_path_and_what_was_probably_meant() {
+fn unknown_keys_are_reported_with_line_path_and_suggestion() {
     let text = format!(
         "{HEAD}providers:\n  - name: a\n    component: a.wasm\n    grant: {{}}\n    limits:\n      walltime: 5s\nroutes: {{}}\n"
     );
@@ -34,7 +34,7 @@ fn a_key_that_is_like_no_other_gets_no_guess() {
 }
 
 #[test]
-fn what_is_missing_or_of_the_wrong_kind_is_told_in_one_go() {
+fn what_is_missing_or_of_the_wrong_kind_is_reported_together() {
     let found = of(
         "apiVersion: cloudwit.dev/v1\nproviders:\n  - component: 5\n    grants:\n      http:\n        - {host: h, port: 99999, allowLoopback: ja}\n    limits: {cpuTime: soon, concurrency: 0}\n",
     );

@@ -57,10 +57,10 @@ fn a_file_is_read_whole_and_its_paths_begin_at_its_folder() {
     let [north, south] = read.providers.as_slice() else {
         panic!("{read:?}")
     };
-    assert_eq!(north.component, dir.path().join("north.wasm"));
+    assert_eq!(north.component, dir.path().join("north.wasm").into());
     assert_eq!(
         south.component,
-        dir.path().join("providers/south.wasm"),
+        dir.path().join("providers/south.wasm").into(),
         "a bare name may be in --provider-dir"
     );
     assert_eq!(
@@ -88,6 +88,79 @@ fn a_file_is_read_whole_and_its_paths_begin_at_its_folder() {
     );
 }
 
+const DIGEST: &str = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+#[test]
+fn component_in_registry_is_pinned_and_its_paths_begin_at_folder() {
+    let dir = folder();
+    let text = format!(
+        "providers:
+  - name: a
+    component: oci://registry.example/a@{DIGEST}
+    registry: {{ca: ca.pem, dockerConfig: /etc/login.json}}
+    verify: {{keys: [cosign.pub]}}
+    limits: {{componentBytes: 65536}}
+"
+    );
+    let read = of(dir.path(), &text).unwrap();
+    let Component::Pinned(pinned) = &read.providers[0].component else {
+        panic!("{read:?}")
+    };
+    assert_eq!(
+        pinned.reference.to_string(),
+        format!("oci://registry.example/a@{DIGEST}")
+    );
+    let files: Vec<&PathBuf> = pinned.files().collect();
+    let beside = |name: &str| dir.path().join(name);
+    assert_eq!(
+        files,
+        [
+            &beside("cosign.pub"),
+            &beside("ca.pem"),
+            &PathBuf::from("/etc/login.json")
+        ]
+    );
+    assert_eq!(pinned.limit, 65536);
+}
+
+#[test]
+fn keys_of_registries_beside_a_file_are_mistakes() {
+    let found = mistakes(&format!(
+        "providers:
+  - name: c
+    component: oci://registry.example/c@{DIGEST}
+    registry: {{plainHTTP: true}}
+"
+    ));
+    assert!(
+        found
+            .iter()
+            .any(|one| one.contains("plainHTTP: unknown key, did you mean plainHttp?")),
+        "{found:?}"
+    );
+    let found = mistakes(&format!(
+        "providers:
+  - name: a
+    component: north.wasm
+    verify: {{keys: [cosign.pub]}}
+    registry: {{}}
+  - name: b
+    component: oci://registry.example/A@{DIGEST}
+    verify: {{keys: []}}
+routing: {{default: a}}
+"
+    ))
+    .join("\n");
+    for part in [
+        "7: providers[0].registry: is for components of registries",
+        "6: providers[0].verify: is for components of registries",
+        "providers[1].component: \"oci://registry.example/A@",
+        "providers[1].verify.keys: is empty",
+    ] {
+        assert!(found.contains(part), "{part}: {found}");
+    }
+}
+
 #[test]
 fn a_single_provider_needs_no_routing() {
     let read = of(folder().path(), "providers: [{name: a, component: north.wasm}]\n").unwrap();
@@ -95,7 +168,7 @@ fn a_single_provider_needs_no_routing() {
 }
 
 #[test]
-fn what_only_the_whole_shows_is_told_with_its_line() {
+fn what_only_the_whole_shows_is_reported_with_its_line() {
     let found = mistakes(
         "providers:
   - name: A
@@ -119,7 +192,7 @@ routing:
     );
     let parts = [
         "4: providers[0].name: \"A\" is no name",
-        "5: providers[0].component: \"oci://registry.example/north:1\": components are not fetched from registries",
+        "5: providers[0].component: oci://registry.example/north:1 has no digest, so it could be another component tomorrow; `cloudwit provider pin oci://registry.example/north:1` prints",
         "7: providers[1].component: there is no file",
         "9: providers[1].cloudConfigFile: stands beside cloudConfig",
         "10: providers[2].name: \"b\" is the name of another provider already",

@@ -16,7 +16,7 @@ fn of(dir: &Path, flags: &[&str]) -> Result<Settings, Mistakes> {
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
+fn every_mistake_is_reported_together() {
     let dir = folder();
     let error = of(
         dir.path(),
@@ -73,7 +73,7 @@ fn unknown_keys_of_the_settings_file_are_mistakes() {
 }
 
 #[test]
-fn mistakes_of_the_settings_file_are_told_with_their_lines() {
+fn mistakes_of_the_settings_file_are_reported_with_their_lines() {
     let dir = folder();
     let file = dir.path().join("settings.yaml");
     let flag = format!("--provider-settings={}", file.display());
@@ -132,7 +132,7 @@ fn a_settings_file_is_read_whole() {
         settings.providers[0].settings.cluster_cidrs,
         ["10.1.0.0/16", "fd00::/48"]
     );
-    assert_eq!(settings.providers[0].component, dir.path().join("sim.wasm"));
+    assert_eq!(settings.providers[0].component, dir.path().join("sim.wasm").into());
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn upstreams_defaults_are_kept() {
 }
 
 #[test]
-fn wrong_relations_are_told_all_at_once() {
+fn wrong_relations_are_reported_together() {
     let wrong = of(&[
         "--leader-elect-lease-duration=10s",
         "--leader-elect-renew-deadline=10s",
@@ -84,7 +84,7 @@ fn controllers_are_led_by_the_lease_they_belong_to() {
 }
 
 #[test]
-fn a_leader_that_is_long_overdue_is_unhealthy_and_a_waiting_replica_is_not() {
+fn overdue_leader_is_unhealthy_and_waiting_replica_is_not() {
     let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(100));
     let clock = now.clone();
     let (term, leadership) = Leadership::elected(std::sync::Arc::new(move || {

@@ -49,7 +49,7 @@ fn a_missing_lease_is_created_in_upstreams_shape() {
 }
 
 #[test]
-fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_wrote() {
+fn held_lease_expires_after_its_unchanged_duration() {
     // The holder's own times are years off; only what we see counts.
     let first = ObservedLease::look(None, held_by("other", 40, -100_000_000), at(100));
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_held_lease_is_waited_for_until_it_has_not_changed_for_the_time_its_holder_w
 }
 
 #[test]
-fn a_lease_that_nobody_holds_is_taken_at_once() {
+fn lease_without_holder_is_taken_at_once() {
     let free = ObservedLease::look(None, held_by("", 40, 0), at(5));
     assert!(matches!(me(Some(&free), false, at(5)), Step::Replace(_)));
 }
@@ -102,7 +102,7 @@ fn our_own_lease_is_renewed_and_keeps_its_beginning() {
 }
 
 #[test]
-fn a_leader_that_sees_another_holder_or_none_has_lost_at_once() {
+fn leader_that_sees_another_holder_or_none_has_lost_at_once() {
     for holder in ["other", ""] {
         let theirs = ObservedLease::look(None, held_by(holder, 15, 0), at(5));
         assert_eq!(me(Some(&theirs), true, at(5)), Step::Lost { holder: holder.into() });

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_lets_nothing_through_and_an_unknown_type_are_mistakes() {
+    fn zero_budget_and_unknown_type_are_mistakes() {
         let wrong = of(&[
             "--kube-api-qps=5",
             "--kube-api-burst=0",

@@ -8,7 +8,8 @@ use crate::flags::values::go::whole;
 #[command(next_help_heading = "Controllers")]
 pub struct ControllerArgs {
     /// Which run: `*` for all, NAME for one, -NAME for all but one. Names: cloud-node-controller,
-    /// cloud-node-lifecycle-controller, service-lb-controller, node-route-controller; upstream's short names work too.
+    /// cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, and tagging-controller, which `*` does not stand for;
+    /// upstream's short names work too.
     #[arg(
         long,
         value_name = "LIST",

@@ -9,6 +9,8 @@ pub mod no_effect;
 pub mod node_deletion;
 pub mod provider;
 pub mod serving;
+pub mod ssh_keys;
+pub mod tagging;
 pub mod tracing;
 pub mod volumes;
 pub mod webhooks;

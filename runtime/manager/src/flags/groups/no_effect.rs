@@ -30,6 +30,10 @@ pub struct NoEffectArgs {
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub allow_untagged_cloud: bool,
 
+    /// No effect: machines are always tagged many in a call.
+    #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
+    pub tagging_controller_enable_batching: bool,
+
     /// Deprecated, no effect here nor upstream.
     #[arg(long, value_name = "DURATION", default_value = "0s")]
     pub node_sync_period: GoDuration,

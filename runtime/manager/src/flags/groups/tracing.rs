@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_address_is_told_without_its_password() {
+    fn wrong_address_is_reported_without_its_password() {
         for (wrong, part) in [
             ("grpc://c:4317", "not gRPC"),
             ("http://u:canary-7391@c", "credentials"),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_the_rest() {
+    fn rest_is_reported_with_its_mistakes() {
         for text in ["", "10", "s", "10 s", "-5s", "5x", "1..5s", "10s5"] {
             let error = text.parse::<GoDuration>().unwrap_err();
             assert!(error.contains("write for example 10s"), "{text}: {error}");

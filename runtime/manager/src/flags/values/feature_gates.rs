@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_gate_says_what_holds() {
+    fn known_gate_reports_what_holds() {
         let notes = of("ControllerManagerReleaseLeaderElectionLockOnExit=true").notes();
         assert_eq!(notes.len(), 1);
         assert!(notes[0].ends_with("the Lease is released on a clean exit"), "{notes:?}");

@@ -4,7 +4,7 @@ use cloudwit_controllers::Controller;
 
 /// The controllers that run, or one message for each entry that names none.
 ///
-/// As upstream does it (`controller-manager app/helper.go`): the first entry that names a controller decides, `*` stands for all the rest.
+/// As upstream does it (`controller-manager app/helper.go`): the first entry that names a controller decides, `*` stands for all the rest that run by default.
 pub fn select(entries: &[String]) -> Result<Vec<Controller>, Vec<String>> {
     let known = |name: &str| {
         Controller::ALL
@@ -38,7 +38,7 @@ pub fn select(entries: &[String]) -> Result<Vec<Controller>, Vec<String>> {
                 None if known(entry) == Some(*controller) => Some(true),
                 _ => None,
             })
-            .unwrap_or_else(|| entries.contains(&"*"))
+            .unwrap_or_else(|| controller.is_on_by_default() && entries.contains(&"*"))
     };
     Ok(Controller::ALL.into_iter().filter(runs).collect())
 }
@@ -63,6 +63,15 @@ mod tests {
             ]
         );
         assert_eq!(of("-node-route-controller,*").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn tagging_runs_only_where_it_is_named() {
+        for list in ["*,tagging", "tagging-controller,*"] {
+            assert_eq!(of(list).unwrap(), Controller::ALL, "{list}");
+        }
+        assert_eq!(of("tagging").unwrap(), [Controller::Tagging]);
+        assert_eq!(of("*,-tagging,tagging").unwrap().len(), 4);
     }
 
     #[test]

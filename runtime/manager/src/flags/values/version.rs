@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_told_and_not_pretended() {
+    fn version_is_reported_and_not_overridden() {
         let of = |version: &str| {
             VersionArgs {
                 version: version.into(),

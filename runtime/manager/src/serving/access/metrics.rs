@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_upstreams_and_users_are_not_told() {
+    fn names_are_upstreams_and_users_are_not_reported() {
         let mut registry = Registry::default();
         let (metrics, now) = (AccessMetrics::new(&mut registry), Instant::now());
         for name in ["admin", "ann@example.com", "system:anonymous", "secret"] {

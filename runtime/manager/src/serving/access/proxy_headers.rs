@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_says_name_groups_and_facts_and_none_of_it_is_left() {
+    fn proxy_reports_name_groups_and_facts_and_none_of_it_is_left() {
         let mut headers = HeaderMap::new();
         headers.insert("x-remote-user", "ann".parse().unwrap());
         headers.append("x-remote-group", "a".parse().unwrap());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_name_is_nobody() {
+    fn who_has_no_name_is_anonymous() {
         let mut headers = HeaderMap::new();
         headers.insert("x-remote-user", "".parse().unwrap());
         headers.insert("x-remote-group", "system:masters".parse().unwrap());

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_is_asked_once_however_many_wait_for_its_answer() {
+    async fn concurrent_callers_share_one_request() {
         let (answers, asked) = (ReviewCache::<bool>::default(), Arc::new(AtomicU32::new(0)));
         let ask = || {
             let asked = asked.clone();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_goes_away_does_not_hold_up_the_others_and_no_answer_is_not_remembered() {
+    async fn cancelled_caller_delays_nobody_else_and_is_not_cached() {
         let answers = ReviewCache::<bool>::default();
         let slow = || async {
             tokio::time::sleep(Duration::from_secs(1)).await;

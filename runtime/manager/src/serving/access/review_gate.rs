@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_new_questions_is_limited_and_known_ones_pass() {
+    async fn flood_of_new_questions_is_limited_and_known_ones_pass() {
         let gate = ReviewGate::default();
         gate.good(question(0));
         let asked = (1..10_000)

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_are_known_are_in_a_group_of_their_own_and_nobody_else_is() {
+    fn authenticated_users_are_in_their_own_group_only() {
         let named = |name: &str| User {
             name: name.into(),
             ..User::default()

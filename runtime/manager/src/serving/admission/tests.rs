@@ -87,7 +87,7 @@ async fn no_way_of_writing_a_path_leads_around_authorization() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_method_is_the_verb_that_is_asked_for() {
+async fn method_is_the_verb_that_is_requested() {
     let reviews = FakeReviews::default();
     reviews.token("ann", json!({ "username": "ann" }));
     reviews.allow("ann", "get", "/metrics");
@@ -145,7 +145,7 @@ async fn what_could_not_be_found_out_is_not_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headers_of_a_proxy_reach_nobody() {
+async fn headers_of_a_proxy_are_withheld() {
     let reviews = FakeReviews::default();
     let pages = pages(&reviews);
     let headers = [

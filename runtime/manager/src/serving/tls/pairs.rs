@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_pair_is_kept_where_wanted_and_only_its_owner_reads_the_key() {
+    fn generated_pair_is_kept_with_owner_only_key() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let flag = [format!("--cert-dir={}", folder.path().join("new").display())];
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pair_for_the_asked_name_is_served() {
+    fn pair_for_the_requested_name_is_served() {
         let folder = tempfile::tempdir().unwrap();
         let (files, der) = write(folder.path(), "a.example.com");
         for (flag, name, chosen) in [

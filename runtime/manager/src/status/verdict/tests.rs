@@ -1,8 +1,10 @@
 //! Facts are made up; each test changes what it is about.
 
 use super::*;
+use crate::status::causes::CauseFacts;
 use crate::status::facts::{
-    ApiHost, ControllerFacts, ControllerTrouble, FailedCheck, FaultFacts, Leading, Listed, Process, SwapFacts, Waiting,
+    ApiHost, ControllerFacts, ControllerState, FailedCheck, FaultFacts, HostError, Leading, Listed, Process, SwapFacts,
+    Totals, Waiting,
 };
 
 pub fn at(seconds: i64) -> Moment {
@@ -17,6 +19,7 @@ pub fn facts() -> Facts {
             version: "0.1.0".into(),
             identity: "cp-1_a".into(),
             started: at(0),
+            cluster: "blue".into(),
         },
         leadership: Leading {
             elects: true,
@@ -27,6 +30,10 @@ pub fn facts() -> Facts {
         api_hosts: vec![host()],
         deletion: vec![deletion()],
         controllers: vec![controller()],
+        totals: Totals::default(),
+        causes: Vec::new(),
+        volumes: Vec::new(),
+        search: None,
         waiting: Waiting {
             nodes: Listed::from(Vec::new()),
             services: Listed::from(Vec::new()),
@@ -74,6 +81,14 @@ pub fn host() -> ApiHost {
         left: Some(7),
         paused_until: None,
         waiting: 0,
+        requests: 12,
+        errors: 1,
+        errors_in_a_row: 0,
+        last_success: Some(at(3590)),
+        last_error: Some(HostError {
+            at: at(100),
+            what: "503".into(),
+        }),
     }
 }
 
@@ -108,12 +123,13 @@ fn group(controller: &'static str, total: usize, overdue: usize) -> WaitingGroup
         controller,
         total,
         overdue,
+        slow: overdue,
         oldest_since: Some(at(3000)),
     }
 }
 
 #[test]
-fn a_leader_with_nothing_to_do_is_well_and_says_so_in_two_words() {
+fn idle_leader_is_healthy_in_two_words() {
     let verdict = of(&facts());
     assert_eq!(
         (verdict.state, verdict.summary.as_str(), verdict.troubles.len()),
@@ -130,7 +146,10 @@ fn usual_work_is_no_trouble_and_what_takes_long_is() {
     let verdict = of(&facts);
     assert_eq!(
         (verdict.state, verdict.summary.as_str()),
-        (State::Attention, "1 Node waits to be initialised.")
+        (
+            State::Attention,
+            "1 Node waits to be initialised, and nothing has failed."
+        )
     );
     assert_eq!(
         (verdict.troubles[0].since, verdict.troubles[0].section),
@@ -162,7 +181,7 @@ fn a_replica_that_waits_is_well_unless_the_leader_is_silent() {
 }
 
 #[test]
-fn a_process_that_just_starts_is_not_ill_and_one_that_still_does_after_a_minute_is() {
+fn starting_process_is_healthy_until_a_minute_passed() {
     let mut facts = facts();
     facts.checks = vec![FailedCheck {
         name: "informer-sync".into(),
@@ -180,7 +199,7 @@ fn a_process_that_just_starts_is_not_ill_and_one_that_still_does_after_a_minute_
 }
 
 #[test]
-fn what_stands_still_comes_before_what_needs_attention_and_the_oldest_first() {
+fn stuck_precedes_attention_and_oldest_comes_first() {
     let mut facts = facts();
     facts.providers[0].last_swap = Some(SwapFacts {
         at: at(100),
@@ -196,16 +215,17 @@ fn what_stands_still_comes_before_what_needs_attention_and_the_oldest_first() {
         total: 7,
         shown: Vec::new(),
     };
-    facts.controllers[0].troubles = vec![ControllerTrouble {
-        what: "The routes of the cloud could not be listed: denied".into(),
-        next: at(3700),
-    }];
+    facts.causes = vec![cause(
+        CauseKind::Denied,
+        &["The routes of the cloud could not be listed"],
+        at(50),
+    )];
     let verdict = of(&facts);
     let sections: Vec<&str> = verdict.troubles.iter().map(|trouble| trouble.section).collect();
-    assert_eq!(sections, ["controllers", "deletion", "providers", "waiting", "hosts"]);
+    assert_eq!(sections, ["waiting", "deletion", "providers", "waiting", "hosts"]);
     assert_eq!(
         (verdict.state, verdict.summary.as_str()),
-        (State::Failing, "5 things are not well.")
+        (State::Failing, "Not well: 2 critical, 3 warnings.")
     );
     assert!(
         verdict.troubles[1]
@@ -214,6 +234,60 @@ fn what_stands_still_comes_before_what_needs_attention_and_the_oldest_first() {
         "{verdict:?}"
     );
     assert!(verdict.troubles.iter().all(|trouble| !trouble.next_step.is_empty()));
+}
+
+fn cause(kind: CauseKind, tasks: &[&'static str], since: Moment) -> CauseFacts {
+    CauseFacts {
+        provider: "east".into(),
+        kind,
+        message: "no".into(),
+        other_messages: 0,
+        since: Some(since),
+        tasks: tasks.to_vec(),
+        counts: [("service-lb-controller", 1)].into(),
+        objects: Listed {
+            total: 1,
+            shown: Vec::new(),
+        },
+    }
+}
+
+#[test]
+fn the_mistake_of_one_user_is_a_notice_beside_all_well() {
+    let mut facts = facts();
+    facts.causes = vec![cause(CauseKind::Object, &[], at(1))];
+    let verdict = of(&facts);
+    assert_eq!(
+        (verdict.state, verdict.summary.as_str()),
+        (
+            State::Notice,
+            "1 Service waits for its load balancer, since it asks for what cannot be: no."
+        )
+    );
+    facts.causes.push(cause(CauseKind::Object, &[], at(2)));
+    assert_eq!(of(&facts).summary, "All well but for 2 notices.");
+    facts.causes.push(cause(CauseKind::Cloud, &[], at(2)));
+    assert_eq!(of(&facts).summary, "Needs attention: 1 warning, 2 notices.");
+}
+
+#[test]
+fn a_pause_and_a_fault_are_told_once_where_they_are_the_cause() {
+    let mut facts = facts();
+    facts.api_hosts[0].paused_until = Some(at(3700));
+    facts.providers[0].last_fault = Some(FaultFacts {
+        at: at(3599),
+        kind: "trap",
+        message: "crashed".into(),
+        output: String::new(),
+    });
+    assert_eq!(of(&facts).troubles.len(), 2);
+    facts.causes = vec![
+        cause(CauseKind::RateLimited, &[], at(1)),
+        cause(CauseKind::Fault, &[], at(1)),
+    ];
+    let troubles = of(&facts).troubles;
+    assert_eq!(troubles.len(), 2, "{troubles:?}");
+    assert!(troubles.iter().all(|trouble| trouble.section == "waiting"));
 }
 
 #[test]

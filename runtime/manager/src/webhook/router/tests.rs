@@ -140,7 +140,7 @@ async fn cloud_that_does_not_answer_forbids_within_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn body_that_does_not_come_and_more_requests_than_there_is_room_for_are_refused() {
+async fn missing_body_and_excess_requests_are_refused() {
     let scene = Scene::start();
     let never = || Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
     let slow: Vec<_> = (0..REQUESTS).map(|_| scene.ask(PATH, JSON, never())).collect();

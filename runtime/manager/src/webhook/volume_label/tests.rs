@@ -31,7 +31,7 @@ fn gce(name: &str) -> Value {
 }
 
 #[test]
-fn each_source_is_asked_about_by_its_id() {
+fn each_source_is_looked_up_by_its_id() {
     use InTreeSource::{AwsElasticBlockStore, AzureDisk, Cinder, GcePersistentDisk, VsphereVolume};
     const PLACEHOLDER: &str = "placeholder-for-provisioning";
     let azure = |name: &str, uri: &str| json!({"azureDisk": {"diskName": name, "diskURI": uri}});
@@ -82,14 +82,14 @@ fn each_source_is_asked_about_by_its_id() {
 }
 
 #[test]
-fn zone_that_is_no_label_value_is_refused_before_anybody_is_asked() {
+fn zone_unfit_as_label_is_refused_before_any_request() {
     let with = |length: usize| question(&volume(json!({ZONE: "z".repeat(length)}), Value::Null, gce("d")));
     assert!(matches!(with(63), Question::Cloud(_)));
     assert!(matches!(with(64), Question::Wrong(_)));
 }
 
 #[test]
-fn labels_of_a_provisioner_are_trusted_when_zone_and_region_are_there() {
+fn provisioner_labels_are_trusted_with_zone_and_region() {
     let trusted = |pairs: [(&str, &str); 2]| {
         let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
         Question::Trusted(pairs.map(own).into())

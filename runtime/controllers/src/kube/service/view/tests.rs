@@ -8,7 +8,7 @@ fn service(spec: serde_json::Value) -> Service {
 }
 
 #[test]
-fn every_field_arrives_as_the_contract_says() {
+fn every_field_arrives_as_in_the_contract() {
     let mut input = service(json!({
         "type": "LoadBalancer",
         "ports": [
@@ -93,7 +93,7 @@ fn what_is_not_set_stays_open() {
 }
 
 #[test]
-fn a_written_range_never_opens_more_than_it_says() {
+fn written_range_never_opens_more_than_its_text() {
     let ranges = |families: &[&str], ranges: &[&str]| {
         let spec = json!({ "type": "LoadBalancer", "ipFamilies": families, "loadBalancerSourceRanges": ranges });
         service_view(&service(spec)).unwrap().source_ranges

@@ -24,7 +24,7 @@ fn cluster(count: usize) -> (Arc<Cache<Node>>, Arc<TargetCache>) {
 }
 
 #[test]
-fn five_thousand_changes_of_nodes_walk_over_none_until_somebody_asks() {
+fn node_changes_walk_nothing_until_requested() {
     let (_, cache) = cluster(5000);
     assert_eq!(cache.walked(), 0);
     assert_eq!(cache.last_pass(), DatedSet::default(), "there was none");
@@ -45,8 +45,7 @@ fn two_hundred_load_balancers_share_one_walk_over_the_nodes() {
 }
 
 #[test]
-fn after_a_change_the_next_question_is_answered_with_the_nodes_of_then_and_those_of_the_last_pass_stay_until_the_next()
-{
+fn changed_node_list_is_current_and_old_one_kept_until_next() {
     let (nodes, cache) = cluster(3);
     cache.pass(&nodes);
     let old = cache.now(&nodes);
@@ -78,7 +77,7 @@ fn a_heartbeat_of_a_node_leaves_the_list_as_it_is() {
 }
 
 #[test]
-fn a_forgotten_list_gives_its_memory_back_and_is_made_again_on_demand() {
+fn dropped_list_frees_memory_and_is_rebuilt_on_demand() {
     let (nodes, cache) = cluster(3);
     let list = Arc::downgrade(&cache.now(&nodes).list);
     assert!(list.upgrade().is_some());

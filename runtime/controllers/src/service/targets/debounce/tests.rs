@@ -39,7 +39,7 @@ fn pause(old: Option<&Arc<Node>>, new: Option<&Arc<Node>>) -> Option<u128> {
 }
 
 #[test]
-fn what_matters_goes_out_at_once_and_a_node_that_waits_for_its_cloud_may_wait_a_second() {
+fn urgent_goes_at_once_and_node_waiting_for_cloud_may_wait() {
     let waiting = tainted(UNINITIALIZED, Value::Null);
     let waiting_with_id = tainted(UNINITIALIZED, json!("x://1"));
     let leaving = tainted("ToBeDeletedByClusterAutoscaler", json!("x://1"));
@@ -91,7 +91,7 @@ fn what_matters_goes_out_at_once_and_a_node_that_waits_for_its_cloud_may_wait_a_
 }
 
 #[test]
-fn after_a_pass_changes_wait_for_the_end_of_its_window_and_no_longer() {
+fn changes_after_a_pass_wait_for_the_window_end_only() {
     let (pace, began, came) = (NodeDebounce::default(), Instant::now(), with_id());
     let at = |milliseconds| began + Duration::from_millis(milliseconds);
     let due = |now| pace.pass_at(&Change::Added(&came), at(now)).unwrap();

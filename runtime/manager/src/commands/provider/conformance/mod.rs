@@ -6,7 +6,9 @@
 //!   instances      order, length, evidence; a cloud that fails is never absence
 //!   balancers      ensure, get, update-targets, delete: idempotent, found again, gone
 //!   routes         apply and list: idempotent, gone
+//!   small          clusters, DNS: what changes nothing
 //!   volumes        create, get, attach, detach, delete: idempotent, in order, gone; volume_extras: what counts beside them
+//!   tagging        tags of machines: set, taken off, idempotent
 //!   secrets        nothing that was written contains one
 //!   faults         the wire: fails on demand, else records or answers from a recording
 //!   report         for people, and JUnit for CI
@@ -19,6 +21,8 @@ mod instances;
 mod report;
 mod routes;
 mod secrets;
+mod small;
+mod tagging;
 mod trial;
 mod volume_extras;
 mod volumes;
@@ -110,9 +114,13 @@ pub async fn run(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
     if abilities.routes {
         routes::run(&trial, &route, &mut report).await;
     }
+    if abilities.tagging {
+        tagging::run(&trial, &mut report).await;
+    }
     if abilities.volumes.basic {
         volumes::run(&trial, &mut report).await;
     }
+    small::run(&trial, &mut report).await;
     secrets::run(&trial, &mut report);
     report.memory = trial.provider.guest_memory().peak;
     if let Some(file) = &args.record {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_promise_is_told_to_people_and_programs() {
+    fn broken_promise_is_reported_to_people_and_programs() {
         let mut report = Report::default();
         report.add(Promise::of("instances", "order"));
         let mut promise = Promise::of("instances", "evidence");

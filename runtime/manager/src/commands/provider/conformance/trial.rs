@@ -174,7 +174,8 @@ impl Loader {
             ..Cluster::default()
         });
         let settings = source.settings.clone();
-        let provider = self.host.load(&source.component, settings, cluster.outside()).await?;
+        let file = source.component.file(None).await?;
+        let provider = self.host.load(&file, settings, cluster.outside()).await?;
         self.loaded.lock().push(provider.clone());
         Ok(provider)
     }

@@ -129,7 +129,7 @@ fn what_is_there_is_not_written_over() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_nothing_is_written() {
+fn all_mistakes_are_reported_together_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new");
     let wrong = NewArgs {

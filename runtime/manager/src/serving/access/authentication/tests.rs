@@ -110,7 +110,7 @@ async fn changed_authorities_hold_from_the_next_request_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_asked_about_once_until_its_answer_is_too_old() {
+async fn token_review_is_cached_until_it_expires() {
     let reviews = FakeReviews::default();
     let ann = json!({ "username": "ann", "uid": "1", "groups": ["dev"], "extra": { "scope": ["read"] } });
     reviews.token("good", ann);
@@ -155,7 +155,7 @@ async fn many_requests_with_one_token_are_one_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_cannot_be_checked_is_not_believed_and_asked_about_again() {
+async fn unverified_token_is_rejected_and_reviewed_again() {
     let reviews = FakeReviews::default();
     reviews.token("good", json!({ "username": "ann" }));
     reviews.token("nameless", json!({ "groups": ["system:masters"] }));

@@ -24,7 +24,7 @@ fn user(name: &str, groups: &[&str]) -> User {
 }
 
 #[tokio::test]
-async fn open_paths_are_for_everybody_and_all_others_for_nobody_while_nobody_can_be_asked() {
+async fn open_paths_stay_open_and_others_closed_without_reviews() {
     let (default, star) = ("-v=0", "--authorization-always-allow-paths=/metrics*");
     for (flag, groups, path, allowed) in [
         (default, &[][..], "/healthz", true),
@@ -53,7 +53,7 @@ async fn open_paths_are_for_everybody_and_all_others_for_nobody_while_nobody_can
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_server_is_asked_for_each_user_verb_and_path_and_its_answers_hold_for_their_time() {
+async fn api_server_reviews_user_verb_and_path_and_is_cached() {
     let reviews = FakeReviews::default();
     reviews.allow("ann", "get", "/metrics");
     let flag = "--authorization-webhook-cache-unauthorized-ttl=30s";

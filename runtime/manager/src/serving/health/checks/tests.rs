@@ -91,7 +91,7 @@ async fn a_check_can_be_left_out_or_be_the_only_one() {
 }
 
 #[tokio::test]
-async fn every_look_is_counted_until_the_counts_are_reset() {
+async fn every_check_is_counted_until_the_counts_are_reset() {
     let checks = checks();
     checks.look(Page::Readyz, &Wish::default()).await;
     checks.look(Page::Readyz, &Wish::default()).await;

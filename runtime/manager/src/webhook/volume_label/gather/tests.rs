@@ -74,7 +74,7 @@ const CINDER: InTreeSource = InTreeSource::Cinder;
 const GCE: InTreeSource = InTreeSource::GcePersistentDisk;
 
 #[tokio::test(start_paused = true)]
-async fn questions_of_one_window_are_one_call_and_equal_ones_one_entry() {
+async fn lookups_of_one_window_are_one_call_without_duplicates() {
     let (gatherer, calls) = gatherer(&[("a", Some(&[CINDER]))]);
     let ids = ["a1", "a2", "a1"];
     let answers = join_all(ids.map(|id| gatherer.labels(volume(CINDER, id)))).await;
@@ -96,7 +96,7 @@ async fn more_than_a_batch_is_several_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn providers_are_asked_for_their_sources_only_and_the_next_one_for_what_the_first_does_not_know() {
+async fn providers_read_only_their_sources_in_order() {
     let (gatherer, calls) = gatherer(&[("a", Some(&[CINDER])), ("b", Some(&[CINDER, GCE])), ("c", Some(&[]))]);
     let asked = [
         volume(CINDER, "a1"),
@@ -150,7 +150,7 @@ async fn volume_on_which_the_provider_faults_costs_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn provider_that_does_not_say_its_sources_keeps_none_of_the_others_from_answering() {
+async fn provider_without_sources_does_not_block_the_others() {
     let (gatherer, _) = gatherer(&[("a", None), ("b", Some(&[CINDER]))]);
     assert!(gatherer.labels(volume(CINDER, "b1")).await.is_ok());
     let unknown = gatherer.labels(volume(GCE, "g")).await.unwrap_err();

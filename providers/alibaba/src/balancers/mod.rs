@@ -1,0 +1,138 @@
+//! Load balancers, Classic ones and, for Services of the class `alibabacloud.com/nlb`, Network ones, under upstream's names.
+//!
+//! ```text
+//!   annotations.rs, fields.rs -> wanted.rs   what the Service wants
+//!   names.rs, task.rs                        whose it is, and finding it
+//!   clb/   nlb/                              read, and tell what comes next: balancer, server groups, listeners
+//!   groups.rs, listeners.rs                  what of these both kinds have in common
+//!   work.rs                                  makes it: the only place that writes
+//! ```
+//!
+//! Nothing is remembered that cannot be seen in the cloud again: each call finds out anew what is there.
+
+mod annotations;
+mod clb;
+mod fields;
+mod groups;
+mod listeners;
+mod names;
+mod nlb;
+mod task;
+mod wanted;
+mod work;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Rounds;
+use cloudwit_guest_sdk::targets;
+
+use crate::{Alibaba, instance_id};
+use annotations::with_present_names;
+use names::Kind;
+use task::{Found, Task};
+use wanted::Wanted;
+
+impl LoadBalancers for Alibaba {
+    fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
+        let service = with_present_names(service);
+        let task = Task::new(self, &service);
+        let proxy = annotations::text(&service, "proxy-protocol").is_some_and(|value| value.eq_ignore_ascii_case("on"));
+        match task.find_to_delete()? {
+            Some(found) => Ok(Some(Balancer::at(ingress(&task, &found, proxy)))),
+            None => Ok(None),
+        }
+    }
+
+    fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
+        let service = with_present_names(service);
+        let task = Task::new(self, &service);
+        let wanted = Wanted::new(&service, &task.names, self.members(&service, targets)?)?;
+        if token.is_none() {
+            annotations::warn(&wanted, task.kind, &self.context);
+        }
+        let found = Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
+            Kind::Clb => clb::next(&task, &wanted),
+            Kind::Nlb => nlb::next(&task, &wanted),
+        })?;
+        match ingress(&task, &found, wanted.proxy) {
+            none if none.is_empty() => Err(Failure::unavailable(format!(
+                "the load balancer {} has no address yet",
+                found.id
+            ))),
+            ingress => Ok(Balancer::at(ingress)),
+        }
+    }
+
+    fn update_targets(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let service = with_present_names(service);
+        let task = Task::new(self, &service);
+        let members = wanted::only_members(&service, self.members(&service, targets)?)?;
+        Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
+            Kind::Clb => clb::next_members(&task, &members),
+            Kind::Nlb => nlb::next_members(&task, &members),
+        })?;
+        Ok(Vec::new())
+    }
+
+    fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
+        let service = with_present_names(service);
+        let task = Task::new(self, &service);
+        Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
+            Kind::Clb => clb::next_deletion(&task),
+            Kind::Nlb => nlb::next_deletion(&task),
+        })?;
+        Ok(Vec::new())
+    }
+}
+
+impl Alibaba {
+    /// Instances of the targets, sorted; those alone whose Nodes have the labels of the annotation `backend-label`.
+    fn members(&self, service: &Service, targets: &[Target]) -> Result<Vec<String>, Failure> {
+        let mut reader = annotations::TABLE.read(service);
+        let labels = reader.map("backend-label").unwrap_or_default();
+        reader.finish()?;
+        let nodes = if labels.is_empty() {
+            Vec::new()
+        } else {
+            self.context.nodes()?
+        };
+        let has = |node: &&ClusterNode, (key, value): &(&str, &str)| {
+            let mut labels = node.labels.iter();
+            labels.any(|label| label.key == *key && label.value == *value)
+        };
+        let labelled = |node: &&ClusterNode| labels.iter().all(|label| has(node, label));
+        let chosen: Vec<&str> = nodes
+            .iter()
+            .filter(labelled)
+            .map(|node| node.ref_.name.as_str())
+            .collect();
+        let fits = |target: &&Target| labels.is_empty() || chosen.contains(&target.node.name.as_str());
+        let region = self.global().region();
+        Ok(targets::ids(targets.iter().filter(fits), |id| {
+            instance_id(id, region).map(str::to_owned)
+        }))
+    }
+}
+
+/// Where it is reached. Connections with the PROXY protocol must not be cut short inside the cluster.
+fn ingress(task: &Task<'_>, found: &Found, proxy: bool) -> Vec<Ingress> {
+    let name = match task.kind {
+        Kind::Clb => annotations::text(task.service, "hostname").unwrap_or_default(),
+        Kind::Nlb => found.text("DNSName"),
+    };
+    match (name, found.text("Address")) {
+        ("", "") => Vec::new(),
+        ("", ip) => vec![Ingress {
+            endpoint: Endpoint::Ip((ip.to_owned(), proxy.then_some(IpMode::Proxy))),
+            ports: Vec::new(),
+        }],
+        (name, _) => vec![Ingress::hostname(name)],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! The load balancer of one Service: finding it, and what both kinds have in common.
+
+use cloudwit_guest_sdk::prelude::*;
+use serde_json::Value;
+
+use super::annotations::{self, ID_LABEL};
+use super::fields::text;
+use super::names::{Kind, Names, OWNER_TAG};
+use super::wanted::{Members, Wanted};
+use super::work::made_key;
+use crate::Alibaba;
+use crate::api::{Call, NLB, Paging, Product, SLB};
+
+/// Instances in a request that puts them behind a load balancer: the most that CLB takes.
+pub const MEMBERS: usize = 20;
+
+/// What is to be done for a Service.
+pub struct Task<'a> {
+    pub cloud: &'a Alibaba,
+    pub service: &'a Service,
+    pub names: Names,
+    pub kind: Kind,
+}
+
+/// A load balancer as the cloud shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub id: String,
+    /// All that is told.
+    pub seen: Value,
+    pub tags: Vec<(String, String)>,
+    /// Whether it is the user's: given by annotation, and no controller's.
+    pub is_users: bool,
+}
+
+impl Found {
+    /// A text of what is told.
+    pub fn text(&self, key: &str) -> &str {
+        self.seen[key].as_str().unwrap_or_default()
+    }
+
+    fn owner(&self) -> Option<&str> {
+        let tag = self.tags.iter().find(|(key, _)| key == OWNER_TAG);
+        tag.map(|(_, value)| value.as_str())
+    }
+}
+
+impl<'a> Task<'a> {
+    pub fn new(cloud: &'a Alibaba, service: &'a Service) -> Self {
+        Self {
+            cloud,
+            service,
+            names: Names::new(service, cloud.global().cluster_id()),
+            kind: Kind::of(service),
+        }
+    }
+
+    /// The API of its load balancer.
+    pub fn product(&self) -> Product {
+        match self.kind {
+            Kind::Clb => SLB,
+            Kind::Nlb => NLB,
+        }
+    }
+
+    /// The load balancer: the one that the annotation `id` gives, else the Service's own.
+    ///
+    /// # Errors
+    /// `not-found` when the annotation names none, `invalid` when it names another Service's; when there are several; what the cloud says.
+    pub fn find(&self) -> Result<Option<Found>, Failure> {
+        if let Some(id) = annotations::text(self.service, "id") {
+            let found = self.by_id(id)?;
+            let Some(mut found) = found else {
+                return Err(Failure::not_found(format!(
+                    "there is no load balancer {id}, which the annotation id names"
+                )));
+            };
+            match found.owner() {
+                Some(owner) if owner != self.names.balancer => {
+                    return Err(Failure::invalid(format!(
+                        "the load balancer {id}, which the annotation id names, is another Service's"
+                    )));
+                }
+                owner => found.is_users = owner.is_none(),
+            }
+            return Ok(Some(found));
+        }
+        let made: Option<String> = self
+            .cloud
+            .context
+            .state()
+            .get(&made_key(&self.names.balancer))
+            .map(|made| made.value);
+        let label = self.service.labels.iter().find(|pair| pair.key == ID_LABEL);
+        for id in made.iter().chain(label.map(|pair| &pair.value)) {
+            // A label may be that of one that was given by annotation.
+            if let Some(found) = self.by_id(id)?.filter(|found| self.is_own(found)) {
+                return Ok(Some(found));
+            }
+        }
+        let name = &self.names.balancer;
+        let tag = [(OWNER_TAG.to_owned(), name.clone())];
+        let mut found = self.list(self.listing().tags(&tag))?;
+        if found.is_empty() {
+            // One that was made and not marked any more.
+            found = self.list(match self.kind {
+                Kind::Clb => self.listing().field("LoadBalancerName", name),
+                Kind::Nlb => self.listing().list("LoadBalancerNames", [name]),
+            })?;
+        }
+        found.retain(|found| self.is_own(found));
+        match found.as_slice() {
+            [] => Ok(None),
+            [_] => Ok(found.pop()),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|found| found.id.as_str()).collect();
+                Err(Failure::conflict(format!(
+                    "several load balancers are the Service's: {}; delete all but one",
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The load balancer, where there has to be one.
+    ///
+    /// # Errors
+    /// `not-found` when there is none; as [`find`](Self::find).
+    pub fn found(&self) -> Result<Found, Failure> {
+        let none = || Failure::not_found(format!("Service {} has no load balancer", self.service.name));
+        self.find()?.ok_or_else(none)
+    }
+
+    /// The load balancer, for a deletion: one of the user's that is gone, and one of another Service, are none.
+    pub fn find_to_delete(&self) -> Result<Option<Found>, Failure> {
+        match self.find() {
+            Err(failure)
+                if annotations::text(self.service, "id").is_some()
+                    && matches!(failure.kind, FailureKind::NotFound | FailureKind::Invalid) =>
+            {
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    /// The Nodes' ports of the Service.
+    pub fn node_ports(&self) -> Vec<u16> {
+        self.service.ports.iter().filter_map(|port| port.node_port).collect()
+    }
+
+    /// By its tag; by its name, which nothing else has, where it has no such tag.
+    fn is_own(&self, found: &Found) -> bool {
+        match found.owner() {
+            Some(owner) => owner == self.names.balancer,
+            None => found.text("LoadBalancerName") == self.names.balancer,
+        }
+    }
+
+    fn by_id(&self, id: &str) -> Result<Option<Found>, Failure> {
+        let call = match self.kind {
+            Kind::Clb => self.listing().field("LoadBalancerId", id),
+            Kind::Nlb => self.listing().list("LoadBalancerIds", [id]),
+        };
+        Ok(self.list(call)?.into_iter().find(|found| found.id == id))
+    }
+
+    fn listing(&self) -> Call {
+        match self.kind {
+            Kind::Clb => Call::new(SLB, "DescribeLoadBalancers"),
+            Kind::Nlb => Call::new(NLB, "ListLoadBalancers"),
+        }
+    }
+
+    fn list(&self, call: Call) -> Result<Vec<Found>, Failure> {
+        let (paging, items) = match self.kind {
+            Kind::Clb => (Paging::Number, "LoadBalancers.LoadBalancer"),
+            Kind::Nlb => (Paging::Token("MaxResults"), "LoadBalancers"),
+        };
+        let found: Vec<Value> = self.cloud.api.list(&call, paging, items)?;
+        Ok(found.into_iter().map(|seen| self.read(seen)).collect())
+    }
+
+    fn read(&self, seen: Value) -> Found {
+        let (list, key, value) = match self.kind {
+            Kind::Clb => (&seen["Tags"]["Tag"], "TagKey", "TagValue"),
+            Kind::Nlb => (&seen["Tags"], "Key", "Value"),
+        };
+        let tags = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|tag| (text(&tag[key]), text(&tag[value])));
+        Found {
+            id: text(&seen["LoadBalancerId"]),
+            tags: tags.collect(),
+            is_users: false,
+            seen,
+        }
+    }
+
+    /// Tags that it lacks, in one call: ours on its own, those of the annotation on all.
+    pub fn tag(&self, wanted: &Wanted<'_>, found: &Found) -> Option<Call> {
+        let own = if found.is_users { Vec::new() } else { self.names.tags() };
+        let missing: Vec<(String, String)> = own
+            .into_iter()
+            .chain(wanted.tags.clone())
+            .filter(|tag| !found.tags.contains(tag))
+            .collect();
+        let kind = if self.kind == Kind::Clb {
+            "instance"
+        } else {
+            "loadbalancer"
+        };
+        let call = Call::new(self.product(), "TagResources")
+            .field("ResourceType", kind)
+            .list("ResourceId", [&found.id]);
+        (!missing.is_empty()).then(|| call.tags(&missing))
+    }
+
+    /// Takes our tags away, where there are any.
+    pub fn untag(&self, found: &Found) -> Option<Call> {
+        let own: Vec<String> = self
+            .names
+            .tags()
+            .into_iter()
+            .map(|(key, _)| key)
+            .filter(|key| found.tags.iter().any(|(known, _)| known == key))
+            .collect();
+        let kind = if self.kind == Kind::Clb {
+            "instance"
+        } else {
+            "loadbalancer"
+        };
+        let call = Call::new(self.product(), "UntagResources")
+            .field("ResourceType", kind)
+            .list("ResourceId", [&found.id]);
+        (!own.is_empty()).then(|| call.list("TagKey", own))
+    }
+
+    /// Those of these instances that exist: one that is gone before its Node would spoil a request for all.
+    pub fn existing(&self, instances: &[&str]) -> Result<Vec<String>, Failure> {
+        let mut existing = Vec::new();
+        for some in instances.chunks(100) {
+            existing.extend(
+                self.cloud
+                    .instances(some)?
+                    .into_iter()
+                    .map(|machine| machine.instance_id),
+            );
+        }
+        Ok(existing)
+    }
+}
+
+/// A member of a server group: an instance and its port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    pub instance: String,
+    pub port: u16,
+    pub weight: i64,
+}
+
+/// What has to be done with the members of a server group.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct MemberChanges {
+    pub add: Vec<Member>,
+    pub remove: Vec<Member>,
+    pub weigh: Vec<Member>,
+}
+
+/// Compares the members that are there with those that are wanted.
+pub fn member_changes(wanted: &Members, port: u16, seen: &[Member]) -> MemberChanges {
+    let own = |instance: &String| Member {
+        instance: instance.clone(),
+        port,
+        weight: wanted.weight,
+    };
+    let wanted_ones: Vec<Member> = wanted.instances.iter().map(own).collect();
+    let diff = cloudwit_guest_sdk::reconcile::diff(
+        &wanted_ones,
+        seen,
+        |one, there| one.instance == there.instance && one.port == there.port,
+        |one, there| wanted.keep_weights || one.weight == there.weight,
+    );
+    MemberChanges {
+        add: diff.create.into_iter().cloned().collect(),
+        remove: diff.delete.into_iter().cloned().collect(),
+        weigh: diff.change.into_iter().map(|(one, _)| one.clone()).collect(),
+    }
+}
+
+impl MemberChanges {
+    /// Without instances that are to be added and do not exist.
+    pub fn of_existing(mut self, task: &Task<'_>) -> Result<Self, Failure> {
+        if !self.add.is_empty() {
+            let instances: Vec<&str> = self.add.iter().map(|member| member.instance.as_str()).collect();
+            let existing = task.existing(&instances)?;
+            self.add.retain(|member| existing.contains(&member.instance));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,4 @@
+from alibaba.cloud import Alibaba
+from frame import serve
+
+serve(Alibaba())

@@ -1,0 +1,4 @@
+from baidu.cloud import Baidu
+from frame import serve
+
+serve(Baidu())

@@ -1,0 +1,4 @@
+from frame import serve
+from nsx.manager import Manager
+
+serve(Manager())

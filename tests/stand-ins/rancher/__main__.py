@@ -1,0 +1,4 @@
+from frame import serve
+from rancher.cattle import Cattle
+
+serve(Cattle())

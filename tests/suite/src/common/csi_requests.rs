@@ -1,0 +1,69 @@
+//! Requests as the sidecars make them.
+
+use std::time::Duration;
+
+use cloudwit_csi::proto::volume_capability::access_mode::Mode;
+use cloudwit_csi::proto::volume_capability::{AccessMode, AccessType, MountVolume};
+use cloudwit_csi::proto::*;
+use tonic::Request;
+
+pub const GIB: i64 = 1 << 30;
+
+/// A file system that one machine writes to.
+pub fn capability() -> VolumeCapability {
+    VolumeCapability {
+        access_mode: Some(AccessMode {
+            mode: Mode::SingleNodeWriter.into(),
+        }),
+        access_type: Some(AccessType::Mount(MountVolume::default())),
+    }
+}
+
+/// At this place and nowhere else.
+pub fn at(key: &str, zone: &str) -> TopologyRequirement {
+    let place = Topology {
+        segments: [(key.to_owned(), zone.to_owned())].into(),
+    };
+    TopologyRequirement {
+        requisite: vec![place.clone()],
+        preferred: vec![place],
+    }
+}
+
+/// A volume of two GiB at this place.
+pub fn wanted_at(name: &str, key: &str, zone: &str) -> CreateVolumeRequest {
+    CreateVolumeRequest {
+        name: name.into(),
+        capacity_range: Some(CapacityRange {
+            required_bytes: 2 * GIB,
+            limit_bytes: 0,
+        }),
+        volume_capabilities: vec![capability()],
+        accessibility_requirements: Some(at(key, zone)),
+        ..Default::default()
+    }
+}
+
+pub fn publish(volume_id: &str, node_id: &str) -> ControllerPublishVolumeRequest {
+    ControllerPublishVolumeRequest {
+        volume_id: volume_id.into(),
+        node_id: node_id.into(),
+        volume_capability: Some(capability()),
+        ..Default::default()
+    }
+}
+
+pub fn unpublish(volume_id: &str, node_id: &str) -> ControllerUnpublishVolumeRequest {
+    ControllerUnpublishVolumeRequest {
+        volume_id: volume_id.into(),
+        node_id: node_id.into(),
+        ..Default::default()
+    }
+}
+
+/// With a deadline, as sidecars send one.
+pub fn within<T>(time: Duration, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(time);
+    request
+}

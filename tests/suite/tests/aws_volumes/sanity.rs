@@ -1,0 +1,86 @@
+//! Kubernetes' own tests of drivers, on EBS in moto: all of the controller and of the identity.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cloudwit_csi::proto::Topology;
+use cloudwit_host::destination::Scheme;
+use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
+use cloudwit_host::{HostOptions, Provider, ProviderSettings};
+use cloudwit_suite::hosting::{Hosting, settings};
+use cloudwit_test_support::aws_files::cloud_config;
+use cloudwit_test_support::guests;
+use cloudwit_test_support::moto::{AwsCluster, Credentials, Moto};
+use serde_json::json;
+
+use crate::node_stub::{self, NodeStub};
+use crate::sanity_run::{CONTROLLER, FEWEST, passed, run};
+use crate::scene::policy;
+use crate::served::Served;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_ebs() {
+    // Of its own: it counts what is listed.
+    let moto = Moto::start().await.unwrap();
+    let cluster = moto.cluster("sanity").await.unwrap();
+    let key = moto.user("sanity", &policy()).await.unwrap();
+    let machine = json!({ "ImageId": "ami-12c6146b", "InstanceType": "d3.8xlarge", "MinCount": 1, "MaxCount": 1,
+        "SubnetId": cluster.subnets[0].id });
+    let machine = moto.call("ec2", "run_instances", machine).await.unwrap();
+    let secrets = tempfile::tempdir().unwrap();
+    let served = Served::start(Arc::new(load(&moto, &cluster, &key, secrets.path()).await)).await;
+    let node = served.folder().join("node.sock");
+    let segments = ["topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"];
+    let stub = NodeStub {
+        id: machine["Instances"][0]["InstanceId"].as_str().unwrap().into(),
+        topology: Topology {
+            segments: segments.map(|key| (key.to_owned(), "us-east-1a".to_owned())).into(),
+        },
+        // The fewest that any type takes, beside its own disk.
+        most: 2,
+    };
+    node_stub::serve(stub, served.driver.clone(), &node);
+    let specs = run(&served, &node, served.folder(), Some(CONTROLLER)).await;
+    assert!(passed(&specs, |_| true) >= FEWEST, "{specs:?}");
+}
+
+/// The component in the real host, with the key's secrets in this folder.
+async fn load(moto: &Moto, cluster: &AwsCluster, key: &Credentials, folder: &Path) -> Provider {
+    let (address, port) = moto.url().strip_prefix("http://").unwrap().rsplit_once(':').unwrap();
+    let secret = |name: &str, value: &str, usage, hosts: Vec<String>| {
+        let file = folder.join(name);
+        std::fs::write(&file, value).unwrap();
+        let name = name.to_owned();
+        SecretGrant {
+            name,
+            file,
+            hosts,
+            uses: vec![usage],
+        }
+    };
+    let host = format!("{address}:{port}");
+    let grants = Grants {
+        http: vec![HttpGrant {
+            scheme: Scheme::Http,
+            host: address.to_owned(),
+            port: Some(port.parse().unwrap()),
+            allow_loopback: true,
+            ..HttpGrant::default()
+        }],
+        secrets: vec![
+            secret("access-key-id", &key.access_key, SecretUse::Placeholder, vec![host]),
+            secret("secret-access-key", &key.secret_key, SecretUse::Hmac, Vec::new()),
+        ],
+        ..Grants::default()
+    };
+    let settings = ProviderSettings {
+        config_text: cloud_config(cluster, moto.url()),
+        grants,
+        ..settings()
+    };
+    let component = tokio::task::spawn_blocking(|| guests::provider("aws")).await.unwrap();
+    Hosting::new(HostOptions::default())
+        .load_file(&component, settings)
+        .await
+        .unwrap()
+}

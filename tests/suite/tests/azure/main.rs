@@ -1,0 +1,10 @@
+//! The provider `azure` as an operator runs it: the real kube-apiserver, the stand-in for the Resource Manager that Microsoft's own clients judge, and the
+//! binary with the built component between them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_days;
+mod judge;
+mod nodes;
+mod routes;
+mod scene;
+mod services;
