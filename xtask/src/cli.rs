@@ -118,6 +118,10 @@ pub struct SandboxArgs {
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
+    /// Where logs and files go instead of target/sandbox. Two sandboxes at a time need a folder each.
+    #[arg(long, value_name = "DIR", conflicts_with = "real")]
+    pub folder: Option<PathBuf>,
+
     /// How many machines join.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=100))]
     pub nodes: u8,

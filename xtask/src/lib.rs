@@ -6,6 +6,7 @@
 //! | [`check`], [`test`], [`sandbox`], [`bench`], [`soak`], [`fuzz`] | one file for each command |
 //! | [`bench_work`] | the pieces of work that the benchmark knows |
 //! | [`runners`] | runs the test binaries, some at a time |
+//! | [`lanes`] | runs programs at the same time |
 //! | [`steps`] | runs steps, all of them, and shows what became of each |
 //! | [`go_module`] | builds our own Go programs, once for each version of their sources |
 //! | [`controlplane`] | the API server of the tests |
@@ -54,6 +55,7 @@ pub mod go_tool;
 pub mod guests;
 pub mod image;
 pub mod kubernetes;
+pub mod lanes;
 pub mod languages;
 pub mod manifests;
 pub mod node_parts;

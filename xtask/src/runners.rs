@@ -3,20 +3,15 @@
 //! `cargo test` runs one after the other. Most tests of the suite wait for another process most of the time, so one at a time leaves half of the
 //! processors idle.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::steps::Outputs;
-use crate::{tools, workspace};
-
-/// So many run at the same time, each with as many threads as there are processors. With two, a quarter of the time of two processors was idle.
-const AT_ONCE: usize = 3;
+use crate::{lanes, tools, workspace};
 
 /// These take longest and begin first; else the last one would run alone at the end.
 const LONGEST: [&str; 10] = [
@@ -71,7 +66,7 @@ pub fn run(arguments: &[&str], variables: &[(String, String)], outputs: &mut Out
     let (alone, together) = runners
         .into_iter()
         .partition(|runner| ALONE.contains(&runner.name.as_str()));
-    let passed = run_in_lanes(AT_ONCE, together, arguments, variables, outputs)?;
+    let passed = run_in_lanes(lanes::AT_ONCE, together, arguments, variables, outputs)?;
     Ok(run_in_lanes(1, alone, arguments, variables, outputs)? && passed)
 }
 
@@ -82,58 +77,30 @@ fn run_in_lanes(
     variables: &[(String, String)],
     outputs: &mut Outputs,
 ) -> Result<bool> {
-    let waiting = Mutex::new(VecDeque::from(runners));
     let ended = Mutex::new((outputs, true));
-    let lane = || -> Result<()> {
-        loop {
-            let Some(runner) = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else {
-                return Ok(());
-            };
-            let (text, passed) = runner.run(arguments, variables)?;
-            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            ended
-                .0
-                .show(&format!("     Running {} ({})", runner.name, runner.program.display()));
-            text.lines().for_each(|line| ended.0.show(line));
-            ended.1 &= passed;
-        }
-    };
-    thread::scope(|scope| {
-        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
-        let ends = lanes
-            .into_iter()
-            .map(|lane| lane.join().ok().context("a thread that runs tests panicked")?);
-        ends.collect::<Result<Vec<()>>>()
+    lanes::run(lanes, runners, |runner| {
+        let (text, passed) = lanes::captured(&runner.name, runner.command(arguments, variables))?;
+        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended
+            .0
+            .show(&format!("     Running {} ({})", runner.name, runner.program.display()));
+        text.lines().for_each(|line| ended.0.show(line));
+        ended.1 &= passed;
+        Ok(())
     })?;
     Ok(ended.into_inner().unwrap_or_else(PoisonError::into_inner).1)
 }
 
 impl Runner {
-    /// What it says on both outputs, in order, and whether all went well.
-    fn run(&self, arguments: &[&str], variables: &[(String, String)]) -> Result<(String, bool)> {
-        let name = &self.name;
-        let (reader, writer) = std::io::pipe().context("making a pipe")?;
+    fn command(&self, arguments: &[&str], variables: &[(String, String)]) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
             .current_dir(&self.folder)
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .env("CARGO_MANIFEST_DIR", &self.folder)
-            .env("CARGO_PKG_NAME", &self.package)
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone().context("making a pipe")?)
-            .stderr(writer);
-        let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
-        // Drops our ends of the pipe, or it would never end.
-        drop(command);
-        let text = std::io::read_to_string(reader).with_context(|| format!("reading what {name} says"))?;
-        let status = child.wait().with_context(|| format!("waiting for {name}"))?;
-        let end = if status.success() {
-            String::new()
-        } else {
-            format!("\n{name} failed ({status})\n")
-        };
-        Ok((text + &end, status.success()))
+            .env("CARGO_PKG_NAME", &self.package);
+        command
     }
 }
 
@@ -187,17 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn runner_output_has_both_streams_and_exit_status() {
+    fn runner_sees_its_folder_package_and_variables() {
         let runner = Runner {
             name: "sh".into(),
             package: "p".into(),
-            folder: "/".into(),
+            folder: "/usr".into(),
             program: "/bin/sh".into(),
         };
         let variables = [("GREETING".to_owned(), "hello".to_owned())];
-        let script = "echo $GREETING $CARGO_PKG_NAME; echo oh >&2; exit 3";
-        let (text, passed) = runner.run(&["-c", script], &variables).unwrap();
-        assert!(!passed);
-        assert_eq!(text, "hello p\noh\n\nsh failed (exit status: 3)\n");
+        let script = "echo $GREETING $CARGO_PKG_NAME $CARGO_MANIFEST_DIR; pwd";
+        let (text, passed) = lanes::captured("sh", runner.command(&["-c", script], &variables)).unwrap();
+        assert_eq!((text.as_str(), passed), ("hello p /usr\n/usr\n", true));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The sandbox is a program of its own because it speaks to Kubernetes, whose client would make `cargo xtask` slow to build.
 
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -43,17 +43,25 @@ pub fn run(args: &SandboxArgs) -> Result<()> {
     run_with(args, &guests::provider(args.cloud.name())?)
 }
 
-/// Held as long as a sandbox runs, since two would take each other's folder away.
+/// Where logs and files of the sandbox go by default.
+pub fn folder() -> PathBuf {
+    workspace::target().join("sandbox")
+}
+
+/// Held as long as a sandbox runs in this folder, since two would take each other's files away.
 ///
 /// # Errors
 ///
 /// When another one runs.
-pub fn lock() -> Result<File> {
-    let file = workspace::target().join("sandbox.lock");
+pub fn lock(folder: &Path) -> Result<File> {
+    let file = folder.with_added_extension("lock");
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
+    }
     let lock = File::create(&file).with_context(|| format!("making {}", file.display()))?;
     if lock.try_lock().is_err() {
         bail!(
-            "a sandbox is running already; end it first (it holds {})",
+            "a sandbox is running already; end it first (it holds {}), or give this one another --folder",
             file.display()
         );
     }
@@ -76,7 +84,9 @@ pub fn run_with(args: &SandboxArgs, provider: &Path) -> Result<()> {
         .args(["--cloud", args.cloud.name()])
         .arg("--provider")
         .arg(provider)
-        .args(["--nodes", &args.nodes.to_string()]);
+        .args(["--nodes", &args.nodes.to_string()])
+        .arg("--folder")
+        .arg(std::path::absolute(args.folder.clone().unwrap_or_else(folder)).context("reading --folder")?);
     command.args(args.once.then_some("--once"));
     if let Some(kubeconfig) = &args.kubeconfig {
         // Seen from where the command was typed, which need not be the root.

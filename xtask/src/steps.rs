@@ -3,9 +3,12 @@
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+
+use crate::lanes;
 
 /// The steps so far.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ struct Step {
     outcome: Result<String, String>,
     /// The summary lines of the test runners.
     summaries: Vec<String>,
+    /// What the tests that failed said.
+    failures: Vec<String>,
 }
 
 /// What a step found.
@@ -42,24 +47,60 @@ impl From<String> for Found {
     }
 }
 
+/// A program that is a step.
+#[derive(Debug)]
+pub struct Job {
+    /// The step's.
+    pub name: String,
+    /// Succeeds with exit code 0.
+    pub command: Command,
+    /// A few words for the table when it has succeeded.
+    pub note: &'static str,
+}
+
 impl Steps {
+    /// Runs programs as steps, some at the same time; each is shown when it has ended.
+    pub fn run_together(&mut self, jobs: Vec<Job>) {
+        let names: Vec<String> = jobs.iter().map(|job| job.name.clone()).collect();
+        let done = Mutex::new(Vec::new());
+        let ran = lanes::run(lanes::AT_ONCE, jobs, |Job { name, command, note }| {
+            let started = Instant::now();
+            let (text, passed) = lanes::captured(&name, command)?;
+            let outcome = match passed {
+                true => Ok(note.to_owned()),
+                false => Err("see above".to_owned()),
+            };
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            println!("\n== {name}\n{text}");
+            done.push(Step {
+                name,
+                time: started.elapsed(),
+                outcome,
+                summaries: Vec::new(),
+                failures: Vec::new(),
+            });
+            Ok(())
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|step| names.iter().position(|name| *name == step.name));
+        self.done.append(&mut done);
+        if let Err(error) = ran {
+            self.run("programs at the same time", || Err(error));
+        }
+    }
+
     /// Runs one step and remembers how it went.
     pub fn run(&mut self, name: &str, work: impl FnOnce() -> Result<Found>) {
         println!("\n== {name}");
         let started = Instant::now();
-        let (outcome, summaries) = match work() {
-            Ok(found) => (Ok(found.note), found.summaries),
+        let (outcome, summaries, failures) = match work() {
+            Ok(found) => (Ok(found.note), found.summaries, Vec::new()),
             Err(error) => {
                 println!("{error:#}");
-                let failed = error.downcast::<TestsFailed>();
-                let summaries = failed
-                    .as_ref()
-                    .map(|failed| failed.summaries.clone())
-                    .unwrap_or_default();
-                (
-                    Err(failed.map_or_else(|error| first_line(&format!("{error:#}")), |failed| failed.to_string())),
-                    summaries,
-                )
+                match error.downcast::<TestsFailed>() {
+                    Ok(failed) => (Err(failed.to_string()), failed.summaries, failed.failures),
+                    Err(error) => (Err(first_line(&format!("{error:#}"))), Vec::new(), Vec::new()),
+                }
             }
         };
         self.done.push(Step {
@@ -67,6 +108,7 @@ impl Steps {
             time: started.elapsed(),
             outcome,
             summaries,
+            failures,
         });
     }
 
@@ -119,6 +161,10 @@ impl Steps {
         for what in &self.left_out {
             let _ = writeln!(text, "left out: {what}");
         }
+        // Last, so that the end of a long log shows why it ended badly.
+        for failure in self.done.iter().flat_map(|step| &step.failures) {
+            let _ = writeln!(text, "\n{failure}");
+        }
         text
     }
 }
@@ -144,6 +190,7 @@ pub fn shown(command: &mut Command) -> Result<Found> {
 #[derive(Debug)]
 struct TestsFailed {
     summaries: Vec<String>,
+    failures: Vec<String>,
 }
 
 impl std::fmt::Display for TestsFailed {
@@ -154,11 +201,17 @@ impl std::fmt::Display for TestsFailed {
 
 impl std::error::Error for TestsFailed {}
 
-/// What test runners said: shown as it comes, with the summary line of each kept.
+/// How many lines of a failed test are repeated below the table.
+const FAILURE_LINES: usize = 60;
+
+/// What test runners said: shown as it comes, with the summary line of each and the output of failed tests kept.
 #[derive(Debug, Default)]
 pub struct Outputs {
     runner: String,
     summaries: Vec<String>,
+    failures: Vec<String>,
+    /// Lines that are still to be kept of the failed test whose output is being read.
+    wanted: usize,
 }
 
 impl Outputs {
@@ -193,6 +246,7 @@ impl Outputs {
 
     fn read(&mut self, line: &str) {
         let text = line.trim();
+        self.read_failure(line);
         if let Some(runner) = text
             .strip_prefix("Running ")
             .or_else(|| text.strip_prefix("Doc-tests "))
@@ -209,15 +263,33 @@ impl Outputs {
         }
     }
 
+    /// A failed test's output stands between `---- NAME stdout ----` and the next such line or the list of all that failed.
+    fn read_failure(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----")) {
+            self.failures.push(format!("{}: {test}", self.runner));
+            self.wanted = FAILURE_LINES;
+        } else if line == "failures:" || line.starts_with("test result: ") {
+            self.wanted = 0;
+        } else if self.wanted > 0
+            && let Some(failure) = self.failures.last_mut()
+        {
+            self.wanted -= 1;
+            let cut = if self.wanted == 0 { "\n  ..." } else { "" };
+            let _ = write!(failure, "\n  {line}{cut}");
+        }
+    }
+
     /// All summaries, and how many tests that are.
     ///
     /// # Errors
     ///
     /// When not all passed.
     pub fn finish(self, passed: bool) -> Result<Found> {
-        let summaries = self.summaries;
+        let Self {
+            summaries, failures, ..
+        } = self;
         if !passed {
-            return Err(TestsFailed { summaries }.into());
+            return Err(TestsFailed { summaries, failures }.into());
         }
         Ok(Found {
             note: counted(&summaries),
@@ -276,6 +348,28 @@ mod tests {
     }
 
     #[test]
+    fn programs_at_the_same_time_are_listed_in_their_order() {
+        let job = |name: &str, script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Job {
+                name: name.to_owned(),
+                command,
+                note: "fine",
+            }
+        };
+        let mut steps = Steps::default();
+        steps.run_together(vec![job("one", "read x"), job("two", "exit 0"), job("three", "exit 3")]);
+        let outcomes: Vec<(&str, bool)> = steps
+            .done
+            .iter()
+            .map(|step| (&*step.name, step.outcome.is_ok()))
+            .collect();
+        assert_eq!(outcomes, [("one", false), ("two", true), ("three", false)]);
+        assert_eq!(steps.finish().unwrap_err().to_string(), "failed: one, three");
+    }
+
+    #[test]
     fn the_runners_summaries_are_kept_with_their_names() {
         let mut outputs = Outputs::default();
         for line in [
@@ -309,5 +403,37 @@ mod tests {
         let passed = outputs.of(Command::new("sh").args(["-c", script])).unwrap();
         let error = outputs.finish(passed).unwrap_err();
         assert_eq!(error.to_string(), "1 passed, 2 failed, 0 ignored");
+    }
+
+    #[test]
+    fn what_failed_tests_said_ends_the_table() {
+        let mut steps = Steps::default();
+        steps.run("tests", || {
+            let mut outputs = Outputs::default();
+            for line in [
+                "     Running unittests src/lib.rs (target/debug/deps/cloudwit_model-6afbd1d1)",
+                "test good ... ok",
+                "test bad ... FAILED",
+                "failures:",
+                "---- bad stdout ----",
+                "assertion failed: 1 == 2",
+                "failures:",
+                "    bad",
+                "test result: FAILED. 1 passed; 1 failed; 0 ignored",
+                "one line more",
+            ] {
+                outputs.read(line);
+            }
+            (0..2 * FAILURE_LINES).for_each(|_| outputs.read_failure("x"));
+            outputs.read_failure("---- long stdout ----");
+            (0..2 * FAILURE_LINES).for_each(|_| outputs.read_failure("x"));
+            outputs.finish(false)
+        });
+        let table = steps.table();
+        let long = "  x\n".repeat(FAILURE_LINES);
+        let end = format!(
+            "\n\ncloudwit_model: bad stdout\n  assertion failed: 1 == 2\n\ncloudwit_model: long stdout\n{long}  ...\n"
+        );
+        assert!(table.ends_with(&end), "{table}");
     }
 }

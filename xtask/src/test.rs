@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::cli::{SandboxArgs, SandboxCloud, TestArgs};
 use crate::go_module::GoModule;
-use crate::steps::{Found, Outputs, Steps, shown};
+use crate::steps::{Found, Job, Outputs, Steps, shown};
 use crate::{
     browser, check, controlplane, guests, image, kubernetes, languages, peer, programs, real, runners, sandbox,
     servers, tools, workspace,
@@ -69,9 +69,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         steps.leave_out("providers in Go, JavaScript and Python; to have them: cargo xtask test --all");
     }
     steps.run("tests", || run_tests(no_browser.as_deref(), args));
-    for cloud in SandboxCloud::value_variants() {
-        steps.run(&format!("sandbox {}", cloud.name()), || sandbox_once(*cloud));
-    }
+    steps.run_together(SandboxCloud::value_variants().iter().map(sandbox_once).collect());
     deny(&mut steps);
     if args.all {
         steps.run("cargo component", cargo_component);
@@ -98,14 +96,18 @@ fn ships() -> Result<Found> {
     shown(workspace::cargo().args(["check", "--package", "cloudwit", "--bins"]))
 }
 
-/// The sandbox as a test: the command that the README names, with what is built already.
-fn sandbox_once(cloud: SandboxCloud) -> Result<Found> {
+/// The sandbox as a test: the command that the README names, with what is built already, in a folder of its own.
+fn sandbox_once(cloud: &SandboxCloud) -> Job {
     // Not this very file, which the build has replaced.
-    let program = workspace::target().join("debug").join("xtask");
-    let mut command = Command::new(program);
-    command.args(["sandbox", "--once", "--cloud", cloud.name()]);
-    shown(command.envs(built()))?;
-    Ok("Nodes joined, and one went with its machine".to_owned().into())
+    let mut command = Command::new(workspace::target().join("debug").join("xtask"));
+    command.args(["sandbox", "--once", "--cloud", cloud.name(), "--folder"]);
+    command.arg(workspace::target().join("tmp/sandbox").join(cloud.name()));
+    command.envs(built());
+    Job {
+        name: format!("sandbox {}", cloud.name()),
+        command,
+        note: "Nodes joined, and one went with its machine",
+    }
 }
 
 /// The sandbox with real Nodes, where it can run: Cloudwit as a process, and as Pods of the image.
@@ -291,6 +293,7 @@ fn cargo_component() -> Result<Found> {
         real: false,
         pods: false,
         kubeconfig: None,
+        folder: None,
         nodes: 3,
     };
     sandbox::run_with(&args, &component)?;

@@ -74,6 +74,10 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
+    /// Where logs and files go.
+    #[arg(long, value_name = "DIR")]
+    folder: PathBuf,
+
     /// How many machines join.
     #[arg(long, default_value_t = 3)]
     nodes: u8,
@@ -130,7 +134,7 @@ async fn run(args: Args, narrator: &Narrator) -> Result<()> {
 
 async fn run_on<C: Cloud>(args: Args, narrator: &Narrator) -> Result<()> {
     let stage = tokio::select! {
-        stage = Stage::<C>::build(&args.provider, args.kubeconfig.as_deref(), narrator) => stage?,
+        stage = Stage::<C>::build(&args.folder, &args.provider, args.kubeconfig.as_deref(), narrator) => stage?,
         interrupted = ctrl_c() => return interrupted.and(Err(Interrupted.into())),
     };
     let story = Story::new(stage.client(), stage.cloud(), narrator, args.nodes);

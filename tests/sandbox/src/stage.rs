@@ -1,5 +1,5 @@
-//! The processes of the sandbox: started in order, watched, ended in the opposite order. Each writes its log under
-//! `target/sandbox`.
+//! The processes of the sandbox: started in order, watched, ended in the opposite order. Each writes its log into one
+//! folder.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,11 @@ pub struct Stage<C> {
 
 impl<C: Cloud> Stage<C> {
     /// Starts everything.
-    pub async fn build(provider: &Path, kubeconfig: Option<&Path>, narrator: &Narrator) -> Result<Self> {
-        let target = xtask::workspace::target();
-        let lock = xtask::sandbox::lock()?;
+    pub async fn build(folder: &Path, provider: &Path, kubeconfig: Option<&Path>, narrator: &Narrator) -> Result<Self> {
+        let lock = xtask::sandbox::lock(folder)?;
         let programs = std::env::current_exe().context("looking for our own program")?;
         let programs = programs.parent().context("our own program is in no folder")?;
-        let deployment = Deployment::of(C::PROVIDER, &target.join("sandbox"), programs, provider)?;
+        let deployment = Deployment::of(C::PROVIDER, folder, programs, provider)?;
         let folder = deployment.folder();
 
         let (kubeconfig, api_server) = match kubeconfig {

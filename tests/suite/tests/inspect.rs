@@ -133,6 +133,10 @@ fn as_json_a_compressed_component_is_the_same_with_another_size() {
     let strong = plain["size"]["compressed"].as_u64().unwrap();
     let quick = u64::try_from(packed.len()).unwrap();
     assert!(strong > 0 && strong < quick, "{strong} and {quick}");
+    assert_eq!(
+        packed_told["size"]["compressed"], strong,
+        "packed weakly, it is measured as packed well"
+    );
     assert_eq!(packed_told["configMap"]["fits"], true);
     assert_eq!(plain["wishes"][0]["list"], "grants.secrets");
 }

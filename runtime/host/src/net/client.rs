@@ -38,10 +38,10 @@ use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
 use crate::net::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
 use crate::net::wire::{Tap, Wire};
 
-/// Idle connections are kept this long, and at most this many to one host.
 /// HTTP/2 flow-control window of one response, in bytes: what a server may send of a body that is not read.
 pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
 
+/// Idle connections are kept this long, and at most this many to one host.
 const IDLE: Duration = Duration::from_secs(90);
 const MOST_IDLE: usize = 16;
 

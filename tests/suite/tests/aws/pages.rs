@@ -1,8 +1,10 @@
 //! Thousands of instances: one call for a thousand Nodes, within the memory that a provider has by default.
 
+use std::time::Duration;
+
 use cloudwit_host::destination::Scheme;
 use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
-use cloudwit_host::{HostOptions, ProviderSettings};
+use cloudwit_host::{HostOptions, Limits, ProviderSettings};
 use cloudwit_model::{Cloud, NodeRef, Presence};
 use cloudwit_suite::hosting::{Hosting, node, settings};
 use cloudwit_test_support::aws_files::cloud_config;
@@ -57,6 +59,11 @@ async fn five_thousand_instances_are_five_calls() {
     let settings = ProviderSettings {
         config_text: cloud_config(&cluster, moto.url()),
         grants: grants(&moto, folder.path()),
+        // On a busy machine moto may need minutes for a thousand instances.
+        limits: Limits {
+            wall_time: Duration::from_secs(600),
+            ..Limits::default()
+        },
         ..settings()
     };
     let component = tokio::task::spawn_blocking(|| guests::provider("aws")).await.unwrap();

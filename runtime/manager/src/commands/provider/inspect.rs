@@ -83,7 +83,7 @@ struct Wish {
 struct Size {
     file: u64,
     component: u64,
-    /// Of the file where it is compressed, else as [`COMPRESSION`] makes it.
+    /// As [`COMPRESSION`] makes it, or the file's where that is smaller.
     compressed: u64,
     is_compressed: bool,
 }
@@ -94,7 +94,7 @@ struct Size {
 struct Fit {
     /// As it is.
     fits: bool,
-    /// When it is compressed.
+    /// When it is compressed with [`COMPRESSION`].
     compressed_fits: bool,
     /// As it is, with `kubectl apply` and no `--server-side`.
     client_side_apply: bool,
@@ -109,8 +109,8 @@ impl Fit {
         }
     }
 
-    fn text(&self) -> &'static str {
-        match self {
+    fn text(&self) -> String {
+        let text = match self {
             Self {
                 client_side_apply: true,
                 ..
@@ -118,9 +118,10 @@ impl Fit {
             Self { fits: true, .. } => "fits, with kubectl apply --server-side",
             Self {
                 compressed_fits: true, ..
-            } => "too large as it is; fits when compressed",
-            _ => "too large, also when compressed; ship it in an image",
-        }
+            } => return format!("too large as it is; fits when compressed with {COMPRESSION}"),
+            _ => "too large, also when compressed; ship it in an image or a registry",
+        };
+        text.to_owned()
     }
 }
 
@@ -207,10 +208,10 @@ impl Inspection {
             compressed,
             is_compressed,
         } = &self.size;
-        let size = if *is_compressed {
-            format!("{component} bytes, compressed to {file}")
-        } else {
-            format!("{component} bytes, {compressed} when compressed ({COMPRESSION})")
+        let size = match is_compressed {
+            true if compressed == file => format!("{component} bytes, compressed to {file}"),
+            true => format!("{component} bytes, compressed to {file}, {compressed} with {COMPRESSION}"),
+            false => format!("{component} bytes, {compressed} when compressed ({COMPRESSION})"),
         };
         let mut text = String::new();
         for (name, value) in [
@@ -219,7 +220,7 @@ impl Inspection {
             ("asked for", self.abilities.join(", ")),
             ("provider ids", self.provider_id_prefixes.join(", ")),
             ("size", size),
-            ("ConfigMap", self.config_map.text().to_owned()),
+            ("ConfigMap", self.config_map.text()),
             ("sha256", self.sha256.clone()),
             ("exports", self.exports.join(", ")),
             ("imports", self.imports.join(", ")),
