@@ -52,6 +52,10 @@ pub fn describe(mut description: Description, settings: &NsxSettings) -> Descrip
         reason.push_str("; the cloud config trusts its certificate by what has to stand in the grant as ");
         reason.push_str(trust);
     }
+    if let Some(grant) = settings.auth.grant() {
+        reason.push_str("; its files of a client certificate are read by Cloudwit, from the grant: ");
+        reason.push_str(&grant);
+    }
     let api = HttpWish::for_url(&settings.url, &["GET", "POST", "PUT", "PATCH", "DELETE"], reason);
     let tokens = settings.auth.token_url();
     let tokens = tokens.and_then(|url| HttpWish::for_url(url, &["POST"], "access tokens of VMware Cloud"));

@@ -184,6 +184,29 @@ mod tests {
     }
 
     #[test]
+    fn all_files_of_a_provider_are_watched() {
+        let grants = "http: [{host: a, ca: /ca, clientCertificate: /cert, clientKey: /key}, {host: b, ca: /ca}]\n\
+                      secrets: [{name: s, file: /secret, uses: [hmac]}]";
+        let source = Source {
+            component: PathBuf::from("/component").into(),
+            settings: ProviderSettings {
+                name: "sim".into(),
+                config_text: String::new(),
+                values: Vec::new(),
+                cluster_name: String::new(),
+                cluster_cidrs: Vec::new(),
+                grants: serde_saphyr::from_str(grants).unwrap(),
+                limits: cloudwit_host::Limits::default(),
+            },
+            csi_driver_name: None,
+            config_origin: String::new(),
+            files: vec!["/config".into()],
+        };
+        let watched = ["/ca", "/cert", "/component", "/config", "/key", "/secret"];
+        assert_eq!(paths(&source), watched.map(PathBuf::from));
+    }
+
+    #[test]
     fn events_are_on_the_pod_if_known_else_on_the_lease() {
         let pod = |name: &str| Some(name.to_lowercase()).filter(|_| name.starts_with("POD_"));
         let on = |subject| match subject {
