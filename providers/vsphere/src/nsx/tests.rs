@@ -293,6 +293,7 @@ fn a_client_certificate_is_the_grants_and_no_request_logs_in() {
         let wish = &description.http[1];
         let told = wish.reason.contains("clientCertificate: /c.pem, clientKey: /c.key");
         assert!(wish.host == "nsx.test" && told, "{wish:?}");
+        assert!(!wish.methods.contains(&"POST".to_owned()), "{wish:?}");
         let host = host(config);
         let provider: Vsphere = host.provider();
         host.serve(|_| FakeAnswer::json(200, &json!({ "results": [], "result_count": 0 })));
