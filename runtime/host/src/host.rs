@@ -288,7 +288,7 @@ fn made_by(file: &Path, mut error: LoadError) -> LoadError {
 }
 
 impl EnvParts {
-    /// Puts settings into force, or finds all that is wrong with them. Blocks: reads the files of secrets and authorities.
+    /// Puts settings into force, or finds all that is wrong with them. Blocks: reads the files of secrets, authorities and client certificates.
     fn env(
         &self,
         file: &Path,
@@ -325,7 +325,7 @@ impl EnvParts {
                 Ok(Env {
                     dry_run: self.dry_run,
                     clock: self.clock,
-                    settings_digest: self.digest_key.digest(&settings, &secrets.keyring),
+                    settings_digest: self.digest_key.digest(&settings, &secrets.keyring, egress.identities()),
                     config_text: settings.config_text,
                     values: settings.values,
                     cluster_name: settings.cluster_name,

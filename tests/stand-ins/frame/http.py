@@ -13,6 +13,8 @@ class Request:
     headers: dict
     """With names in small letters."""
     body: bytes
+    peer: bytes | None = None
+    """The certificate of the client, in DER, where the connection has shown one."""
     path: str = field(init=False)
     query: dict = field(init=False)
     """The first value of each name; `parse_qs(urlsplit(target).query)` has them all."""

@@ -9,12 +9,15 @@ On one port: the cloud itself; and for tests, under `/test/`:
 | `POST /test/faults` | adds faults, a list of objects with the fields of `frame.Fault` |
 | `DELETE /test/faults` | removes them all |
 | `PUT /test/latency` | `{"seconds": 0.02}`: how long each answer takes |
+| `POST /test/tls` | `{"certificate", "key", "authority"}`, files: opens another port, over TLS, for clients with a certificate of this authority and no others; `{"result": PORT}` |
 | `POST /test/do/NAME` | calls the cloud's `do_NAME` with the body's fields, answers with what it returns |
 
 Says PORT= and READY.
 """
 
 import re
+import ssl
+import sys
 import threading
 import time
 import traceback
@@ -98,6 +101,8 @@ class State:
                     self.faults = []
                 case ("PUT", "latency"):
                     self.latency = float(request.json()["seconds"])
+                case ("POST", "tls"):
+                    return Answer(value={"result": serve_tls(self, **request.json())})
                 case ("POST", _) if what.startswith("do/"):
                     method = getattr(self.cloud, "do_" + what.removeprefix("do/"), None)
                     if method is None:
@@ -119,7 +124,8 @@ def handler(state):
             if length > MOST_BODY:
                 return self.write(Answer(413, {"message": "the body is too long"}), close=True)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Request(self.command, self.path, headers, self.rfile.read(length))
+            peer = self.connection.getpeercert(binary_form=True) if isinstance(self.connection, ssl.SSLSocket) else None
+            request = Request(self.command, self.path, headers, self.rfile.read(length), peer)
             if request.path.startswith("/test/"):
                 try:
                     answer = state.control(request)
@@ -157,6 +163,25 @@ def handler(state):
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+
+
+class TlsServer(Server):
+    def handle_error(self, request, client_address):
+        """A client without a certificate ends here."""
+        print(f"connection of {client_address} ended: {sys.exception()}", flush=True)
+
+
+def serve_tls(state, certificate, key, authority):
+    """Another port, which demands a certificate of each client."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(authority)
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = TlsServer(("127.0.0.1", 0), handler(state))
+    # The handshake is done by the thread of the connection.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_port
 
 
 def serve(cloud):

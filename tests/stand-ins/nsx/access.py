@@ -1,8 +1,9 @@
-"""Who asks: sessions with their XSRF token, Basic and Remote headers, tokens of VMware Cloud."""
+"""Who asks: certificates of principal identities, sessions with their XSRF token, Basic and Remote headers, tokens of VMware Cloud."""
 
 import base64
 import binascii
 import hmac
+import ssl
 from urllib.parse import quote
 
 from frame import Answer, Tokens
@@ -20,6 +21,8 @@ class Access:
         self.sessions, self.bearer = Tokens(seconds=1800), Tokens(seconds=1799)
         self.xsrf = {}
         self.failures = 0
+        self.principals = set()
+        """Certificates of principal identities."""
         self.denied = []
         """Pairs of a method and a part of a path that the user's role does not have."""
 
@@ -54,7 +57,16 @@ class Access:
                 text = f"Principal '{USER}' with role '[auditor]' attempts to delete or modify an object it doesn't own."
                 raise refused(403, 289, text, "nsx-rbac")
 
+    def register(self, certificates):
+        """These, as PEM, are those of principal identities, and no others."""
+        self.principals = {ssl.PEM_cert_to_DER_cert(one) for one in certificates}
+
     def identify(self, request):
+        if request.peer is not None:
+            # A certificate comes before all else; who has one sends nothing else here.
+            if request.peer not in self.principals or not {"authorization", "cookie", "x-xsrf-token"}.isdisjoint(request.headers):
+                raise self.wrong()
+            return
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         match scheme:
             case "Bearer" if self.bearer.valid(credentials):

@@ -1,5 +1,5 @@
-"""VMware's own client works against the stand-in: `python -m nsx.judge URL` says as JSON what it saw, `python -m nsx.judge URL shown` what there is, and
-`python -m nsx.judge URL leave JSON` makes what upstream's controller makes for a Service or a Node, under ids of its own."""
+"""VMware's own client works against the stand-in: `python -m nsx.judge URL` says as JSON what it saw, `python -m nsx.judge URL shown` what there is, `search QUERY` what
+a search finds, and `python -m nsx.judge URL leave JSON` makes what upstream's controller makes for a Service or a Node, under ids of its own."""
 
 import json
 import sys
@@ -195,6 +195,19 @@ def leave(url, account, what):
     return {"ip": made["ip"], "server": made["server"].path, "pool": made["pool"].path, "allocation": made["allocation"], "service": made["service"].path}
 
 
+FOUND = {
+    "LBVirtualServer": model.LBVirtualServer, "LBPool": model.LBPool, "LBTcpMonitorProfile": model.LBTcpMonitorProfile, "IpAddressAllocation": model.IpAddressAllocation,
+}
+
+
+def search(url, account, query):
+    """Paths of what a query finds, each with its tags."""
+    api = Client(url, account)
+    kind = FOUND[query.partition(":")[2].split()[0]]
+    found = [one.convert_to(kind) for one in api.query.lm_policy_query_search(query=query).results]
+    return {one.path: {tag.scope: tag.tag for tag in one.tags} for one in found}
+
+
 def main(url, what="judge", text="{}"):
     account = control(url, "account")
     match what:
@@ -202,6 +215,8 @@ def main(url, what="judge", text="{}"):
             print(json.dumps(main_judge(url, account)))
         case "shown":
             print(json.dumps(shown(url, account)))
+        case "search":
+            print(json.dumps(search(url, account, text)))
         case "leave":
             print(json.dumps(leave(url, account, json.loads(text))))
 

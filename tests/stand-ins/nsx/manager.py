@@ -186,6 +186,9 @@ class Manager(Cloud):
         self.access.bearer.revoke_all()
         return count
 
+    def do_principals(self, certificates):
+        self.access.register(certificates)
+
     def do_deny(self, rules):
         self.access.denied = [tuple(rule) for rule in rules]
 

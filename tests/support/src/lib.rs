@@ -10,6 +10,7 @@
 //! | [`gate`] | a proxy that stops requests at chosen points |
 //! | [`fault`] | what goes wrong at such a point |
 //! | [`tls`] | the proxy behind a certificate |
+//! | [`authority`] | certificates for servers and clients |
 //! | [`installation`] | Cloudwit on a cluster with the provider of a real cloud |
 //! | [`rig`] | all of it together: API server, cloud, both behind gates, and Cloudwit's process to kill and start again |
 //! | [`guests`] | provider components, built when they are needed |
@@ -42,6 +43,7 @@
 pub mod alibaba_files;
 pub mod api_pool;
 pub mod api_server;
+pub mod authority;
 pub mod aws_files;
 pub mod azure_files;
 pub mod baidu_files;

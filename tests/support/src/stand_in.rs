@@ -3,7 +3,7 @@
 //! A stand-in counts calls, and does on demand what clouds do on bad days: [`StandIn::faults`], [`StandIn::latency`]. What only an
 //! administrator of the cloud does (start machines, end one) is [`StandIn::call`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -133,6 +133,18 @@ impl StandIn {
     pub async fn latency(&self, each: Duration) -> Result<()> {
         let seconds = json!({ "seconds": each.as_secs_f64() }).to_string();
         ask(&self.url, Method::PUT, "/test/latency", seconds).await.map(drop)
+    }
+
+    /// Opens another port, over TLS, for clients with a certificate of this authority and no others; all three are PEM files. Its number.
+    ///
+    /// # Errors
+    ///
+    /// When a file is none of that.
+    pub async fn tls(&self, certificate: &Path, key: &Path, authority: &Path) -> Result<u16> {
+        let files = json!({ "certificate": certificate, "key": key, "authority": authority });
+        let answer = ask(&self.url, Method::POST, "/test/tls", files.to_string()).await?;
+        let port = answer["result"].as_u64().and_then(|port| port.try_into().ok());
+        port.with_context(|| format!("no port in {answer}"))
     }
 
     /// What was called since the start or [`forget_calls`](Self::forget_calls), in order.

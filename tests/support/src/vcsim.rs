@@ -10,10 +10,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::authority::Authority;
 use crate::child::Child;
 use crate::gate::Gate;
 use crate::moto::log_file;
@@ -353,21 +353,16 @@ fn machine(document: &Value, paths: &str) -> Result<VirtualMachine> {
 
 /// Makes an authority and a certificate of the server's; gives the latter in DER.
 fn certify(folder: &Path) -> Result<Vec<u8>> {
-    let mut authority = CertificateParams::new(Vec::<String>::new())?;
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
-    let key = KeyPair::generate()?;
-    let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(str::to_owned))?;
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let server = server.signed_by(&key, &authority)?;
+    let authority = Authority::new()?;
+    let server = authority.server()?;
     for (name, text) in [
         ("ca.pem", authority.pem()),
-        ("server.pem", server.pem()),
-        ("server.key", key.serialize_pem()),
+        ("server.pem", server.certificate),
+        ("server.key", server.key),
     ] {
         fs::write(folder.join(name), text).with_context(|| format!("writing {name}"))?;
     }
-    Ok(server.der().to_vec())
+    Ok(server.der)
 }
 
 /// Starts the server; its log is in a folder that outlives it.

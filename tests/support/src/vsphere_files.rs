@@ -1,6 +1,8 @@
 //! What an operator writes to have Cloudwit work on [`vcsim`](crate::vcsim), and on the stand-in for NSX beside it: the cloud config with upstream's keys, the
 //! grants and the secrets.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -91,6 +93,46 @@ pub async fn nsx_files(
             file.display()
         );
     }
+    Ok(files)
+}
+
+/// An NSX manager whose TLS demands a client certificate.
+#[derive(Debug, Clone, Copy)]
+pub struct NsxOverTls<'a> {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    /// The file of its authority.
+    pub authority: &'a Path,
+    /// The file of the client certificate.
+    pub certificate: &'a Path,
+    /// The file of its key.
+    pub key: &'a Path,
+}
+
+/// As [`nsx_files`], by a client certificate and without any secret for NSX.
+///
+/// # Errors
+///
+/// As [`vsphere_files`].
+pub fn nsx_certificate_files(
+    vcsim: &Vcsim,
+    nsx: &NsxOverTls<'_>,
+    more: &str,
+    deployment: &Deployment,
+) -> Result<CloudFiles> {
+    let mut files = vsphere_files(vcsim, deployment)?;
+    let (port, certificate, key) = (nsx.port, nsx.certificate.display(), nsx.key.display());
+    files.config = format!(
+        "global: {{port: {}}}\nvcenter: {{vcsim: {{server: 127.0.0.1}}}}\n\
+         nsxt: {{host: '127.0.0.1:{port}', clientAuthCertFile: {certificate}, clientAuthKeyFile: {key}}}\n{more}",
+        vcsim.port()
+    );
+    let grant = format!(
+        "  http:\n    - {{host: 127.0.0.1, port: {port}, methods: [GET, PUT, PATCH, DELETE], ca: {}, clientCertificate: {certificate}, \
+         clientKey: {key}, allowLoopback: true}}\n",
+        nsx.authority.display()
+    );
+    files.settings = files.settings.replacen("  http:\n", &grant, 1);
     Ok(files)
 }
 

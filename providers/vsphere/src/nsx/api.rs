@@ -143,6 +143,12 @@ impl<'a> Nsx<'a> {
             return Ok(answer);
         }
         let failure = errors::failure(&answer);
+        let failure = match (self.settings.auth.grant(), answer.status) {
+            (Some(grant), 401 | 403) => failure.context(&format!(
+                "as the principal identity of the grant's client certificate ({grant})"
+            )),
+            _ => failure,
+        };
         Err(match failure.kind {
             // Reasons are what it refers to, what is still there, or a limit: they pass without a change of the object in Kubernetes.
             FailureKind::Invalid if method != "GET" => Failure {

@@ -1,6 +1,7 @@
-//! Who asks the NSX manager: a session of a user, a user of VMware Identity Manager, a token of VMware Cloud.
+//! Authentication at the NSX manager: a client certificate, a session of a user, a user of VMware Identity Manager, a token of VMware Cloud.
 //!
-//! A session and a token are kept in the host's state for all calls, and renewed once when NSX does not take them any more.
+//! A session and a token are kept in the host's state for all calls, and renewed once when NSX does not take them any more. The certificate is the host's:
+//! it stands in the grant, and TLS presents it.
 
 use std::fmt;
 use std::time::Duration;
@@ -36,6 +37,13 @@ const VMC_TOKEN: &str = "nsxt.vmc-access-token";
 /// Who asks.
 #[derive(Clone)]
 pub enum Auth {
+    /// A principal identity, by the client certificate of the grant. The files are those that upstream reads itself.
+    Certificate {
+        /// Where the cloud config has the certificate.
+        certificate: String,
+        /// Where it has the key.
+        key: String,
+    },
     /// A user of NSX, by a session.
     Session(Credentials),
     /// A user of VMware Identity Manager: what follows `Remote` in the header, or none where that is a secret.
@@ -53,6 +61,7 @@ pub enum Auth {
 impl fmt::Debug for Auth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Certificate { .. } => "Certificate",
             Self::Session(_) => "Session",
             Self::Remote(_) => "Remote",
             Self::Cloud { .. } => "Cloud",
@@ -61,13 +70,34 @@ impl fmt::Debug for Auth {
 }
 
 impl Auth {
-    /// As upstream decides: a token, else a user. Certificates of principal identities would come first; the host presents none.
+    /// As upstream decides: a certificate, else a token, else a user.
     pub(super) fn of(manager: &NsxManager, problems: &mut Problems) -> Self {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        if given(&manager.client_auth_cert_file).is_some() || given(&manager.client_auth_key_file).is_some() {
-            let text = "a principal identity with a certificate is not there yet; take this and clientAuthKeyFile out, and grant name and password of a user as \
-                        the secrets nsxt.username and nsxt.password";
-            problems.add("nsxt.clientAuthCertFile", text);
+        match (
+            given(&manager.client_auth_cert_file),
+            given(&manager.client_auth_key_file),
+        ) {
+            (Some(certificate), Some(key)) => {
+                let others = [
+                    ("nsxt.user", given(&manager.user).is_some()),
+                    ("nsxt.remoteAuth", manager.remote_auth),
+                    ("nsxt.vmcAuthHost", given(&manager.vmc_auth_host).is_some()),
+                    ("nsxt.vmcAccessToken", given(&manager.vmc_access_token).is_some()),
+                ];
+                for (at, _) in others.into_iter().filter(|(_, there)| *there) {
+                    problems.warn(at, "this has no effect beside clientAuthCertFile; take one of them out");
+                }
+                return Self::Certificate { certificate, key };
+            }
+            (Some(_), None) => problems.add(
+                "nsxt.clientAuthKeyFile",
+                "this is missing; write the file of the private key beside clientAuthCertFile, or take that out",
+            ),
+            (None, Some(_)) => problems.add(
+                "nsxt.clientAuthCertFile",
+                "this is missing; write the file of the certificate beside clientAuthKeyFile, or take that out",
+            ),
+            (None, None) => {}
         }
         if let Some(host) = given(&manager.vmc_auth_host) {
             let url = format!("https://{}", host.trim());
@@ -129,6 +159,16 @@ impl Auth {
         }
     }
 
+    /// What the grant of the manager's host has to say, where TLS presents who asks.
+    pub fn grant(&self) -> Option<String> {
+        match self {
+            Self::Certificate { certificate, key } => {
+                Some(format!("clientCertificate: {certificate}, clientKey: {key}"))
+            }
+            _ => None,
+        }
+    }
+
     /// Where tokens come from, if from elsewhere.
     pub fn token_url(&self) -> Option<&str> {
         match self {
@@ -149,6 +189,7 @@ impl Auth {
     ) -> Result<Response, Failure> {
         let state = context.state();
         match self {
+            Self::Certificate { .. } => request().send_any(),
             Self::Remote(given) => {
                 let who = match given {
                     Some(text) => text.clone(),

@@ -29,6 +29,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 use crate::Vsphere;
 use api::Nsx;
+use auth::Auth;
 use settings::{NsxSettings, Reference};
 
 pub use balancers::annotations::TABLE as ANNOTATIONS;
@@ -52,7 +53,16 @@ pub fn describe(mut description: Description, settings: &NsxSettings) -> Descrip
         reason.push_str("; the cloud config trusts its certificate by what has to stand in the grant as ");
         reason.push_str(trust);
     }
-    let api = HttpWish::for_url(&settings.url, &["GET", "POST", "PUT", "PATCH", "DELETE"], reason);
+    if let Some(grant) = settings.auth.grant() {
+        reason.push_str("; its files of a client certificate are read by Cloudwit, from the grant: ");
+        reason.push_str(&grant);
+    }
+    let methods: &[&str] = match settings.auth {
+        // There is no login.
+        Auth::Certificate { .. } => &["GET", "PUT", "PATCH", "DELETE"],
+        _ => &["GET", "POST", "PUT", "PATCH", "DELETE"],
+    };
+    let api = HttpWish::for_url(&settings.url, methods, reason);
     let tokens = settings.auth.token_url();
     let tokens = tokens.and_then(|url| HttpWish::for_url(url, &["POST"], "access tokens of VMware Cloud"));
     let sent_to = if tokens.is_some() { &tokens } else { &api };

@@ -123,7 +123,7 @@ fn everything_that_is_wrong_is_reported_together() {
         "nsxt.host: \"https://nsx.test\" is no NSX manager",
         "nsxt.insecureFlag: the server's certificate is always checked",
         "nsxt.vmcAuthHost: this is missing",
-        "nsxt.clientAuthCertFile: a principal identity with a certificate is not there yet",
+        "nsxt.clientAuthKeyFile: this is missing; write the file of the private key",
         "nsxt.password: this is missing",
         "route.routerPath: \"t1\" is no path of a tier-1 gateway",
         "loadBalancer.tier1GatewayPath: \"/infra/tier-0s/x\" is no path",
@@ -276,6 +276,53 @@ fn tokens_of_vmware_cloud_and_remote_users_are_sent_as_such() {
     host.serve(|_| FakeAnswer::json(200, &json!({ "results": [], "result_count": 0 })));
     provider.list().unwrap();
     assert_eq!(host.requests()[0].header("authorization"), Some("Remote dTpw"));
+}
+
+#[test]
+fn a_client_certificate_is_the_grants_and_no_request_logs_in() {
+    let route = "route: {routerPath: /infra/tier-1s/t}\n";
+    let yaml = format!(
+        "vcenter: {{vc.test: {{}}}}\nnsxt: {{host: nsx.test, clientAuthCertFile: /c.pem, clientAuthKeyFile: /c.key}}\n{route}"
+    );
+    let ini = "[VirtualCenter \"vc.test\"]\n[NSXT]\nhost = nsx.test\nclient-auth-cert-file = /c.pem\nclient-auth-key-file = /c.key\n\
+               [Route]\nrouter-path = /infra/tier-1s/t\n";
+    for config in [yaml.as_str(), ini] {
+        assert_eq!(problems(config), [""; 0], "{config}");
+        let description = host(config).describe::<Vsphere>();
+        assert_eq!(description.secrets.len(), 2, "those of vCenter");
+        let wish = &description.http[1];
+        let told = wish.reason.contains("clientCertificate: /c.pem, clientKey: /c.key");
+        assert!(wish.host == "nsx.test" && told, "{wish:?}");
+        assert!(!wish.methods.contains(&"POST".to_owned()), "{wish:?}");
+        let host = host(config);
+        let provider: Vsphere = host.provider();
+        host.serve(|_| FakeAnswer::json(200, &json!({ "results": [], "result_count": 0 })));
+        provider.list().unwrap();
+        let requests = host.requests();
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        for header in ["authorization", "cookie", "x-xsrf-token"] {
+            assert_eq!(requests[0].header(header), None);
+        }
+        host.serve(|_| refused(403, 403, "The credentials were incorrect"));
+        let failure = provider.list().unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Denied);
+        let said = "as the principal identity of the grant's client certificate (clientCertificate: /c.pem, clientKey: /c.key): The credentials";
+        assert!(failure.message.starts_with(said), "{failure:?}");
+    }
+    let both = yaml.replace("{host: nsx.test,", "{host: nsx.test, user: u, vmcAccessToken: t,");
+    let found = problems(&both);
+    assert!(
+        found.len() == 2
+            && found
+                .iter()
+                .all(|one| one.contains("no effect beside clientAuthCertFile")),
+        "{found:?}"
+    );
+    let half = problems(&yaml.replace("clientAuthCertFile: /c.pem, ", ""));
+    assert!(
+        half[0].starts_with("nsxt.clientAuthCertFile: this is missing"),
+        "{half:?}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What is refused is refused before a packet leaves, except a name that turns out to lead to a prohibited address, for which the name
-//! is looked up, and an untrusted certificate. Redirects are the guest's business. Header values and bodies are never logged.
+//! is looked up, an untrusted certificate, and a client certificate that a server demands or refuses. Redirects are the guest's business. Header values and bodies are never logged.
 
 pub(crate) mod budget;
 mod fill;
@@ -228,6 +228,13 @@ impl Egress {
         ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
     }
 
+    /// Digests of the client certificates and keys, one for each grant; empty where it has none.
+    pub(crate) fn identities(&self) -> impl Iterator<Item = &[u8]> {
+        self.clients
+            .iter()
+            .map(|client| client.identity().map_or(&[][..], |digest| &digest[..]))
+    }
+
     /// What is left of the budget at each API host that was asked.
     pub(crate) fn budgets(&self) -> Vec<BudgetStatus> {
         let mut budgets = self.budgets.status();
@@ -309,6 +316,7 @@ fn stopped(failed: HttpFailure, rule: &Rule, to: &Destination, method: &str) -> 
     match failed {
         HttpFailure::Prohibited(found) => plan::prohibited(rule, to, method, found).into(),
         HttpFailure::Untrusted(why, unknown_issuer) => plan::untrusted(rule, to, &why, unknown_issuer).into(),
+        HttpFailure::ClientCertificate(alert) => plan::unwelcome(rule, to, alert).into(),
         HttpFailure::Other(error) => {
             tracing::debug!(destination = %to, method, "request failed: {error}");
             Stopped::Failed(error)

@@ -197,11 +197,45 @@ pub fn untrusted(rule: &Rule, to: &Destination, why: &str, unknown_issuer: bool)
     }
 }
 
-/// What would have to be granted; none when that cannot be. CA and proxy are those of the entry that is nearest.
+/// The refusal by a server that demands a client certificate, or does not accept the granted one, with this TLS alert.
+pub fn unwelcome(rule: &Rule, to: &Destination, alert: &str) -> Refusal {
+    let (message, yaml) = match &rule.grant.client_certificate {
+        Some(file) => {
+            let message = format!(
+                "{to} does not accept the client certificate of {} (TLS alert {alert}); put one that it accepts, and its key, into the files that this \
+                 entry of grants.http names",
+                file.display()
+            );
+            (message, None)
+        }
+        None => {
+            let entry = yaml::http_entry(&HttpGrant {
+                client_certificate: Some("/etc/cloudwit/client.pem".into()),
+                client_key: Some("/etc/cloudwit/secrets/client.key".into()),
+                ..rule.grant.clone()
+            });
+            let message = format!(
+                "{to} demands a client certificate (TLS alert {alert}); put one that it accepts, and its key, into PEM files and replace the entry in \
+                 grants.http by: {entry}"
+            );
+            (message, Some(entry))
+        }
+    };
+    Refusal {
+        reason: RefusalReason::ClientCertificate,
+        destination: Some(to.clone()),
+        message,
+        yaml,
+    }
+}
+
+/// What would have to be granted; none when that cannot be. CA and proxy are those of the entry that is nearest. The client certificate is proposed
+/// for no other port than that entry's.
 fn suggestion(near: Option<&Rule>, to: &Destination, method: &str) -> Option<HttpGrant> {
     if !is_grantable(method) {
         return None;
     }
+    let same = near.is_some_and(|rule| rule.is_for(to));
     let near = near.map(|rule| rule.grant.clone()).unwrap_or_default();
     let mut grant = HttpGrant {
         scheme: to.scheme,
@@ -213,6 +247,8 @@ fn suggestion(near: Option<&Rule>, to: &Destination, method: &str) -> Option<Htt
             Scheme::Https => near.thumbprints.clone(),
             Scheme::Http => Vec::new(),
         },
+        client_certificate: near.client_certificate.clone().filter(|_| same),
+        client_key: near.client_key.clone().filter(|_| same),
         ..near
     };
     match literal(to).and_then(special) {

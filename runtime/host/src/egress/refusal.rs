@@ -32,6 +32,8 @@ pub enum RefusalReason {
     Url,
     /// The server's certificate is not trusted.
     Certificate,
+    /// The server demands a client certificate, or refuses the granted one.
+    ClientCertificate,
 }
 
 impl RefusalReason {
@@ -46,6 +48,7 @@ impl RefusalReason {
             Self::Placeholder => "placeholder",
             Self::Url => "url",
             Self::Certificate => "certificate",
+            Self::ClientCertificate => "client_certificate",
         }
     }
 
@@ -55,7 +58,7 @@ impl RefusalReason {
             Self::Host | Self::Port | Self::Scheme | Self::Method | Self::Placeholder => Error::HttpRequestDenied,
             Self::Address => Error::DestinationIpProhibited,
             Self::Url => Error::HttpRequestUriInvalid,
-            Self::Certificate => Error::TlsCertificateError,
+            Self::Certificate | Self::ClientCertificate => Error::TlsCertificateError,
         }
     }
 }
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_own_label() {
-        const ALL: [RefusalReason; 8] = [
+        const ALL: [RefusalReason; 9] = [
             RefusalReason::Host,
             RefusalReason::Port,
             RefusalReason::Scheme,
@@ -154,6 +157,7 @@ mod tests {
             RefusalReason::Placeholder,
             RefusalReason::Url,
             RefusalReason::Certificate,
+            RefusalReason::ClientCertificate,
         ];
         let labels: std::collections::BTreeSet<_> = ALL.iter().map(|reason| reason.label()).collect();
         assert_eq!(labels.len(), ALL.len());

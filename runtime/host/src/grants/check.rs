@@ -97,6 +97,7 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
         );
     }
     check_thumbprints(grant, checker);
+    check_client_certificate(grant, checker);
     check_budget(grant, checker);
     check_proxy(grant.proxy.as_deref(), checker);
     check_path("ca", grant.ca.as_deref(), checker);
@@ -139,6 +140,51 @@ fn check_thumbprints(grant: &HttpGrant, checker: &mut Checker<'_>) {
         return;
     };
     checker.wrong("thumbprints", grant.thumbprints.join(", "), wrong, fix);
+}
+
+fn check_client_certificate(grant: &HttpGrant, checker: &mut Checker<'_>) {
+    let (certificate, key) = (grant.client_certificate.as_deref(), grant.client_key.as_deref());
+    check_path("clientCertificate", certificate, checker);
+    check_path("clientKey", key, checker);
+    let (certificate, key) = match (certificate, key) {
+        (None, None) => return,
+        (Some(_), None) => {
+            let fix = "name the file of its private key, or remove clientCertificate";
+            checker.wrong("clientKey", "", "is missing beside clientCertificate", fix);
+            return;
+        }
+        (None, Some(_)) => {
+            let fix = "name the file of the key's certificate, or remove clientKey";
+            checker.wrong("clientCertificate", "", "is missing beside clientKey", fix);
+            return;
+        }
+        (Some(certificate), Some(key)) => (certificate, key),
+    };
+    let (field, value, wrong, fix) = if grant.scheme == Scheme::Http {
+        (
+            "clientCertificate",
+            certificate,
+            "has no effect with scheme http",
+            "remove it and clientKey, or use scheme https",
+        )
+    } else if grant.proxy.as_ref().is_some_and(|url| url.starts_with("https:")) {
+        (
+            "clientCertificate",
+            certificate,
+            "would be presented to the proxy too",
+            "use an http:// proxy, through which TLS goes to the host itself",
+        )
+    } else if !key.as_os_str().is_empty() && certificate == key {
+        (
+            "clientKey",
+            key,
+            "is the file of clientCertificate too",
+            "put the private key into a file of its own: certificates are no secrets, and are kept with the configuration",
+        )
+    } else {
+        return;
+    };
+    checker.wrong(field, value.display(), wrong, fix);
 }
 
 fn check_budget(grant: &HttpGrant, checker: &mut Checker<'_>) {

@@ -53,6 +53,10 @@ pub struct HttpGrant {
     /// In place of `ca`: thumbprints (SHA-256 or SHA-1, hexadecimal) of certificates. Servers with one of these are trusted and no others,
     /// whatever authority, name or date stands in them.
     pub thumbprints: Vec<String>,
+    /// PEM file of the client certificate that is presented to servers that request one, followed by its intermediate certificates. With `clientKey`.
+    pub client_certificate: Option<PathBuf>,
+    /// PEM file of its private key, unencrypted, and not the file of the certificate. The provider never sees it.
+    pub client_key: Option<PathBuf>,
     /// URL of a forward proxy, `http://HOST:PORT` or `https://HOST:PORT`. The proxy looks names up then, so of the destination only a literal address
     /// can be checked; the address of the proxy itself is the operator's choice and is not checked.
     pub proxy: Option<String>,
@@ -89,6 +93,8 @@ impl Default for HttpGrant {
             methods: DEFAULT_METHODS.map(String::from).to_vec(),
             ca: None,
             thumbprints: Vec::new(),
+            client_certificate: None,
+            client_key: None,
             proxy: None,
             allow_loopback: false,
             allow_link_local: false,

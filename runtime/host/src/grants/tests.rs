@@ -116,6 +116,33 @@ fn invalid_or_conflicting_thumbprints_are_reported() {
 }
 
 #[test]
+fn client_certificate_needs_its_key_in_another_file_and_tls_to_the_host() {
+    let grants = grants(
+        "http:\n- {host: a.example, clientCertificate: /c.pem}\n- {host: b.example, clientKey: /k.pem}\n\
+         - {host: c.example, clientCertificate: /c.pem, clientKey: /c.pem}\n\
+         - {host: d.example, scheme: http, clientCertificate: /c.pem, clientKey: /k.pem}\n\
+         - {host: e.example, proxy: 'https://proxy', clientCertificate: /c.pem, clientKey: /k.pem}\n\
+         - {host: f.example, clientCertificate: '', clientKey: ''}\n\
+         - {host: g.example, proxy: 'http://proxy', clientCertificate: /c.pem, clientKey: /k.pem}",
+    );
+    let problems = grants.validate().unwrap_err();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let begins = [
+        "http[0].clientKey: is missing beside clientCertificate; name",
+        "http[1].clientCertificate: is missing beside clientKey; name",
+        "http[2].clientKey: \"/c.pem\" is the file of clientCertificate too; put",
+        "http[3].clientCertificate: \"/c.pem\" has no effect with scheme http; remove",
+        "http[4].clientCertificate: \"/c.pem\" would be presented to the proxy too; use",
+        "http[5].clientCertificate: is empty; write",
+        "http[5].clientKey: is empty; write",
+    ];
+    assert_eq!(texts.len(), begins.len(), "{texts:#?}");
+    for (text, begin) in texts.iter().zip(begins) {
+        assert!(text.starts_with(begin), "{text} is not {begin}");
+    }
+}
+
+#[test]
 fn budget_that_is_invalid_is_reported() {
     let grants = grants(
         "http:\n- {host: a.example, requestsPerSecond: 0}\n- {host: b.example, requestsPerSecond: .nan}\n\

@@ -25,6 +25,14 @@ pub fn http_entry(grant: &HttpGrant) -> String {
     if !grant.thumbprints.is_empty() {
         entry.field("thumbprints", &list(&grant.thumbprints));
     }
+    for (key, file) in [
+        ("clientCertificate", &grant.client_certificate),
+        ("clientKey", &grant.client_key),
+    ] {
+        if let Some(file) = file {
+            entry.field(key, &scalar(&file.to_string_lossy()));
+        }
+    }
     if let Some(proxy) = &grant.proxy {
         entry.field("proxy", &scalar(proxy));
     }
@@ -138,6 +146,8 @@ mod tests {
                 methods: vec!["M-SEARCH".into()],
                 ca: Some("/etc/a b.pem".into()),
                 thumbprints: vec!["AA:BB".into(), "00".into()],
+                client_certificate: Some("/etc/client 1.pem".into()),
+                client_key: Some("/etc/cloudwit/secrets/client.key".into()),
                 proxy: Some("http://proxy:3128".into()),
                 allow_loopback: true,
                 allow_link_local: true,

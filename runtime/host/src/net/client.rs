@@ -1,7 +1,7 @@
 //! HTTP clients: pooled connections, rustls, private authorities, proxies.
 //!
-//! Grants of one provider that want the same authorities or thumbprints, proxy, addresses and connect time share a client and with it its connections,
-//! across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
+//! Grants of one provider that want the same authorities or thumbprints, client certificate, proxy, addresses and connect time share a client
+//! and with it its connections, across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
 //! of another. Providers never share anything: no connection, no flow-control window, no resolver.
 //!
 //! Over HTTP/2 the connection's window has room for the windows of all responses that may be in flight, so a response that is not read holds up no other.
@@ -23,19 +23,19 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use reqwest::Url;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use tokio::sync::watch;
 use wasmtime_wasi_http::Error;
 
 use crate::grants::{GrantProblem, HttpGrant};
+use crate::net::client_identity::ClientIdentity;
 use crate::net::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
 use crate::net::destination::Scheme;
 use crate::net::dns::SystemResolver;
 use crate::net::http_error::{self, HttpFailure};
 use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
-use crate::net::thumbprint::{NO_THUMBPRINT, Pinned, Thumbprint};
+use crate::net::thumbprint::{NO_THUMBPRINT, Thumbprint};
+pub use crate::net::tls::tls;
+use crate::net::tls::{crypto, trusting};
 use crate::net::wire::{Tap, Wire};
 
 /// HTTP/2 flow-control window of one response, in bytes: what a server may send of a body that is not read.
@@ -67,6 +67,8 @@ pub(super) struct ClientKey {
     /// Contents of the bundle, not its path: a renewed file is another bundle.
     ca: Option<Vec<u8>>,
     thumbprints: Vec<Thumbprint>,
+    /// Digest of client certificate and key: renewed ones are others.
+    identity: Option<[u8; 32]>,
     proxy: Option<String>,
     addresses: AddressRule,
     connect_timeout: Duration,
@@ -131,7 +133,7 @@ impl HttpClients {
     }
 
     /// The client of this provider for this grant, which is entry number `at` of the list. `requests`: how many may be in flight. Reads the files
-    /// of authorities.
+    /// of authorities and of client certificates.
     pub(crate) fn client(
         &self,
         provider: &str,
@@ -151,6 +153,7 @@ impl HttpClients {
                     .map_err(|error| ca_problem(grant, at, file, &format!("cannot be read: {error}")))?,
             ),
         };
+        let identity = ClientIdentity::read(grant, at)?;
         let addresses = AddressRule {
             loopback: grant.allow_loopback,
             link_local: grant.allow_link_local,
@@ -160,6 +163,7 @@ impl HttpClients {
             requests,
             ca,
             thumbprints,
+            identity: identity.as_ref().map(ClientIdentity::digest),
             proxy: grant.proxy.clone(),
             addresses,
             connect_timeout: grant.connect_timeout(),
@@ -169,7 +173,8 @@ impl HttpClients {
         if let Some(client) = live.get(&key).and_then(Weak::upgrade) {
             return Ok(client);
         }
-        let tls = trusting(key.ca.as_deref(), &key.thumbprints)
+        let certified = identity.map(|identity| identity.certified(&crypto())).transpose()?;
+        let tls = trusting(key.ca.as_deref(), &key.thumbprints, certified)
             .map_err(|wrong| ca_problem(grant, at, file.as_deref().unwrap_or(Path::new("")), &wrong))?;
         let (lookup, of) = ((self.0.resolvers)(), key.clone());
         let make = move || build(&of, tls.clone(), Arc::clone(&lookup));
@@ -179,9 +184,10 @@ impl HttpClients {
             wrong: "gives no usable HTTP client".into(),
             fix: "check proxy: it has to be http://HOST:PORT or https://HOST:PORT".into(),
         })?;
-        let open = Arc::clone(&self.0.open);
+        let (open, identity) = (Arc::clone(&self.0.open), key.identity);
         let client = Arc::new(HttpClient {
             connections: Mutex::new(connections),
+            identity,
             open,
         });
         live.insert(key, Arc::downgrade(&client));
@@ -222,49 +228,6 @@ pub(super) fn thumbprints(grant: &HttpGrant, at: usize) -> Result<Vec<Thumbprint
         })
     };
     grant.thumbprints.iter().enumerate().map(read).collect()
-}
-
-/// How TLS is spoken with everybody who is asked over HTTP: with our one crypto provider, trusting the authorities of a PEM bundle, else
-/// Mozilla's. The error says what is wrong with the bundle.
-pub fn tls(ca: Option<&[u8]>) -> Result<rustls::ClientConfig, String> {
-    trusting(ca, &[])
-}
-
-/// [`tls`], or trusting the certificates with these thumbprints where there are any.
-fn trusting(ca: Option<&[u8]>, thumbprints: &[Thumbprint]) -> Result<rustls::ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider));
-    let builder = builder.with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| format!("cannot be used: {error}"))?;
-    let builder = if thumbprints.is_empty() {
-        builder.with_root_certificates(roots(ca)?)
-    } else {
-        let pinned = Pinned::new(thumbprints.to_vec(), provider);
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned))
-    };
-    let mut tls = builder.with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(tls)
-}
-
-pub(super) fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
-    let Some(pem) = ca else {
-        return Ok(RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        });
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| format!("is no PEM: {error}"))?;
-        roots
-            .add(certificate)
-            .map_err(|error| format!("contains a certificate that cannot be used: {error}"))?;
-    }
-    if roots.is_empty() {
-        Err("contains no certificate".into())
-    } else {
-        Ok(roots)
-    }
 }
 
 pub(super) fn build(
@@ -345,6 +308,7 @@ impl Connections {
 /// One client.
 pub struct HttpClient {
     connections: Mutex<Connections>,
+    identity: Option<[u8; 32]>,
     open: Open,
 }
 
@@ -365,6 +329,11 @@ pub struct Outgoing {
 }
 
 impl HttpClient {
+    /// Digest of its client certificate and key.
+    pub(crate) fn identity(&self) -> Option<&[u8; 32]> {
+        self.identity.as_ref()
+    }
+
     /// Sends a request and waits for the head of the response.
     pub async fn send(&self, outgoing: Outgoing) -> Result<reqwest::Response, HttpFailure> {
         let mut exchange = pin!(self.exchange(outgoing));

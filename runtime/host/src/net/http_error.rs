@@ -19,6 +19,8 @@ pub enum HttpFailure {
     Prohibited(Prohibited),
     /// The certificate is not trusted: why, and whether other authorities could change that.
     Untrusted(String, bool),
+    /// The server demands a client certificate, or refuses the one that it was presented: its TLS alert.
+    ClientCertificate(&'static str),
     /// Anything else.
     Other(Error),
 }
@@ -31,6 +33,11 @@ pub fn without_response(error: &reqwest::Error) -> HttpFailure {
     if let Some(rustls::Error::InvalidCertificate(why)) = find::<rustls::Error>(error) {
         let unknown = matches!(why, CertificateError::UnknownIssuer | CertificateError::BadSignature);
         return HttpFailure::Untrusted(certificate(why), unknown);
+    }
+    if let Some(rustls::Error::AlertReceived(alert)) = find::<rustls::Error>(error)
+        && let Some(name) = about_client_certificate(*alert)
+    {
+        return HttpFailure::ClientCertificate(name);
     }
     HttpFailure::Other(other(error))
 }
@@ -84,6 +91,21 @@ fn repeat(error: &Error) -> Error {
         Error::ConnectionTerminated => Error::ConnectionTerminated,
         _ => Error::HttpProtocolError,
     }
+}
+
+/// The name of an alert by which a server says that the certificate of its client is missing or unacceptable (RFC 8446, 6.2).
+fn about_client_certificate(alert: AlertDescription) -> Option<&'static str> {
+    Some(match alert {
+        AlertDescription::CertificateRequired => "certificate_required",
+        AlertDescription::BadCertificate => "bad_certificate",
+        AlertDescription::UnsupportedCertificate => "unsupported_certificate",
+        AlertDescription::CertificateRevoked => "certificate_revoked",
+        AlertDescription::CertificateExpired => "certificate_expired",
+        AlertDescription::CertificateUnknown => "certificate_unknown",
+        AlertDescription::UnknownCA => "unknown_ca",
+        AlertDescription::AccessDenied => "access_denied",
+        _ => return None,
+    })
 }
 
 fn tls(error: &rustls::Error) -> Error {

@@ -19,8 +19,13 @@ impl DigestKey {
         Key::generate(HMAC_SHA256, &SystemRandom::new()).ok().map(Self)
     }
 
-    /// The digest of these settings and of the secrets as they were read.
-    pub fn digest(&self, settings: &ProviderSettings, keyring: &Keyring) -> [u8; 32] {
+    /// The digest of these settings, and of the secrets and client certificates as they were read.
+    pub fn digest<'a>(
+        &self,
+        settings: &ProviderSettings,
+        keyring: &Keyring,
+        identities: impl Iterator<Item = &'a [u8]>,
+    ) -> [u8; 32] {
         let ProviderSettings {
             name,
             config_text,
@@ -43,6 +48,7 @@ impl DigestKey {
         parts.one(format!("{grants:?}").as_bytes());
         parts.one(format!("{limits:?}").as_bytes());
         parts.many(keyring.contents().flat_map(|(name, secret)| [name.as_bytes(), secret]));
+        parts.many(identities);
         let mut digest = [0; 32];
         digest.copy_from_slice(parts.0.sign().as_ref());
         digest
@@ -94,7 +100,7 @@ mod tests {
         let digest = |change: &dyn Fn(&mut ProviderSettings)| {
             let mut settings = settings();
             change(&mut settings);
-            key.digest(&settings, &Keyring::default())
+            key.digest(&settings, &Keyring::default(), std::iter::empty())
         };
         let changes: [&dyn Fn(&mut ProviderSettings); 8] = [
             &|_| {},
@@ -123,10 +129,25 @@ mod tests {
         let (key, other) = (DigestKey::generate().unwrap(), DigestKey::generate().unwrap());
         let digest = |key: &DigestKey, secret: &str| {
             std::fs::write(file.path(), secret).unwrap();
-            key.digest(&settings(), &Keyring::load(&grants).unwrap())
+            key.digest(&settings(), &Keyring::load(&grants).unwrap(), std::iter::empty())
         };
         assert_ne!(digest(&key, "one"), digest(&key, "two"));
         assert_eq!(digest(&key, "one"), digest(&key, "one"));
         assert_ne!(digest(&key, "one"), digest(&other, "one"));
+    }
+
+    #[test]
+    fn client_certificate_counts_by_content_and_grant() {
+        let key = DigestKey::generate().unwrap();
+        let digest = |identities: &[&[u8]]| key.digest(&settings(), &Keyring::default(), identities.iter().copied());
+        let all = [
+            digest(&[b"one", b""]),
+            digest(&[b"two", b""]),
+            digest(&[b"", b"one"]),
+            digest(&[b"", b""]),
+        ];
+        let different: std::collections::HashSet<_> = all.into();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(digest(&[b"one", b""]), all[0]);
     }
 }

@@ -148,14 +148,18 @@ fn provider(text: &mut String, source: &Source, file: Option<&ComponentFile>) {
     }
 }
 
-/// `https://api.example.com:8443 with GET, POST`.
+/// `https://api.example.com:8443 with GET, POST, by the client certificate client.pem`.
 fn destination(grant: &HttpGrant) -> String {
     let port = match grant.port {
         Some(port) => format!(":{port}"),
         None => String::new(),
     };
     let (scheme, host, methods) = (grant.scheme.as_str(), &grant.host, grant.methods.join(", "));
-    format!("{scheme}://{host}{port} with {methods}")
+    let certificate = match &grant.client_certificate {
+        Some(file) => format!(", by the client certificate {}", file.display()),
+        None => String::new(),
+    };
+    format!("{scheme}://{host}{port} with {methods}{certificate}")
 }
 
 fn routing(text: &mut String, routing: &Routing) {

@@ -252,7 +252,9 @@ impl Reader<'_> {
         self.mistakes
             .extend(self.document.grants(&format!("{path}.grants"), &entry.grants));
         for grant in &mut entry.grants.http {
-            grant.ca = grant.ca.take().map(|ca| self.beside(&ca));
+            for file in [&mut grant.ca, &mut grant.client_certificate, &mut grant.client_key] {
+                *file = file.take().map(|file| self.beside(&file));
+            }
         }
         for grant in &mut entry.grants.secrets {
             grant.file = self.beside(&grant.file);

@@ -1,4 +1,4 @@
-//! Watcher of a provider's files: component, cloud config, grants, limits, secrets, authorities.
+//! Watcher of a provider's files: component, cloud config, grants, limits, secrets, authorities, client certificates.
 //!
 //! ```text
 //!   files -> file_look (fingerprint) -> swap_plan (settled? due?) -> reload (settings anew) -> SwappableProvider::swap -> Event
@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(200);
 pub struct Source {
     /// The component.
     pub component: Component,
-    /// Its settings, all files read but those of secrets and authorities.
+    /// Its settings, all files read but those of secrets, authorities and client certificates.
     pub settings: ProviderSettings,
     /// Name of the CSI driver that serves its volumes; none for the one that the provider gives.
     pub csi_driver_name: Option<String>,
@@ -103,17 +103,20 @@ impl SwapWatch {
     }
 }
 
-/// Everything a provider is made of: component, settings, secrets, authorities. Sorted, each once.
+/// Everything a provider is made of: component, settings, secrets, authorities, client certificates. Sorted, each once.
 fn paths(source: &Source) -> Vec<PathBuf> {
     let grants = &source.settings.grants;
     let secrets = grants.secrets.iter().map(|secret| &secret.file);
-    let authorities = grants.http.iter().filter_map(|grant| grant.ca.as_ref());
+    let of_tls = grants.http.iter().flat_map(|grant| {
+        let files = [&grant.ca, &grant.client_certificate, &grant.client_key];
+        files.into_iter().flatten()
+    });
     let component = source.component.files().into_iter();
     let mut paths: Vec<PathBuf> = source
         .files
         .iter()
         .chain(secrets)
-        .chain(authorities)
+        .chain(of_tls)
         .chain(component)
         .cloned()
         .collect();
@@ -178,6 +181,29 @@ mod tests {
             took: Duration::ZERO,
             may_pass_later: false,
         }
+    }
+
+    #[test]
+    fn all_files_of_a_provider_are_watched() {
+        let grants = "http: [{host: a, ca: /ca, clientCertificate: /cert, clientKey: /key}, {host: b, ca: /ca}]\n\
+                      secrets: [{name: s, file: /secret, uses: [hmac]}]";
+        let source = Source {
+            component: PathBuf::from("/component").into(),
+            settings: ProviderSettings {
+                name: "sim".into(),
+                config_text: String::new(),
+                values: Vec::new(),
+                cluster_name: String::new(),
+                cluster_cidrs: Vec::new(),
+                grants: serde_saphyr::from_str(grants).unwrap(),
+                limits: cloudwit_host::Limits::default(),
+            },
+            csi_driver_name: None,
+            config_origin: String::new(),
+            files: vec!["/config".into()],
+        };
+        let watched = ["/ca", "/cert", "/component", "/config", "/key", "/secret"];
+        assert_eq!(paths(&source), watched.map(PathBuf::from));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 
 mod adoption;
 mod bad_days;
+mod certificate;
 mod judge;
+mod leftovers;
 mod routes;
 mod scene;
 mod services;

@@ -2,7 +2,9 @@
 
 use std::ops::Deref;
 
+use anyhow::Result;
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::deployment::{CloudFiles, Deployment};
 use cloudwit_test_support::gate::Gate;
 use cloudwit_test_support::installation::Installation;
 use cloudwit_test_support::rig::address;
@@ -94,6 +96,12 @@ impl Scene {
             }
         };
         self.installation.start(&files.unwrap(), flags).unwrap();
+    }
+
+    /// The same with files that say something else about NSX.
+    pub fn start_with(&mut self, files: impl Fn(&Vcsim, &Deployment) -> Result<CloudFiles>, flags: &[&str]) {
+        let files = files(&self.vcsim, &self.installation.deployment).unwrap();
+        self.installation.start(&files, flags).unwrap();
     }
 
     /// Ends the process as a power failure does.

@@ -3,6 +3,7 @@
 //! Over 400 lines: one test for each promise of the egress, all on the same set-up.
 
 mod budget;
+mod client_certificate;
 mod h2;
 mod plan;
 mod rate_limit;

@@ -194,6 +194,20 @@ fn pasted_entry_keeps_authority_and_proxy() {
     );
 }
 
+#[test]
+fn pasted_entry_keeps_client_certificate_at_the_same_port() {
+    let yaml = "http:\n- {host: api.example.com, methods: [GET], clientCertificate: /c.pem, clientKey: /c.key}";
+    let refusal = decided(yaml, "PUT", "https://api.example.com/").unwrap_err();
+    assert_eq!(
+        refusal.yaml.as_deref(),
+        Some("- {host: api.example.com, methods: [PUT], clientCertificate: /c.pem, clientKey: /c.key}")
+    );
+    for other in ["https://api.example.com:8443/", "http://api.example.com:443/"] {
+        let yaml = decided(yaml, "GET", other).unwrap_err().yaml.unwrap();
+        assert!(!yaml.contains("client"), "{yaml}");
+    }
+}
+
 /// Texts in which hosts, users, ports and paths run into each other.
 fn odd_url() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![

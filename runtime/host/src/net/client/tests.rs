@@ -8,6 +8,7 @@ use reqwest::Url;
 
 use super::*;
 use crate::grants::HttpGrant;
+use crate::net::client_identity::testing::{TestIdentity, with_identity};
 use crate::net::testing::TestServer;
 
 fn grant(host: &str) -> HttpGrant {
@@ -62,6 +63,7 @@ fn equal_grants_share_a_client_and_others_do_not() {
             thumbprints: vec!["0f".repeat(32)],
             ..grant("a.example")
         },
+        with_identity(grant("a.example"), &TestIdentity::new("one").files()),
     ] {
         assert!(!Arc::ptr_eq(&first, &client(&other)), "{other:?}");
     }
@@ -143,6 +145,23 @@ async fn a_renewed_bundle_of_authorities_gives_another_client() {
 }
 
 #[test]
+fn renewed_client_certificate_gives_another_client() {
+    let files = TestIdentity::new("old").files();
+    let (clients, grant) = (HttpClients::default(), with_identity(grant("a.example"), &files));
+    let client = || {
+        clients
+            .client("test", 64, &grant, 0)
+            .unwrap_or_else(|problem| panic!("{problem}"))
+    };
+    let first = client();
+    assert!(Arc::ptr_eq(&first, &client()));
+    files.renew(&TestIdentity::new("new"));
+    let renewed = client();
+    assert!(!Arc::ptr_eq(&first, &renewed));
+    assert!(first.identity().is_some() && first.identity() != renewed.identity());
+}
+
+#[test]
 fn a_bundle_that_is_none_is_refused_with_place_file_and_fix() {
     let missing = problem(&HttpGrant {
         ca: Some("/nowhere/ca.pem".into()),
@@ -173,9 +192,4 @@ fn a_bundle_that_is_none_is_refused_with_place_file_and_fix() {
         });
         assert!(text.contains(wrong), "{content:?}: {text}");
     }
-}
-
-#[test]
-fn public_authorities_are_built_in() {
-    assert!(roots(None).unwrap().len() > 100);
 }

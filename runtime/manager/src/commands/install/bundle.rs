@@ -3,13 +3,14 @@
 //! | of a provider | goes to | is called there |
 //! | ------------- | ------- | --------------- |
 //! | component | ConfigMap `cloudwit-providers`; not where it is in a registry | as here |
-//! | cloud config, authorities of grants and registries, keys of signatures | ConfigMap `cloudwit-config`, beside `cloudwit.yaml` | `PROVIDER-FILE` |
-//! | secrets, credentials of registries | Secret `cloudwit-secrets` | `PROVIDER-SECRET`, `PROVIDER-registry.json` |
+//! | cloud config, authorities of grants and registries, client certificates, keys of signatures | ConfigMap `cloudwit-config`, beside `cloudwit.yaml` | `PROVIDER-FILE` |
+//! | secrets, keys of client certificates, credentials of registries | Secret `cloudwit-secrets` | `PROVIDER-SECRET`, `PROVIDER-FILE`, `PROVIDER-registry.json` |
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cloudwit_host::has_private_key;
 use serde_json::{Map, Value, json};
 
 use crate::commands::install::command::InstallArgs;
@@ -21,6 +22,10 @@ use crate::registry::access::PinnedComponent;
 
 /// Where the Secret is mounted.
 const SECRETS: &str = "/etc/cloudwit/secrets";
+
+/// What is wrong with a file whose name in the cluster another one has.
+const NAMED_TWICE: &str =
+    "another file of this provider has the same name in the cluster; give one of the two a name of its own";
 
 /// Files for the cluster by name. Not `Debug`, since secrets are among them.
 #[derive(Default)]
@@ -132,15 +137,24 @@ impl Collector {
                 .insert(key.clone(), source.settings.config_text.clone());
             self.entry(at)["cloudConfigFile"] = json!(key);
         }
-        self.authorities(at, source);
+        self.files_of_tls(at, source);
         self.secrets(at, source);
     }
 
-    fn authorities(&mut self, at: usize, source: &Source) {
+    /// Takes in whom the grants trust, and the client certificates that they present.
+    fn files_of_tls(&mut self, at: usize, source: &Source) {
+        let name = &source.settings.name;
         for (number, grant) in source.settings.grants.http.iter().enumerate() {
-            let Some(ca) = &grant.ca else { continue };
-            if let Some(key) = self.text_beside(at, &format!("grants.http[{number}].ca"), &source.settings.name, ca) {
-                self.entry(at)["grants"]["http"][number]["ca"] = json!(key);
+            for (field, file) in [("ca", &grant.ca), ("clientCertificate", &grant.client_certificate)] {
+                let Some(file) = file else { continue };
+                if let Some(key) = self.text_beside(at, &format!("grants.http[{number}].{field}"), name, file) {
+                    self.entry(at)["grants"]["http"][number][field] = json!(key);
+                }
+            }
+            let Some(file) = &grant.client_key else { continue };
+            let path = format!("grants.http[{number}].clientKey");
+            if let Some(in_pod) = self.secret_file(at, &path, key(name, file), file) {
+                self.entry(at)["grants"]["http"][number]["clientKey"] = json!(in_pod);
             }
         }
     }
@@ -160,57 +174,61 @@ impl Collector {
         let Some(file) = &pinned.access.docker_config else {
             return;
         };
-        let path = "registry.dockerConfig";
-        if self.existing_secret {
-            if file.parent() != Some(Path::new(SECRETS)) {
-                let why = format!("with --existing-secret it is {SECRETS}/KEY");
-                self.wrong(at, path, file, &why);
-            }
-            return;
-        }
-        match fs::read(file) {
-            Ok(content) => {
-                let key = key(name, Path::new("registry.json"));
-                self.entry(at)["registry"]["dockerConfig"] = json!(format!("{SECRETS}/{key}"));
-                self.bundle.secrets.insert(key, content);
-            }
-            Err(error) => self.wrong(at, path, file, &error),
+        let key = key(name, Path::new("registry.json"));
+        if let Some(in_pod) = self.secret_file(at, "registry.dockerConfig", key, file) {
+            self.entry(at)["registry"]["dockerConfig"] = json!(in_pod);
         }
     }
 
     /// Takes a text in that stands beside the configuration; its name there.
     fn text_beside(&mut self, at: usize, path: &str, name: &str, file: &Path) -> Option<String> {
-        match fs::read_to_string(file) {
+        let key = key(name, file);
+        let why = match fs::read_to_string(file) {
+            Ok(text) if has_private_key(text.as_bytes()) => {
+                "it contains a private key, and a ConfigMap is no place for one; leave only certificates there".into()
+            }
+            Ok(text) if self.bundle.beside.get(&key).is_some_and(|other| *other != text) => NAMED_TWICE.into(),
             Ok(text) => {
-                let key = key(name, file);
                 self.bundle.beside.insert(key.clone(), text);
-                Some(key)
+                return Some(key);
             }
-            Err(error) => {
-                self.wrong(at, path, file, &error);
-                None
+            Err(error) => error.to_string(),
+        };
+        self.wrong(at, path, file, &why);
+        None
+    }
+
+    /// Takes a secret in that is called so in the cluster; its path in the Pod. None where it is there already.
+    fn secret_file(&mut self, at: usize, path: &str, key: String, file: &Path) -> Option<String> {
+        let in_pod = format!("{SECRETS}/{key}");
+        let why = if self.existing_secret {
+            if file.parent() == Some(Path::new(SECRETS)) {
+                return None;
             }
-        }
+            format!("with --existing-secret it is {SECRETS}/KEY")
+        } else {
+            match fs::read(file) {
+                Ok(content) if content.is_empty() => "it is empty".into(),
+                Ok(content) if self.bundle.secrets.get(&key).is_some_and(|other| *other != content) => {
+                    NAMED_TWICE.into()
+                }
+                Ok(content) => {
+                    self.bundle.secrets.insert(key, content);
+                    return Some(in_pod);
+                }
+                Err(error) => error.to_string(),
+            }
+        };
+        self.wrong(at, path, file, &why);
+        None
     }
 
     fn secrets(&mut self, at: usize, source: &Source) {
         for (number, grant) in source.settings.grants.secrets.iter().enumerate() {
             let path = format!("grants.secrets[{number}].file");
-            if self.existing_secret {
-                if grant.file.parent() != Some(Path::new(SECRETS)) {
-                    let why = format!("with --existing-secret a secret's file is {SECRETS}/KEY");
-                    self.wrong(at, &path, &grant.file, &why);
-                }
-                continue;
-            }
-            match fs::read(&grant.file) {
-                Ok(content) if !content.is_empty() => {
-                    let key = key(&source.settings.name, Path::new(&grant.name));
-                    self.entry(at)["grants"]["secrets"][number]["file"] = json!(format!("{SECRETS}/{key}"));
-                    self.bundle.secrets.insert(key, content);
-                }
-                Ok(_) => self.wrong(at, &path, &grant.file, &"it is empty"),
-                Err(error) => self.wrong(at, &path, &grant.file, &error),
+            let key = key(&source.settings.name, Path::new(&grant.name));
+            if let Some(in_pod) = self.secret_file(at, &path, key, &grant.file) {
+                self.entry(at)["grants"]["secrets"][number]["file"] = json!(in_pod);
             }
         }
     }

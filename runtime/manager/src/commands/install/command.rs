@@ -29,7 +29,7 @@ use crate::flags::values::go::whole;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What is installed")]
 pub struct InstallArgs {
-    /// The configuration (CloudwitConfiguration), with paths as they are here. Components, cloud configs, authorities and secrets that it
+    /// The configuration (CloudwitConfiguration), with paths as they are here. Components, cloud configs, certificates and secrets that it
     /// names are read here and put into ConfigMaps and a Secret, and the paths in it are changed accordingly.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["cloud_provider", "component", "cloud_config", "provider_settings"])]
     pub config: Option<PathBuf>,

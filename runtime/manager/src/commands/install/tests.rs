@@ -27,11 +27,14 @@ fn folder() -> tempfile::TempDir {
     write("sim.wasm", "\0asm\r\0\u{1}\0");
     write("north.json", "{}");
     write("ca.pem", "authorities");
+    write("client.pem", "client certificate");
+    write("client.key", "-----BEGIN PRIVATE KEY-----");
     write("token", "secret\n");
     write(
         "cloudwit.yaml",
         "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\nproviders:\n\
-         - name: north\n  component: sim.wasm\n  cloudConfigFile: north.json\n  grants:\n    http: [{host: a.example.com, ca: ca.pem}]\n    \
+         - name: north\n  component: sim.wasm\n  cloudConfigFile: north.json\n  grants:\n    \
+         http: [{host: a.example.com, ca: ca.pem, clientCertificate: client.pem, clientKey: client.key}]\n    \
          secrets: [{name: token, file: token, hosts: [a.example.com], uses: [placeholder]}]\n\
          - name: south\n  component: ./sim.wasm\n  cloudConfig: 'on: yes'\n\
          routing: {default: north, services: [{provider: south, classes: [example.com/south]}]}\n",
@@ -123,10 +126,19 @@ fn every_file_travels_and_the_paths_become_those_of_the_pod() {
     assert_eq!(configuration["providers"][1]["cloudConfig"], "on: yes");
     assert_eq!(map["north-north.json"], "{}");
     assert_eq!(map["north-ca.pem"], "authorities");
+    assert_eq!(north["grants"]["http"][0]["clientCertificate"], "north-client.pem");
+    assert_eq!(map["north-client.pem"], "client certificate");
+    assert_eq!(
+        north["grants"]["http"][0]["clientKey"],
+        "/etc/cloudwit/secrets/north-client.key"
+    );
     let components = &named(&objects, "ConfigMap", "cloudwit-providers")["binaryData"];
     assert_eq!(components, &serde_json::json!({ "sim.wasm": "AGFzbQ0AAQA=" }));
     let secrets = &named(&objects, "Secret", "cloudwit-secrets")["data"];
-    assert_eq!(secrets, &serde_json::json!({ "north-token": "c2VjcmV0Cg==" }));
+    assert_eq!(secrets["north-token"], "c2VjcmV0Cg==");
+    assert_eq!(decoded(&secrets["north-client.key"]), "-----BEGIN PRIVATE KEY-----");
+    assert_eq!(secrets.as_object().unwrap().len(), 2);
+    assert!(!map.to_string().contains("PRIVATE KEY"), "{map}");
     assert_eq!(
         objects.last().unwrap()["kind"],
         "Deployment",
@@ -269,15 +281,73 @@ fn one_provider_needs_no_configuration_file() {
 fn secrets_may_stay_where_they_are_kept() {
     let dir = folder();
     let refused = objects(&[&config(dir.path()), "--existing-secret=theirs"]).unwrap_err();
-    assert!(refused[0].contains("/etc/cloudwit/secrets/KEY"), "{refused:?}");
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(
+        refused[0].contains("grants.http[0].clientKey") && refused[1].contains("grants.secrets[0].file"),
+        "{refused:?}"
+    );
+    for one in &refused {
+        assert!(one.contains("/etc/cloudwit/secrets/KEY"), "{one}");
+    }
     let file = dir.path().join("cloudwit.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("file: token", "file: /etc/cloudwit/secrets/t")).unwrap();
+    let text = text.replace("file: token", "file: /etc/cloudwit/secrets/t");
+    std::fs::write(&file, text.replace("clientKey: ", "clientKey: /etc/cloudwit/secrets/")).unwrap();
     let objects = objects(&[&config(dir.path()), "--existing-secret=theirs"]).unwrap();
     assert!(!objects.iter().any(|object| object["kind"] == "Secret"));
     let volumes = &named(&objects, "Deployment", "cloudwit")["spec"]["template"]["spec"]["volumes"];
     let volumes = volumes.as_array().unwrap();
     assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == "theirs"));
+}
+
+#[test]
+fn private_key_never_goes_into_the_configmap() {
+    let dir = folder();
+    let of = || objects(&[&config(dir.path())]).unwrap_err();
+    for file in ["client.pem", "ca.pem"] {
+        let before = std::fs::read(dir.path().join(file)).unwrap();
+        let both = "client certificate\n-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n";
+        std::fs::write(dir.path().join(file), both).unwrap();
+        let mistakes = of();
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        assert!(
+            mistakes[0].contains(file)
+                && mistakes[0].contains("contains a private key")
+                && !mistakes[0].contains("AAAA"),
+            "{mistakes:?}"
+        );
+        std::fs::write(dir.path().join(file), before).unwrap();
+    }
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("clientKey: client.key", "clientKey: client.pem")).unwrap();
+    let mistakes = of();
+    assert!(
+        mistakes[0].contains("is the file of clientCertificate too"),
+        "{mistakes:?}"
+    );
+}
+
+#[test]
+fn files_of_one_name_are_not_taken_for_each_other() {
+    let dir = folder();
+    let file = dir.path().join("cloudwit.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::create_dir(dir.path().join("other")).unwrap();
+    let other = "[{host: b.example.com, ca: other/ca.pem, clientCertificate: other/client.pem, clientKey: other/client.key}, {host: a";
+    std::fs::write(&file, text.replace("[{host: a", other)).unwrap();
+    for name in ["ca.pem", "client.pem", "client.key"] {
+        std::fs::copy(dir.path().join(name), dir.path().join("other").join(name)).unwrap();
+    }
+    assert!(objects(&[&config(dir.path())]).is_ok(), "they are the same");
+    for name in ["ca.pem", "client.pem", "client.key"] {
+        std::fs::write(dir.path().join("other").join(name), "another").unwrap();
+    }
+    let mistakes = objects(&[&config(dir.path())]).unwrap_err();
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+    for mistake in &mistakes {
+        assert!(mistake.contains("give one of the two a name of its own"), "{mistake}");
+    }
 }
 
 #[test]

@@ -200,6 +200,7 @@ impl RecordedSettings {
         for grant in &mut grants.http {
             // Nothing is sent.
             (grant.ca, grant.proxy) = (None::<PathBuf>, None);
+            (grant.client_certificate, grant.client_key) = (None, None);
             grant.thumbprints.clear();
         }
         Ok(ProviderSettings {

@@ -36,7 +36,7 @@ const TWO: &str = "providers:
     cloudConfigFile: north.json
     values: {region: 'n'}
     grants:
-      http: [{host: api.north.example, requestsPerSecond: 2.5}]
+      http: [{host: api.north.example, requestsPerSecond: 2.5, ca: ca.pem, clientCertificate: tls/client.pem, clientKey: /run/client.key}]
       secrets: [{name: token, file: secrets/north, hosts: [api.north.example], uses: [placeholder]}]
     limits: {wallTime: 30s}
   - name: south
@@ -68,6 +68,15 @@ fn a_file_is_read_whole_and_its_paths_begin_at_its_folder() {
         ("{}", "{\"a\": 1}")
     );
     assert_eq!(north.settings.grants.secrets[0].file, dir.path().join("secrets/north"));
+    let http = &north.settings.grants.http[0];
+    assert_eq!(
+        [&http.ca, &http.client_certificate, &http.client_key].map(|file| file.clone().unwrap()),
+        [
+            dir.path().join("ca.pem"),
+            dir.path().join("tls/client.pem"),
+            PathBuf::from("/run/client.key")
+        ]
+    );
     assert_eq!(north.settings.limits.wall_time.as_secs(), 30);
     assert_eq!(north.settings.values, [("region".to_owned(), "n".to_owned())]);
     assert_eq!(north.settings.cluster_cidrs, ["10.0.0.0/8"]);
