@@ -82,6 +82,17 @@ pub fn rendered() -> Result<Vec<(PathBuf, String)>> {
     RENDERED.iter().map(render).collect()
 }
 
+/// The manifests of `deploy/manifests` with what should be in them.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn plain() -> Result<Vec<(PathBuf, String)>> {
+    let mut rendered = rendered()?;
+    rendered.retain(|(file, _)| file.parent().is_some_and(|folder| folder.ends_with("deploy/manifests")));
+    Ok(rendered)
+}
+
 /// What the chart becomes with these flags, as the release `cloudwit` in `kube-system`.
 ///
 /// # Errors
