@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::bench_work::BenchWork;
+use crate::controlplane::Kubernetes;
 use crate::release::machine::Machine;
 use crate::{bench, check, clouds, fuzz, image, manifests, release, sandbox, soak, test};
 
@@ -205,6 +206,10 @@ pub struct TestArgs {
     /// Only these tests, and what has to be built for them: a file of tests/suite, such as `services`, or a part of the tests' names.
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
+
+    /// On the API server of this version of Kubernetes. An older one is built first (five minutes).
+    #[arg(long, value_enum, value_name = "VERSION", requires = "only")]
+    pub kubernetes: Option<Kubernetes>,
 }
 
 /// Flags of `cargo xtask bench`.
