@@ -13,8 +13,8 @@ use crate::{image, tools, workspace};
 /// A kind of machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Machine {
-    /// 64-bit x86.
-    #[value(name = "x86_64")]
+    /// 64-bit x86, which every release has: this binary runs where the release is made.
+    #[value(skip)]
     X86_64,
     /// 64-bit ARM.
     Aarch64,
