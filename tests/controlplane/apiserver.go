@@ -15,10 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	genericfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
@@ -30,7 +27,7 @@ type apiServer struct {
 
 // startAPIServer starts kube-apiserver with RBAC and more flags on 127.0.0.1:port (0: a free one). It is not ready yet when this returns.
 //
-// app.Run is used rather than the cobra command, which would install its own signal handler.
+// Its function Run is used rather than the cobra command, which would install its own signal handler.
 func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int, more []string) (*apiServer, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -46,14 +43,8 @@ func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int, mor
 		return nil, err
 	}
 	server.SecureServing.Listener = listener
-	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
-		return nil, err
-	}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	if err := logsapi.ValidateAndApply(server.Logs, genericfeature.DefaultFeatureGate); err != nil {
-		return nil, err
-	}
-	completed, err := server.Complete(ctx)
+	completed, err := complete(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +52,7 @@ func startAPIServer(ctx context.Context, pki *pki, etcdURL string, port int, mor
 		return nil, utilerrors.NewAggregate(errs)
 	}
 	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx, completed) }()
+	go func() { done <- serve(ctx, completed) }()
 	return &apiServer{url: fmt.Sprintf("https://127.0.0.1:%d", port), done: done}, nil
 }
 

@@ -6,7 +6,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::bench_work::BenchWork;
-use crate::{bench, check, clouds, fuzz, image, manifests, sandbox, soak, test};
+use crate::controlplane::Kubernetes;
+use crate::release::machine::Machine;
+use crate::{bench, check, clouds, fuzz, image, manifests, release, sandbox, soak, test};
 
 /// The commands of this repository.
 ///
@@ -85,6 +87,18 @@ enum Command {
     /// Takes ten minutes the first time, in a target folder of its own (target/dist). Needs musl-gcc (package musl-tools), which is installed where that is
     /// possible.
     Image,
+
+    /// Build everything that is published of this version into target/release-VERSION: static binaries, image, chart, manifests, components, bills of
+    /// materials, checksums, notes. Nothing is uploaded.
+    ///
+    /// The version is the one in Cargo.toml; deploy/chart/Chart.yaml has to have it too, and CHANGELOG.md a section of that name, which becomes
+    /// RELEASE_NOTES.md. There may be no changes that are not committed. With --draft the notes are those of `Unreleased`, and changes do not matter.
+    ///
+    /// The binary for x86_64 is that of `cargo xtask image`, the one for aarch64 is linked by Zig, which is fetched from PyPI into target/tools. Each takes ten
+    /// minutes on two cores the first time. The same sources, compiler and tools give the same files; docs/reference/releases.md says what each is for.
+    ///
+    /// Examples: `cargo xtask release --draft --without aarch64` to try, `cargo xtask release` for the release.
+    Release(ReleaseArgs),
 
     /// Render deploy/manifests from the Helm chart in deploy/chart. Builds Helm with Go the first time.
     Manifests,
@@ -196,6 +210,10 @@ pub struct TestArgs {
     /// Only these tests, and what has to be built for them: a file of tests/suite, such as `services`, or a part of the tests' names.
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
+
+    /// On the API server of this version of Kubernetes. An older one is built first (five minutes).
+    #[arg(long, value_enum, value_name = "VERSION", requires = "only")]
+    pub kubernetes: Option<Kubernetes>,
 }
 
 /// Flags of `cargo xtask bench`.
@@ -268,6 +286,18 @@ pub struct SoakArgs {
     pub write: bool,
 }
 
+/// Flags of `cargo xtask release`.
+#[derive(Debug, clap::Args)]
+pub struct ReleaseArgs {
+    /// Try it: take the notes of what is not released yet, and whatever is in the work tree.
+    #[arg(long)]
+    pub draft: bool,
+
+    /// Leave out the binary for this machine, also from the image.
+    #[arg(long, value_enum, value_name = "MACHINE", value_delimiter = ',')]
+    pub without: Vec<Machine>,
+}
+
 /// Flags of `cargo xtask fuzz`.
 #[derive(Debug, clap::Args)]
 pub struct FuzzArgs {
@@ -301,6 +331,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Check => check::run(),
         Command::Image => image::run(),
+        Command::Release(args) => release::run(&args),
         Command::Manifests => manifests::run(),
         Command::Clouds => clouds::run(),
     }

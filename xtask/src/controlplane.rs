@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::go_module::{GoModule, QUICK, RELEASE};
+use crate::go_module::{GO_MOD, GoModule, QUICK, RELEASE};
 use crate::tools;
 
 /// How it is built.
@@ -13,6 +13,7 @@ pub const MODULE: GoModule = GoModule {
     folder: "tests/controlplane",
     package: ".",
     what: "the API server, which is etcd and kube-apiserver",
+    mod_file: GO_MOD,
     compiler_flags: &QUICK,
     linker_flags,
 };
@@ -24,7 +25,42 @@ pub const MEASURED: GoModule = GoModule {
     ..MODULE
 };
 
-/// Names the program, for a process that `cargo xtask bench` starts.
+/// The same with Kubernetes 1.29, the oldest version that is supported.
+pub const OLDEST: GoModule = GoModule {
+    name: "oldest-controlplane",
+    what: "the API server of Kubernetes 1.29",
+    mod_file: "versions/1.29.mod",
+    compiler_flags: &["-trimpath", "-gcflags=all=-dwarf=false -l", "-tags=kubernetes_1_29"],
+    ..MODULE
+};
+
+/// A version of Kubernetes whose API server can be built here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kubernetes {
+    /// The oldest that is supported.
+    #[value(name = "1.29")]
+    Oldest,
+    /// The one that all tests run on.
+    #[value(name = "1.37")]
+    Current,
+}
+
+impl Kubernetes {
+    /// Its API server, built if it is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`binary`].
+    pub fn binary(self) -> Result<PathBuf> {
+        tools::require_go()?;
+        match self {
+            Self::Oldest => OLDEST.binary(),
+            Self::Current => MODULE.binary(),
+        }
+    }
+}
+
+/// Names the program, for a process that `cargo xtask bench` or `cargo xtask test` starts.
 pub const PREBUILT: &str = "CLOUDWIT_CONTROLPLANE";
 
 /// The program, built if it is not there yet. Safe to call from several processes at once: the others wait for the first.
@@ -74,6 +110,25 @@ fn kubernetes_version(go_mod: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_version_is_built_from_a_module_file_that_has_it() {
+        use clap::ValueEnum;
+
+        for (version, module) in [(Kubernetes::Oldest, OLDEST), (Kubernetes::Current, MODULE)] {
+            let file = crate::workspace::root().join(module.folder).join(module.mod_file);
+            let text = std::fs::read_to_string(file).unwrap();
+            let name = version.to_possible_value().unwrap();
+            let begin = format!("v{}.", name.get_name());
+            let found = kubernetes_version(&text).unwrap();
+            assert!(found.starts_with(&begin), "{found} where {begin} was expected");
+        }
+        let chart = std::fs::read_to_string(crate::workspace::root().join("deploy/chart/Chart.yaml")).unwrap();
+        assert!(
+            chart.contains("kubeVersion: \">=1.29.0-0\""),
+            "the oldest is the one that the chart asks for"
+        );
+    }
 
     #[test]
     fn api_server_version_is_read_from_its_module_file() {

@@ -19,6 +19,9 @@ pub const QUICK: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false -l"];
 /// As released programs are built.
 pub const RELEASE: [&str; 1] = ["-trimpath"];
 
+/// The file of a module that Go finds by itself.
+pub const GO_MOD: &str = "go.mod";
+
 /// A program.
 #[derive(Debug, Clone, Copy)]
 pub struct GoModule {
@@ -30,7 +33,9 @@ pub struct GoModule {
     pub package: &'static str,
     /// What it is, for messages.
     pub what: &'static str,
-    /// How it is compiled: [`QUICK`] or [`RELEASE`].
+    /// The file that says which versions of other modules it has, in that folder: [`GO_MOD`] or another one instead.
+    pub mod_file: &'static str,
+    /// How it is compiled: [`QUICK`], [`RELEASE`], or these with build tags.
     pub compiler_flags: &'static [&'static str],
     /// What the linker is told, from its `go.mod`.
     pub linker_flags: fn(go_mod: &str) -> Result<String>,
@@ -96,7 +101,7 @@ impl GoModule {
     }
 
     fn linker(&self) -> Result<String> {
-        let file = self.sources().join("go.mod");
+        let file = self.sources().join(self.mod_file);
         let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         (self.linker_flags)(&text).with_context(|| file.display().to_string())
     }
@@ -112,6 +117,10 @@ impl GoModule {
             name.extension()
                 .is_some_and(|kind| ["go", "mod", "sum"].iter().any(|known| kind == *known))
         });
+        if self.mod_file != GO_MOD {
+            let file = sources.join(self.mod_file);
+            names.extend([file.with_extension("sum"), file]);
+        }
         names.sort();
         let mut hash = Sha256::new();
         for name in names {
@@ -132,11 +141,19 @@ impl GoModule {
             .collect())
     }
 
+    fn module_flags(&self) -> Option<String> {
+        (self.mod_file != GO_MOD).then(|| format!("-modfile={}", self.mod_file))
+    }
+
     fn build(&self, file: &Path) -> Result<()> {
         let (sources, what) = (self.sources(), self.what);
         let mut fetched = 0;
         let packages = progress::run(
-            go(&sources).args(["list", "-deps", self.package]),
+            go(&sources)
+                .args(["list", "-deps"])
+                .args(self.module_flags())
+                .args(self.compiler_flags)
+                .arg(self.package),
             &format!("fetching the sources of {what}"),
             |line| {
                 let module = line.strip_prefix("go: downloading ")?;
@@ -151,6 +168,7 @@ impl GoModule {
         command
             // As many packages at once as there are cores, unless GOFLAGS says another number.
             .args(["build", "-v"])
+            .args(self.module_flags())
             .args(self.compiler_flags)
             .arg(self.linker()?)
             .arg("-o")

@@ -13,7 +13,7 @@ use crate::steps::{Found, shown};
 use crate::{controlplane, debian, guests, progress, tools, workspace};
 
 /// What it is built for.
-const TARGET: &str = "x86_64-unknown-linux-musl";
+pub const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// What the image should come to, in bytes. Most of it is the compiler of components and the types of Kubernetes.
 const GOAL: u64 = 25_000_000;
@@ -95,28 +95,31 @@ pub fn require_musl() -> Result<()> {
     }
 }
 
-/// Where cargo puts it.
-fn built() -> PathBuf {
-    workspace::target().join("dist").join(TARGET).join("release/cloudwit")
-}
-
-/// Builds it in a target folder of its own, whose content another profile and target would only crowd. Gives the binary, also copied to where
-/// the Containerfile takes it from.
-fn build() -> Result<PathBuf> {
-    let target = workspace::target().join("dist");
-    let mut command = workspace::cargo();
-    command
-        .args(["build", "--release", "--target", TARGET, "--package", "cloudwit"])
-        .env("CARGO_TARGET_DIR", &target)
+/// Builds it for a target with this command of cargo, such as `build`, in a target folder of its own, whose content another profile and target would only
+/// crowd. Gives the binary.
+///
+/// # Errors
+///
+/// When it does not build.
+pub fn build_for(target: &str, cargo: &mut Command) -> Result<PathBuf> {
+    let dist = workspace::target().join("dist");
+    cargo
+        .args(["--release", "--locked", "--target", target, "--package", "cloudwit"])
+        .env("CARGO_TARGET_DIR", &dist)
         .env("CARGO_TERM_COLOR", "never");
     let mut crates = 0;
-    let what = "building the static binary (10 minutes on two cores the first time)";
-    progress::run(&mut command, what, |line| {
+    let what = format!("building the static binary for {target} (10 minutes on two cores the first time)");
+    progress::run(cargo, &what, |line| {
         let name = line.trim().strip_prefix("Compiling ")?;
         crates += 1;
         Some(format!("crate {crates}, {name}"))
     })?;
-    let binary = built();
+    Ok(dist.join(target).join("release/cloudwit"))
+}
+
+/// Builds it. Gives the binary, also copied to where the Containerfile takes it from.
+fn build() -> Result<PathBuf> {
+    let binary = build_for(TARGET, workspace::cargo().arg("build"))?;
     let copy = workspace::target().join("image/cloudwit");
     fs::create_dir_all(workspace::target().join("image")).context("making the folder of the image")?;
     fs::copy(&binary, &copy).with_context(|| format!("copying {} to {}", binary.display(), copy.display()))?;
@@ -137,7 +140,7 @@ fn in_empty_root(binary: &Path) -> Result<Command> {
 }
 
 /// Whether an ELF file of 64 bits asks for no interpreter (`PT_INTERP`), which is how dynamic programs name their loader.
-fn is_static(elf: &[u8]) -> bool {
+pub fn is_static(elf: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let number = |at: usize, bytes: usize| -> Option<usize> {
         let part = elf.get(at..at + bytes)?;

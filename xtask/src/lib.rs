@@ -31,6 +31,7 @@
 //! | [`programs`] | builds Cloudwit, the simulated cloud and the sandbox |
 //! | [`image`] | builds the static binary and runs it in an empty root |
 //! | [`clouds`] | writes the table of clouds in README.md |
+//! | [`release`] | builds what is published |
 //! | [`manifests`] | renders the Helm chart to plain YAML |
 //! | [`progress`] | runs a long command and shows how far it is |
 //! | [`process`] | CPU time and memory of a process |
@@ -68,6 +69,7 @@ pub mod progress;
 pub mod promtool;
 pub mod python;
 pub mod real;
+pub mod release;
 pub mod runners;
 pub mod sandbox;
 pub mod servers;

@@ -36,17 +36,21 @@ const KUBERNETES: &str = "1.37.0";
 /// What stands at the head of each rendered file.
 const HEAD: &str = "# Rendered from deploy/chart by `cargo xtask manifests`. Change the chart, not this file.\n";
 
+/// What the label `app.kubernetes.io/managed-by` says of manifests that Helm does not install.
+const NOT_BY_HELM: &str = "--set=managedBy=cloudwit-install";
+
 /// A file that is rendered: where it is, and the flags of `helm template`. Paths begin at the root.
 const RENDERED: [(&str, &[&str]); 3] = [
     (
         "deploy/manifests/cloudwit.yaml",
-        &["--set=existingConfiguration=cloudwit-config"],
+        &["--set=existingConfiguration=cloudwit-config", NOT_BY_HELM],
     ),
     (
         "deploy/manifests/cloudwit-controller-accounts.yaml",
         &[
             "--set=existingConfiguration=cloudwit-config",
             "--set=controllerAccounts=true",
+            NOT_BY_HELM,
         ],
     ),
     (
@@ -76,6 +80,17 @@ pub fn run() -> Result<()> {
 pub fn rendered() -> Result<Vec<(PathBuf, String)>> {
     let render = |(file, flags): &(&str, &[&str])| Ok((workspace::root().join(file), template(flags)?));
     RENDERED.iter().map(render).collect()
+}
+
+/// The manifests of `deploy/manifests` with what should be in them.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn plain() -> Result<Vec<(PathBuf, String)>> {
+    let mut rendered = rendered()?;
+    rendered.retain(|(file, _)| file.parent().is_some_and(|folder| folder.ends_with("deploy/manifests")));
+    Ok(rendered)
 }
 
 /// What the chart becomes with these flags, as the release `cloudwit` in `kube-system`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::go_module::{GoModule, QUICK, RELEASE};
+use crate::go_module::{GO_MOD, GoModule, QUICK, RELEASE};
 use crate::tools;
 
 /// As it is measured: optimised as released programs are.
@@ -13,6 +13,7 @@ pub const MEASURED: GoModule = GoModule {
     folder: "tests/peer",
     package: ".",
     what: "upstream's controllers in Go",
+    mod_file: GO_MOD,
     compiler_flags: &RELEASE,
     linker_flags,
 };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::go_module::{GoModule, QUICK, go};
+use crate::go_module::{GO_MOD, GoModule, QUICK, go};
 use crate::{tools, workspace};
 
 /// Attaches volumes to Nodes.
@@ -13,6 +13,7 @@ const ATTACHER: GoModule = GoModule {
     folder: "tests/sidecars",
     package: "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
     what: "the sidecar csi-attacher",
+    mod_file: GO_MOD,
     compiler_flags: &QUICK,
     linker_flags: |_| Ok("-ldflags=-s -w".to_owned()),
 };

@@ -45,6 +45,11 @@ pub fn run(args: &TestArgs) -> Result<()> {
         steps.run("guests", build_guests);
         steps.run("build", build);
         steps.run("third-party servers", || servers.wait());
+        if let Some(version) = args.kubernetes {
+            steps.run("API server", || {
+                version.binary().map(|program| program.display().to_string().into())
+            });
+        }
         steps.run("tests", || run_tests(no_browser.as_deref(), args));
         return steps.finish().with_context(|| format!("tests of {name:?}"));
     }
@@ -155,6 +160,12 @@ fn prepare_languages(steps: &mut Steps) {
 fn run_tests(no_browser: Option<&str>, args: &TestArgs) -> Result<Found> {
     let mut variables = built();
     variables.extend(no_browser.map(|why| (browser::LEFT_OUT.to_owned(), why.to_owned())));
+    if let Some(version) = args.kubernetes {
+        variables.push((
+            controlplane::PREBUILT.to_owned(),
+            version.binary()?.display().to_string(),
+        ));
+    }
     let mut arguments = Vec::new();
     if args.all {
         arguments.push("--include-ignored");

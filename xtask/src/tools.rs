@@ -46,7 +46,11 @@ pub fn require_wasm_target() -> Result<()> {
 }
 
 /// Adds a target through rustup if it is not there. `what` goes on after "which".
-fn require_target(target: &str, what: &str) -> Result<()> {
+///
+/// # Errors
+///
+/// When it is missing and cannot be added; says how to get it.
+pub fn require_target(target: &str, what: &str) -> Result<()> {
     // In the repository, so that rustup takes the toolchain that rust-toolchain.toml names.
     let here = workspace::root();
     let print = ["--print", "target-libdir", "--target", target];

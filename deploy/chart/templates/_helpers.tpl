@@ -3,6 +3,7 @@
 {{ .Release.Name | trunc 52 | trimSuffix "-" }}
 {{- end }}
 
+{{/* What Pods are selected by: a Deployment's selector can never be changed, so nothing may be in it that another version has otherwise. */}}
 {{- define "cloudwit.selector" -}}
 app.kubernetes.io/name: cloudwit
 app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
@@ -11,7 +12,14 @@ app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
 {{- define "cloudwit.labels" -}}
 {{ include "cloudwit.selector" . }}
 app.kubernetes.io/component: cloud-controller-manager
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{ include "cloudwit.origin" . }}
+{{- end }}
+
+{{/* Where an object comes from. */}}
+{{- define "cloudwit.origin" -}}
+app.kubernetes.io/part-of: cloudwit
+app.kubernetes.io/managed-by: {{ .Values.managedBy | default .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 {{- end }}
 
 {{- define "cloudwit.nodeSelector" -}}
@@ -22,6 +30,7 @@ app.kubernetes.io/instance: {{ include "cloudwit.name" . }}
 {{- define "cloudwit.nodeLabels" -}}
 {{ include "cloudwit.nodeSelector" . }}
 app.kubernetes.io/component: csi-node
+{{ include "cloudwit.origin" . }}
 {{- end }}
 
 {{- define "cloudwit.image" -}}

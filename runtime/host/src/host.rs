@@ -197,14 +197,25 @@ impl Host {
         }
     }
 
-    /// Loads a component as a provider and asks it who it is. Touches neither cluster nor cloud; the provider's own
+    /// Loads a component as a provider, asks it who it is and logs that. Touches neither cluster nor cloud; the provider's own
     /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens in a process of its own, or on a thread for blocking work.
     pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
-        self.load_after(file, settings, outside, None).await
+        let provider = self.load_after(file, settings, outside, None).await?;
+        let (description, facts) = (provider.description(), provider.load_facts());
+        tracing::info!(
+            file = %file.display(),
+            provider = description.name,
+            version = description.version,
+            digest = provider.component_digest(),
+            from_cache = facts.from_cache,
+            load_seconds = facts.load_time.as_secs_f64(),
+            "provider loaded"
+        );
+        Ok(provider)
     }
 
     /// Loads a component that may take the place of `before`, beside it: with the same code where the component is the same, the same locks,
-    /// and the same budgets and pauses of API hosts, but with a state of its own until it is switched to.
+    /// and the same budgets and pauses of API hosts, but with a state of its own until it is switched to. Logs nothing: what came of it is the swap's news.
     pub(crate) async fn load_after(
         &self,
         file: &Path,
@@ -241,15 +252,6 @@ impl Host {
             code_time,
             load_time: started.elapsed(),
         };
-        tracing::info!(
-            file = %file.display(),
-            provider = description.name,
-            version = description.version,
-            digest = code.digest,
-            from_cache = code.from_cache,
-            load_seconds = facts.load_time.as_secs_f64(),
-            "provider loaded"
-        );
         Ok(Provider::new(caller, adapter, description, code, facts))
     }
 

@@ -194,26 +194,41 @@ impl SwappableProvider {
             may_pass_later,
         };
         self.host.metrics().swap(&self.name, result);
-        let Swap { message, took, .. } = &swap;
-        let took_seconds = took.as_secs_f64();
-        if result.is_refusal() {
-            let step = result.label();
-            tracing::warn!(
-                provider = self.name,
-                step,
+        let was_refused = {
+            let mut history = self.history.lock();
+            let last = history.last_swap.as_ref();
+            let was_refused = last.is_some_and(|last| last.result.is_refusal());
+            // That nothing changed is only news when something had.
+            if result != SwapResult::Unchanged || was_refused {
+                history.last_swap = Some(swap.clone());
+            }
+            was_refused
+        };
+        self.log(&swap, was_refused);
+        swap
+    }
+
+    /// One line for what came of a change. The look after each start finds nothing changed, which is no news.
+    fn log(&self, swap: &Swap, was_refused: bool) {
+        let Swap { result, message, .. } = swap;
+        let (provider, took_seconds) = (&self.name, swap.took.as_secs_f64());
+        match result {
+            SwapResult::Swapped => {
+                let current = self.current();
+                let digest = current.component_digest();
+                tracing::info!(provider, result = result.label(), digest, took_seconds, "{message}");
+            }
+            SwapResult::Unchanged if was_refused => {
+                tracing::info!(provider, result = result.label(), took_seconds, "{message}");
+            }
+            SwapResult::Unchanged => tracing::debug!(provider, result = result.label(), took_seconds, "{message}"),
+            _ => tracing::warn!(
+                provider,
+                step = result.label(),
                 took_seconds,
                 "change refused; previous provider keeps running: {message}"
-            );
-        } else {
-            tracing::info!(provider = self.name, result = result.label(), took_seconds, "{message}");
+            ),
         }
-        let mut history = self.history.lock();
-        let was_refused = history.last_swap.as_ref().is_some_and(|last| last.result.is_refusal());
-        // That nothing changed is only news when something had.
-        if result != SwapResult::Unchanged || was_refused {
-            history.last_swap = Some(swap.clone());
-        }
-        swap
     }
 
     async fn attempt(&self, component: PathBuf, settings: ProviderSettings) -> Result<(SwapResult, String), Refused> {

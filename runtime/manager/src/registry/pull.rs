@@ -41,15 +41,27 @@ pub async fn component(pinned: &PinnedComponent, cache_dir: Option<&Path>) -> an
     let pulled = timeout(LONGEST, async { pull.await?.run().await }).await;
     let pulled = pulled.unwrap_or_else(|_| Err(anyhow::anyhow!("not done within {} s", LONGEST.as_secs())));
     let (file, from) = pulled.with_context(|| format!("{reference} cannot be used"))?;
-    tracing::info!(
-        reference = %reference,
-        from = from,
-        signed = !pinned.keys.is_empty(),
-        file = %file.display(),
-        took_seconds = begun.elapsed().as_secs_f64(),
-        "component pulled"
-    );
+    let (file_name, took_seconds) = (file.display(), begun.elapsed().as_secs_f64());
+    match from {
+        Origin::Registry => tracing::info!(
+            reference = %reference,
+            from = "registry",
+            signed = !pinned.keys.is_empty(),
+            file = %file_name,
+            took_seconds,
+            "component pulled"
+        ),
+        Origin::Store => {
+            tracing::debug!(reference = %reference, file = %file_name, took_seconds, "component in the store")
+        }
+    }
     Ok(file)
+}
+
+/// Where the component was.
+enum Origin {
+    Store,
+    Registry,
 }
 
 struct Pull {
@@ -79,10 +91,10 @@ impl Pull {
         })
     }
 
-    async fn run(self) -> anyhow::Result<(PathBuf, &'static str)> {
+    async fn run(self) -> anyhow::Result<(PathBuf, Origin)> {
         let kept = self.kept().await?;
         if let Some(file) = self.stored(&kept).await? {
-            return Ok((file, "store"));
+            return Ok((file, Origin::Store));
         }
         let client = Client::open(&self.pinned.reference, &self.pinned.access).await?;
         let manifest = match kept.manifest {
@@ -117,7 +129,7 @@ impl Pull {
             );
         }
         let file = self.keep(manifest, signatures, component, content).await?;
-        Ok((file, "registry"))
+        Ok((file, Origin::Registry))
     }
 
     async fn pull_manifest(&self, client: &Client) -> anyhow::Result<Vec<u8>> {

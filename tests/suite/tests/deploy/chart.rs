@@ -1,5 +1,6 @@
 //! The chart, by a real Helm: the rendered files are up to date, say what a control plane needs, and wrong values are refused.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -116,6 +117,48 @@ fn rendered_deployment_tolerates_uninitialised_nodes() {
             .iter()
             .find(|volume| volume["name"] == "cache");
         assert!(cache.unwrap()["emptyDir"].is_object(), "code of nobody else is there");
+    }
+}
+
+/// The selector of each kind that has one, and the labels of the Pods that are made.
+fn selectors(object: &Value) -> Vec<Value> {
+    let paths = ["/spec/selector/matchLabels", "/spec/selector"];
+    let found = paths.iter().find_map(|path| object.pointer(path));
+    let apart = object.pointer("/spec/template/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/labelSelector/matchLabels");
+    found.into_iter().chain(apart).cloned().collect()
+}
+
+/// A Deployment's selector cannot be changed, so what differs between versions and installers is in no selector.
+#[test]
+fn objects_have_standard_labels_and_selectors_lasting_ones() {
+    let key = |name: &str| format!("app.kubernetes.io/{name}");
+    for (file, rendered) in manifests::rendered().unwrap() {
+        let by = match file.ends_with("full.yaml") {
+            true => "Helm",
+            false => "cloudwit-install",
+        };
+        for object in documents(&rendered) {
+            let what = format!(
+                "{} {} of {}",
+                object["kind"],
+                object["metadata"]["name"],
+                file.display()
+            );
+            let pods = object.pointer("/spec/template/metadata/labels");
+            for labels in [Some(&object["metadata"]["labels"]), pods].into_iter().flatten() {
+                for name in ["name", "component"] {
+                    assert!(labels[key(name)].is_string(), "{name} of {what}");
+                }
+                assert_eq!(labels[key("instance")], "cloudwit", "{what}");
+                assert_eq!(labels[key("part-of")], "cloudwit", "{what}");
+                assert_eq!(labels[key("managed-by")], by, "{what}");
+                assert_eq!(labels[key("version")], env!("CARGO_PKG_VERSION"), "{what}");
+            }
+            for selector in selectors(&object) {
+                let keys: BTreeSet<String> = selector.as_object().unwrap().keys().cloned().collect();
+                assert_eq!(keys, BTreeSet::from([key("name"), key("instance")]), "{what}");
+            }
+        }
     }
 }
 

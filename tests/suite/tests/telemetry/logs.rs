@@ -123,6 +123,43 @@ async fn each_line_of_a_run_is_json_with_its_controller() {
     );
 }
 
+/// The watch of the files loads everything once more right after the start, and finds what runs.
+#[tokio::test]
+async fn start_and_swap_log_the_provider_once_each() {
+    let stage = Ready::sim().await.start(&[]);
+    let swaps = async |result: &str, number: usize| {
+        let line = format!("cloudwit_provider_swaps_total{{provider=\"sim\",result=\"{result}\"}} {number}");
+        stage
+            .until(&line, || async { stage.page("/metrics").await.contains(&line) })
+            .await;
+    };
+    let lines = |parts: &[&str]| {
+        let log = stage.log();
+        let all = |line: &&str| parts.iter().all(|part| line.contains(part));
+        log.lines().filter(all).count()
+    };
+    swaps("unchanged", 1).await;
+    assert_eq!(lines(&["provider loaded", "provider=\"sim\""]), 1, "{}", stage.log());
+    assert_eq!(lines(&["keeps running"]), 0, "{}", stage.log());
+
+    stage.replace_component();
+    swaps("swapped", 1).await;
+    let swapped = || async { lines(&["result=\"swapped\"", "digest=", " runs"]) == 1 };
+    stage.until("the swap is logged", swapped).await;
+    assert_eq!(lines(&["provider loaded"]), 1, "{}", stage.log());
+
+    // Back to what is no component, and then to what runs: that nothing changed is news then.
+    let file = stage.site.deployment.folder().join("providers/sim.wasm");
+    let component = fs::read(&file).unwrap();
+    fs::write(&file, "no component").unwrap();
+    swaps("load", 1).await;
+    fs::write(&file, component).unwrap();
+    swaps("unchanged", 2).await;
+    let told = || async { lines(&["result=\"unchanged\"", "keeps running"]) == 1 };
+    stage.until("that nothing changed is logged", told).await;
+    assert_eq!(lines(&["provider loaded"]), 1, "{}", stage.log());
+}
+
 #[tokio::test]
 async fn a_line_of_text_names_controller_object_and_provider_too() {
     let stage = Ready::sim().await.start(&["-v=4"]);
