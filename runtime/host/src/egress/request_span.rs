@@ -65,7 +65,7 @@ fn whole_milliseconds(time: Duration) -> u64 {
 pub(super) fn error_type(failed: &HttpFailure) -> &'static str {
     match failed {
         HttpFailure::Prohibited(_) => "refused",
-        HttpFailure::Untrusted(..) => "tls",
+        HttpFailure::Untrusted(..) | HttpFailure::ClientCertificate(_) => "tls",
         HttpFailure::Other(error) => match error {
             Error::DnsError { .. } | Error::DnsTimeout => "dns",
             Error::TlsProtocolError | Error::TlsCertificateError | Error::TlsAlertReceived { .. } => "tls",
