@@ -306,8 +306,11 @@ fn a_client_certificate_is_the_grants_and_no_request_logs_in() {
         host.serve(|_| refused(403, 403, "The credentials were incorrect"));
         let failure = provider.list().unwrap_err();
         assert_eq!(failure.kind, FailureKind::Denied);
-        let said = "as the principal identity of the grant's client certificate (clientCertificate: /c.pem, clientKey: /c.key): The credentials";
-        assert!(failure.message.starts_with(said), "{failure:?}");
+        let said = "as the principal identity of the grant's client certificate (clientCertificate: /c.pem, clientKey: /c.key): GET ";
+        assert!(
+            failure.message.starts_with(said) && failure.message.ends_with("The credentials were incorrect"),
+            "{failure:?}"
+        );
     }
     let both = yaml.replace("{host: nsx.test,", "{host: nsx.test, user: u, vmcAccessToken: t,");
     let found = problems(&both);
