@@ -139,7 +139,11 @@ impl Api {
     /// # Errors
     /// What the cloud says.
     pub(crate) fn of_project(&self, kind: &str, query: &str) -> Result<Vec<Value>, Failure> {
-        self.list(&format!("{}/projects/{}/{kind}{query}", self.global.root(), self.project()?))
+        self.list(&format!(
+            "{}/projects/{}/{kind}{query}",
+            self.global.root(),
+            self.project()?
+        ))
     }
 
     /// All things of a list below the API's root, page by page.

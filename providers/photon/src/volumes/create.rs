@@ -172,7 +172,10 @@ impl Photon {
     fn only_flavor(&self) -> Result<String, Failure> {
         let flavors = self.api.listed(&format!("/flavors?kind={KIND}"))?;
         let of_disks = |flavor: &&serde_json::Value| flavor["kind"] == KIND;
-        let names = flavors.iter().filter(of_disks).filter_map(|flavor| flavor["name"].as_str());
+        let names = flavors
+            .iter()
+            .filter(of_disks)
+            .filter_map(|flavor| flavor["name"].as_str());
         match names.collect::<Vec<_>>().as_slice() {
             [only] => Ok((*only).to_owned()),
             [] => Err(Failure::invalid(format!("the cloud has no flavor of the kind {KIND}"))),
@@ -186,13 +189,20 @@ impl Photon {
     /// Deletes what is left of a creation that ended in this failure, so that its name is free, and gives the failure back. While the cloud works on it, nothing is
     /// left yet.
     fn given_up(&self, disk_name: &str, volume: &str, failure: Failure) -> Failure {
-        if matches!(failure.kind, FailureKind::Pending(_) | FailureKind::RateLimited | FailureKind::Unavailable) {
+        if matches!(
+            failure.kind,
+            FailureKind::Pending(_) | FailureKind::RateLimited | FailureKind::Unavailable
+        ) {
             return failure;
         }
         let left = self.disks_named(disk_name, volume).unwrap_or_default();
         for disk in left.iter().filter(|disk| disk.state == DiskState::Error) {
             if let Err(failure) = self.delete_disk(&disk.id, None) {
-                info!(disk = disk.id, reason = failure.message, "what is left of a disk is not deleted yet");
+                info!(
+                    disk = disk.id,
+                    reason = failure.message,
+                    "what is left of a disk is not deleted yet"
+                );
             }
         }
         failure
@@ -214,7 +224,9 @@ impl Photon {
         if disk.state == DiskState::Creating {
             return Err(Failure::pending(POLL, BEGUN, format!("{doing}: it is being created")));
         }
-        let task = self.api.request::<Task>("DELETE", &format!("/disks/{id}"), None, &[NO_DISK]);
+        let task = self
+            .api
+            .request::<Task>("DELETE", &format!("/disks/{id}"), None, &[NO_DISK]);
         let task = task.map_err(|failure| when_free(failure, &doing))?;
         task.map_or(Ok(()), |task| task.passed(&doing))
     }
@@ -227,3 +239,6 @@ pub(super) fn when_free(failure: Failure, doing: &str) -> Failure {
         _ => failure,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,6 +180,11 @@ impl Photon {
                 .ok()
                 .filter(|disk| disk.state != DiskState::Deleted)
         };
-        Ok(self.api.of_project("disks", query)?.into_iter().filter_map(read).collect())
+        Ok(self
+            .api
+            .of_project("disks", query)?
+            .into_iter()
+            .filter_map(read)
+            .collect())
     }
 }

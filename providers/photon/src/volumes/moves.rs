@@ -82,7 +82,9 @@ impl Photon {
         let mut brake = Brake::new(self.context, later);
         let doing = |one: &NewAttachment| format!("attaching the disk {} to {}", one.volume, one.node_id);
         // Tasks first: what they did is in what is read after them.
-        let tasks = attachments.iter().map(|one| brake.run(|| self.api.passed(one.token.as_deref(), &doing(one))));
+        let tasks = attachments
+            .iter()
+            .map(|one| brake.run(|| self.api.passed(one.token.as_deref(), &doing(one))));
         let tasks: Each<()> = tasks.collect();
         let disks = self.disks(attachments.iter().map(|one| one.volume.as_str()))?;
         let mut one = |(wanted, task): (&NewAttachment, Result<(), Failure>)| {
@@ -110,7 +112,9 @@ impl Photon {
     pub(super) fn detach(&self, detachments: &[Detachment]) -> Result<Each<()>, Failure> {
         let mut brake = Brake::new(self.context, later);
         let doing = |one: &Detachment| format!("detaching the disk {} from {}", one.volume, one.node_id);
-        let tasks = detachments.iter().map(|one| brake.run(|| self.api.passed(one.token.as_deref(), &doing(one))));
+        let tasks = detachments
+            .iter()
+            .map(|one| brake.run(|| self.api.passed(one.token.as_deref(), &doing(one))));
         let tasks: Each<()> = tasks.collect();
         let disks = self.disks(detachments.iter().map(|one| one.volume.as_str()))?;
         let mut one = |(unwanted, task): (&Detachment, Result<(), Failure>)| {
@@ -146,3 +150,6 @@ impl Photon {
         task.map_err(|failure| when_free(failure, doing))
     }
 }
+
+#[cfg(test)]
+mod tests;

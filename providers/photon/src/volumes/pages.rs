@@ -64,14 +64,19 @@ impl Ticket {
 impl VolumeListing for Photon {
     fn list_volumes(&self, after: Option<&str>, limit: u32) -> Result<VolumePage, Failure> {
         let stale = || Failure::aborted("the list goes on nowhere: the token is none of this provider's");
-        let last = after.map(|token| token.strip_prefix(AFTER).ok_or_else(stale)).transpose()?;
+        let last = after
+            .map(|token| token.strip_prefix(AFTER).ok_or_else(stale))
+            .transpose()?;
         let mut disks = self.project_disks("")?;
         disks.retain(|disk| disk.is_of(&self.cluster) && last.is_none_or(|last| disk.id.as_str() > last));
         disks.sort_by(|one, other| one.id.cmp(&other.id));
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_last = disks.len() <= limit;
         disks.truncate(limit);
-        let next = disks.last().filter(|_| !is_last).map(|disk| format!("{AFTER}{}", disk.id));
+        let next = disks
+            .last()
+            .filter(|_| !is_last)
+            .map(|disk| format!("{AFTER}{}", disk.id));
         Ok(VolumePage {
             volumes: disks.iter().map(Disk::volume).collect(),
             next,
@@ -84,7 +89,9 @@ impl VolumeCapacity for Photon {
         known(&query.parameters)?;
         let path = format!("/projects/{}", self.api.project()?);
         let project: Option<Project> = self.api.request("GET", &path, None, &[])?;
-        let room = project.and_then(|project| project.resource_ticket).and_then(|ticket| ticket.room());
+        let room = project
+            .and_then(|project| project.resource_ticket)
+            .and_then(|ticket| ticket.room());
         Ok(Capacity {
             // Where the project has no limit, the datastores have one, which only an administrator sees.
             available: room.unwrap_or(LARGEST),
