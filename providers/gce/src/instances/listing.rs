@@ -47,7 +47,10 @@ impl Page {
     /// # Errors
     /// `unavailable` with the first that has not.
     fn complete(&self) -> Result<(), Failure> {
-        let warnings = self.items.iter().filter_map(|(scope, items)| Some((scope, items.warning.as_ref()?)));
+        let warnings = self
+            .items
+            .iter()
+            .filter_map(|(scope, items)| Some((scope, items.warning.as_ref()?)));
         let mut warnings = warnings.filter(|(_, warning)| warning.code != "NO_RESULTS_ON_PAGE");
         let scope = match warnings.next() {
             Some((scope, warning)) => format!("{scope} could not be listed: {}: {}", warning.code, warning.message),

@@ -60,7 +60,9 @@ impl Class {
         let kind = given(TYPE).unwrap_or("pd-standard").to_ascii_lowercase();
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if !kind.bytes().all(plain) {
-            return Err(Failure::invalid(format!("parameter {TYPE} is \"{kind}\", which is no type of disks")));
+            return Err(Failure::invalid(format!(
+                "parameter {TYPE} is \"{kind}\", which is no type of disks"
+            )));
         }
         let is_regional = match given(REPLICATION).map(str::to_ascii_lowercase).as_deref() {
             None | Some("none") => false,
@@ -91,10 +93,14 @@ pub(crate) fn lower(parameters: &[Pair]) -> Vec<Pair> {
 
 fn number(name: &str, value: Option<&str>, units: &[&str]) -> Result<Option<u64>, Failure> {
     let Some(text) = value else { return Ok(None) };
-    let number = units.iter().find_map(|unit| text.strip_suffix(unit)?.parse::<u64>().ok());
+    let number = units
+        .iter()
+        .find_map(|unit| text.strip_suffix(unit)?.parse::<u64>().ok());
     let wrong = || {
         let unit = units.first().copied().unwrap_or_default();
-        Failure::invalid(format!("parameter {name} is \"{text}\"; write a number, such as 500{unit}"))
+        Failure::invalid(format!(
+            "parameter {name} is \"{text}\"; write a number, such as 500{unit}"
+        ))
     };
     number.filter(|number| *number > 0).map(Some).ok_or_else(wrong)
 }
@@ -177,7 +183,10 @@ mod tests {
             ("labels", "team=shop, tier=a_b"),
             ("provisioned-iops-on-create", "3000"),
             ("provisioned-throughput-on-create", "250Mi"),
-            ("disk-encryption-kms-key", "projects/p/locations/l/keyRings/R/cryptoKeys/K"),
+            (
+                "disk-encryption-kms-key",
+                "projects/p/locations/l/keyRings/R/cryptoKeys/K",
+            ),
         ])
         .unwrap();
         assert_eq!((class.kind.as_str(), class.is_regional), ("pd-ssd", true));

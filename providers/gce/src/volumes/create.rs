@@ -62,7 +62,13 @@ impl Wanted {
         }
         let mut best = zones(&new.preferred);
         best.retain(|zone| allowed.is_empty() || allowed.contains(zone));
-        best.extend(allowed.iter().filter(|zone| !best.contains(zone)).cloned().collect::<Vec<_>>());
+        best.extend(
+            allowed
+                .iter()
+                .filter(|zone| !best.contains(zone))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
         Ok(Self {
             class,
             size: new.size,
@@ -76,7 +82,10 @@ impl Wanted {
     fn may_be(&self, disk: &Disk, region: &str) -> bool {
         match self.allowed.is_empty() {
             true => disk.region() == Some(region),
-            false => disk.zones().into_iter().any(|zone| self.allowed.iter().any(|one| one == zone)),
+            false => disk
+                .zones()
+                .into_iter()
+                .any(|zone| self.allowed.iter().any(|one| one == zone)),
         }
     }
 
@@ -91,13 +100,23 @@ impl Wanted {
         let least = format!("at least {} GiB", self.size.at_least.div_ceil(GIB));
         let most = self.size.at_most.map(|most| format!(" and at most {} GiB", most / GIB));
         let fits = self.size.contains(disk.gib().saturating_mul(GIB));
-        differs(!fits, format!("it has {} GiB", disk.gib()), least + &most.unwrap_or_default());
+        differs(
+            !fits,
+            format!("it has {} GiB", disk.gib()),
+            least + &most.unwrap_or_default(),
+        );
         let kind = self.class.kind.as_str();
         differs(disk.kind() != kind, format!("its type is {}", disk.kind()), kind.into());
         let count = disk.zones().len();
         let wanted = if self.class.is_regional { 2 } else { 1 };
         differs(count != wanted, format!("it is in {count} zones"), format!("{wanted}"));
-        let named = |path: &str| if path.is_empty() { "no snapshot".to_owned() } else { path.to_owned() };
+        let named = |path: &str| {
+            if path.is_empty() {
+                "no snapshot".to_owned()
+            } else {
+                path.to_owned()
+            }
+        };
         let snapshot = self.snapshot.as_deref().unwrap_or_default();
         let has = format!("it was made of {}", named(disk.snapshot()));
         differs(disk.snapshot() != snapshot, has, named(snapshot));
@@ -208,7 +227,9 @@ impl Gce {
                     full = Some(failure);
                 }
                 // The list does not show it yet.
-                Err(failure) if failure.kind == FailureKind::AlreadyExists => return Err(progress.pending(None, &doing)),
+                Err(failure) if failure.kind == FailureKind::AlreadyExists => {
+                    return Err(progress.pending(None, &doing));
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -229,10 +250,19 @@ impl Gce {
             }
         };
         set("labels", (!class.labels.is_empty()).then(|| json!(class.labels)));
-        set("sourceSnapshot", wanted.snapshot.as_ref().map(|path| json!(self.api.link(path))));
-        set("diskEncryptionKey", class.kms_key.as_ref().map(|key| json!({ "kmsKeyName": key })));
+        set(
+            "sourceSnapshot",
+            wanted.snapshot.as_ref().map(|path| json!(self.api.link(path))),
+        );
+        set(
+            "diskEncryptionKey",
+            class.kms_key.as_ref().map(|key| json!({ "kmsKeyName": key })),
+        );
         set("provisionedIops", class.iops.map(|iops| json!(iops.to_string())));
-        set("provisionedThroughput", class.throughput.map(|each| json!(each.to_string())));
+        set(
+            "provisionedThroughput",
+            class.throughput.map(|each| json!(each.to_string())),
+        );
         let link = |zone: &String| self.api.link(&format!("projects/{}/zones/{zone}", id.project));
         let replicas: Vec<String> = replicas.iter().map(link).collect();
         set("replicaZones", (!replicas.is_empty()).then(|| json!(replicas)));
@@ -249,10 +279,20 @@ impl Gce {
         }
         if zones.len() < needed {
             // Which zones follow is the same each time, and another for each name.
-            let region = zones.first().and_then(|zone| links::region_of(zone)).unwrap_or(&place.region).to_owned();
+            let region = zones
+                .first()
+                .and_then(|zone| links::region_of(zone))
+                .unwrap_or(&place.region)
+                .to_owned();
             let mut others = self.zones_of(&place.project, &region)?;
             others.retain(|zone| !zones.contains(zone));
-            let first = self.context.keys().digest(Hash::Sha256, name.as_bytes()).first().copied().unwrap_or_default();
+            let first = self
+                .context
+                .keys()
+                .digest(Hash::Sha256, name.as_bytes())
+                .first()
+                .copied()
+                .unwrap_or_default();
             let count = others.len().max(1);
             others.rotate_left(usize::from(first) % count);
             zones.extend(others);
@@ -273,12 +313,17 @@ impl Gce {
     fn zones_of(&self, project: &str, region: &str) -> Result<Vec<String>, Failure> {
         let mut zones = Vec::new();
         let query = [("fields", "nextPageToken,items(name,status)")];
-        self.api.pages(&format!("/projects/{project}/zones"), &query, |page: Page| {
-            let up = page.items.iter().filter(|zone| text(zone, "status") != "DOWN");
-            let names = up.map(|zone| text(zone, "name"));
-            zones.extend(names.filter(|zone| links::region_of(zone) == Some(region)).map(str::to_owned));
-            Ok(())
-        })?;
+        self.api
+            .pages(&format!("/projects/{project}/zones"), &query, |page: Page| {
+                let up = page.items.iter().filter(|zone| text(zone, "status") != "DOWN");
+                let names = up.map(|zone| text(zone, "name"));
+                zones.extend(
+                    names
+                        .filter(|zone| links::region_of(zone) == Some(region))
+                        .map(str::to_owned),
+                );
+                Ok(())
+            })?;
         zones.sort();
         Ok(zones)
     }
@@ -292,7 +337,9 @@ impl Gce {
         let progress = Progress::read(token);
         self.passed(&progress, &doing)?;
         let disks = self.disks(Some(handle).into_iter())?;
-        let Some((id, disk)) = disks.get(handle)? else { return Ok(()) };
+        let Some((id, disk)) = disks.get(handle)? else {
+            return Ok(());
+        };
         if let Some(machine) = disk.machines().next() {
             return Err(Failure::failed_precondition(format!("{id} is attached to {machine}")));
         }

@@ -21,6 +21,8 @@ mod nodes;
 mod pages;
 mod progress;
 mod snapshots;
+#[cfg(test)]
+mod testing;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;

@@ -64,7 +64,10 @@ fn check(id: &DiskId, disk: &Disk, machine: &str) -> Result<(), Failure> {
     let (zone, _) = machine_of(machine).unwrap_or_default();
     if !disk.zones().contains(zone) {
         let zones: Vec<&str> = disk.zones().into_iter().collect();
-        return Err(Failure::invalid(format!("{id} is in {}, and {machine} in {zone}", zones.join(" and "))));
+        return Err(Failure::invalid(format!(
+            "{id} is in {}, and {machine} in {zone}",
+            zones.join(" and ")
+        )));
     }
     // Where its machine says nothing of it yet, the operation goes on.
     if let Some(elsewhere) = disk.machines().find(|one| *one != machine) {
@@ -86,16 +89,26 @@ fn attached(device: &str) -> Attached {
 }
 
 fn later() -> Failure {
-    Failure::pending(NEXT, "", "there were more disks than fit into one call; the next one goes on")
+    Failure::pending(
+        NEXT,
+        "",
+        "there were more disks than fit into one call; the next one goes on",
+    )
 }
 
 impl Gce {
     pub(super) fn attach(&self, attachments: &[NewAttachment]) -> Result<Each<Attached>, Failure> {
         let mut brake = Brake::new(self.context, later);
         let doing = |one: &NewAttachment| format!("attaching {} to {}", one.volume, one.node_id);
-        let progress: Vec<Progress> = attachments.iter().map(|one| Progress::read(one.token.as_deref())).collect();
+        let progress: Vec<Progress> = attachments
+            .iter()
+            .map(|one| Progress::read(one.token.as_deref()))
+            .collect();
         // Operations first: what they did is in what is read after them.
-        let passed = attachments.iter().zip(&progress).map(|(one, progress)| brake.run(|| self.passed(progress, &doing(one))));
+        let passed = attachments
+            .iter()
+            .zip(&progress)
+            .map(|(one, progress)| brake.run(|| self.passed(progress, &doing(one))));
         let passed: Each<()> = passed.collect();
         let disks = self.disks(attachments.iter().map(|one| one.volume.as_str()))?;
         let machines = self.machines(attachments.iter().map(|one| one.node_id.as_str()), &mut brake);
@@ -131,15 +144,25 @@ impl Gce {
     pub(super) fn detach(&self, detachments: &[Detachment]) -> Result<Each<()>, Failure> {
         let mut brake = Brake::new(self.context, later);
         let doing = |one: &Detachment| format!("detaching {} from {}", one.volume, one.node_id);
-        let progress: Vec<Progress> = detachments.iter().map(|one| Progress::read(one.token.as_deref())).collect();
-        let passed = detachments.iter().zip(&progress).map(|(one, progress)| brake.run(|| self.passed(progress, &doing(one))));
+        let progress: Vec<Progress> = detachments
+            .iter()
+            .map(|one| Progress::read(one.token.as_deref()))
+            .collect();
+        let passed = detachments
+            .iter()
+            .zip(&progress)
+            .map(|(one, progress)| brake.run(|| self.passed(progress, &doing(one))));
         let passed: Each<()> = passed.collect();
         let disks = self.disks(detachments.iter().map(|one| one.volume.as_str()))?;
         let machines = self.machines(detachments.iter().map(|one| one.node_id.as_str()), &mut brake);
         let mut one = |((unwanted, progress), passed): ((&Detachment, &Progress), Result<(), Failure>)| {
             passed?;
-            let Some((id, _)) = disks.get(&unwanted.volume)? else { return Ok(()) };
-            let Some(machine) = found(&machines, &unwanted.node_id)? else { return Ok(()) };
+            let Some((id, _)) = disks.get(&unwanted.volume)? else {
+                return Ok(());
+            };
+            let Some(machine) = found(&machines, &unwanted.node_id)? else {
+                return Ok(());
+            };
             let Some(here) = machine.disk(id) else { return Ok(()) };
             let device = percent_encode(&here.device_name);
             let path = format!("{}/detachDisk?deviceName={device}", unwanted.node_id);

@@ -45,6 +45,9 @@ mod tests {
 
     #[test]
     fn shared_cores_take_few_disks() {
-        assert_eq!((limit(Some("e2-micro")), limit(Some("n2-standard-4")), limit(None)), (15, 127, 127));
+        assert_eq!(
+            (limit(Some("e2-micro")), limit(Some("n2-standard-4")), limit(None)),
+            (15, 127, 127)
+        );
     }
 }

@@ -47,7 +47,9 @@ impl PdSnapshot {
             id: id.into(),
             volume: links::tail(&self.source_disk).into(),
             size: gib.saturating_mul(GIB),
-            created: parse_rfc3339(&self.creation_timestamp).unwrap_or_default().saturating_mul(1_000),
+            created: parse_rfc3339(&self.creation_timestamp)
+                .unwrap_or_default()
+                .saturating_mul(1_000),
             ready: self.status == "READY",
             extra: Vec::new(),
         }
@@ -99,7 +101,9 @@ impl Gce {
         );
         match made {
             // It is there and not shown yet.
-            Err(failure) if failure.kind == FailureKind::AlreadyExists => Err(Progress::default().pending(None, &doing)),
+            Err(failure) if failure.kind == FailureKind::AlreadyExists => {
+                Err(Progress::default().pending(None, &doing))
+            }
             made => made,
         }
     }
@@ -112,7 +116,9 @@ fn check(new: &NewSnapshot) -> Result<(), Failure> {
     read_labels(parameter(&parameters, LABELS).filter(|labels| !labels.is_empty()))?;
     match parameter(&parameters, TYPE) {
         None | Some("" | "snapshots") => Ok(()),
-        Some(other) => Err(Failure::invalid(format!("parameter {TYPE} is \"{other}\"; it can be snapshots"))),
+        Some(other) => Err(Failure::invalid(format!(
+            "parameter {TYPE} is \"{other}\"; it can be snapshots"
+        ))),
     }
 }
 

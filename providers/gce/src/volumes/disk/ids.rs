@@ -130,8 +130,14 @@ mod tests {
     #[test]
     fn ids_are_upstreams_and_migrated_ones_get_the_project() {
         for (handle, expected) in [
-            ("projects/p/zones/us-central1-a/disks/d", "projects/p/zones/us-central1-a/disks/d"),
-            ("projects/p/regions/us-central1/disks/d", "projects/p/regions/us-central1/disks/d"),
+            (
+                "projects/p/zones/us-central1-a/disks/d",
+                "projects/p/zones/us-central1-a/disks/d",
+            ),
+            (
+                "projects/p/regions/us-central1/disks/d",
+                "projects/p/regions/us-central1/disks/d",
+            ),
             (
                 "projects/UNSPECIFIED/zones/us-central1-a/disks/d",
                 "projects/own/zones/us-central1-a/disks/d",
@@ -165,7 +171,10 @@ mod tests {
         ] {
             assert_eq!(read(handle), None, "{handle}");
         }
-        assert_eq!(snapshot_path("projects/p/global/snapshots/s"), Some("projects/p/global/snapshots/s"));
+        assert_eq!(
+            snapshot_path("projects/p/global/snapshots/s"),
+            Some("projects/p/global/snapshots/s")
+        );
         assert_eq!(snapshot_path("projects/p/global/images/s"), None);
         assert_eq!(machine_of("projects/p/zones/z/instances/i"), Some(("z", "i")));
         assert_eq!(machine_of("projects/p/zones/z/instances/i/x"), None);

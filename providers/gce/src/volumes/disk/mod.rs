@@ -109,7 +109,11 @@ impl Disk {
             read_only: false,
         };
         Volume {
-            topology: self.zones().into_iter().map(|zone| Topology::of(ZONE_KEY, zone)).collect(),
+            topology: self
+                .zones()
+                .into_iter()
+                .map(|zone| Topology::of(ZONE_KEY, zone))
+                .collect(),
             source: Some(self.snapshot())
                 .filter(|snapshot| !snapshot.is_empty())
                 .map(|snapshot| VolumeSource::Snapshot(snapshot.into())),
