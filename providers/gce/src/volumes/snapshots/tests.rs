@@ -13,7 +13,6 @@ fn of(volume: &str) -> NewSnapshot {
         volume: volume.into(),
         parameters: vec![Pair::new("storage-locations", "EU"), Pair::new("labels", "team=shop")],
         tags: vec![Pair::new("kubernetes.io/created-for/volumesnapshot/name", "s")],
-        extra: Vec::new(),
     }
 }
 
