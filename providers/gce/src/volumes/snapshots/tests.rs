@@ -41,10 +41,7 @@ fn snapshot_is_answered_once_its_content_is_fixed() {
         ..wanted("pvc-2")
     };
     let restored = cloud.call().create_volume(&restored, None).unwrap();
-    assert_eq!(
-        restored.source.map(|source| format!("{source:?}")),
-        Some(format!("Snapshot({ID:?})"))
-    );
+    assert_eq!(restored.source, Some(VolumeSource::Snapshot(ID.into())));
 }
 
 #[test]
