@@ -7,7 +7,10 @@
 //!
 //! The cloud has the disk from the request on, in the state `CREATING`, so a lost answer makes no second one.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::json;
 
@@ -25,6 +28,15 @@ const FS_TYPE: &str = "fstype";
 
 /// Longest name of a disk (Photon Controller's `DiskCreateSpec`: 1 to 63 letters, digits and `-`, the first a letter).
 const LONGEST_NAME: usize = 63;
+
+/// How long the next attempts to create a disk are refused after its task has found no room. The failure of a task may not be final, since something was begun;
+/// that of a fresh attempt is, and lets another Node be chosen.
+const FULL_KEPT: Keep = Keep::at_most(Duration::from_secs(30));
+
+/// Under which name it is kept that there was no room for a disk.
+fn full(disk_name: &str) -> String {
+    format!("full/{disk_name}")
+}
 
 /// A volume that is wanted, by the cloud's rules. Pure.
 #[derive(Debug)]
@@ -100,6 +112,10 @@ impl Photon {
         let wanted = Wanted::read(new)?;
         let disk_name = name_or_digest(self.context.keys(), "vol-", wanted.name, is_name);
         let doing = format!("creating the disk {disk_name}");
+        let full = self.context.state().get::<String>(&full(&disk_name));
+        if let Some(why) = full.filter(|_| token.is_none()) {
+            return Err(Failure::exhausted(why.value));
+        }
         if let Err(failure) = self.api.passed(token, &doing) {
             return Err(self.given_up(&disk_name, wanted.name, failure));
         }
@@ -194,6 +210,9 @@ impl Photon {
             FailureKind::Pending(_) | FailureKind::RateLimited | FailureKind::Unavailable
         ) {
             return failure;
+        }
+        if failure.kind == FailureKind::Exhausted {
+            self.context.state().put(&full(disk_name), &failure.message, FULL_KEPT);
         }
         let left = self.disks_named(disk_name, volume).unwrap_or_default();
         for disk in left.iter().filter(|disk| disk.state == DiskState::Error) {

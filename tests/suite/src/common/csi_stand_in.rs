@@ -13,6 +13,7 @@ use cloudwit_test_support::deployment::{CloudFiles, Deployment};
 use cloudwit_test_support::stand_in::StandIn;
 use cloudwit_test_support::{eventually, guests, programs};
 use serde_json::Value;
+use tonic::{Code, Status};
 
 use crate::common::csi_served::{Controller, dial};
 use crate::hosting::{Hosting, settings};
@@ -118,6 +119,15 @@ pub async fn load(name: &'static str, cloud: &StandIn, config_text: String) -> P
         .unwrap();
     let hosting = Hosting::new(HostOptions::default());
     hosting.load_file(&component, settings).await.unwrap()
+}
+
+/// There is no room for this volume. The first answer may be that what was begun has failed; a fresh attempt then says that there is no room.
+pub async fn is_exhausted(client: &mut Controller, new: &CreateVolumeRequest) -> Status {
+    let first = client.create_volume(new.clone()).await.unwrap_err();
+    if first.code() != Code::Aborted {
+        return first;
+    }
+    client.create_volume(new.clone()).await.unwrap_err()
 }
 
 pub fn delete(volume_id: &str) -> DeleteVolumeRequest {

@@ -8,7 +8,7 @@ use cloudwit_suite::common::csi_node_stub::{self, NodeStub};
 use cloudwit_suite::common::csi_requests::{GIB, publish, unpublish, wanted_at};
 use cloudwit_suite::common::csi_sanity::{CONTROLLER, FEWEST, passed, run};
 use cloudwit_suite::common::csi_served::{Controller, Served};
-use cloudwit_suite::common::csi_stand_in::{StandInDriver, delete, load};
+use cloudwit_suite::common::csi_stand_in::{StandInDriver, delete, is_exhausted, load};
 use cloudwit_test_support::gce_files::gce_files;
 use cloudwit_test_support::stand_in::StandIn;
 use serde_json::{Map, Value, json};
@@ -237,7 +237,7 @@ async fn full_zones_and_machines_of_gce_have_others_chosen() {
     let (one, two) = (machine(&driver, "one").await, machine(&driver, "two").await);
     let mut client = driver.client().await;
     driver.does("full", json!({ "zones": [ZONE] })).await;
-    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
+    let full = is_exhausted(&mut client, &wanted("pvc-1")).await;
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
     let mut anywhere = wanted("pvc-1");
     let places = anywhere.accessibility_requirements.as_mut().unwrap();
@@ -348,13 +348,13 @@ async fn disks_of_the_in_tree_gce_plugin_go_on_under_migrated_ids() {
 async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_gce() {
     let cloud = StandIn::start("gce", &[]).await.unwrap();
     cloud.call("add_machine", json!({ "name": "one" })).await.unwrap();
-    cloud.call("operations_take", json!({ "seconds": 0.05 })).await.unwrap();
+    cloud.call("operations_take", json!({ "seconds": 0 })).await.unwrap();
     let most = 2;
     cloud.call("disks_most", json!({ "count": most })).await.unwrap();
     let url = cloud.url();
     // Tokens come from the metadata server.
     let config = format!(
-        "[global]\nproject-id = demo\nlocal-zone = {ZONE}\nnetwork-name = default\nmultizone = true\napi-endpoint = {url}/compute/v1/\n\
+        "[global]\nproject-id = demo\nlocal-zone = {ZONE}\nnetwork-name = default\napi-endpoint = {url}/compute/v1/\n\
          metadata-endpoint = {url}\n"
     );
     let served = Served::start(Arc::new(load("gce", &cloud, config).await)).await;

@@ -7,7 +7,7 @@ use cloudwit_suite::common::csi_node_stub::{self, NodeStub};
 use cloudwit_suite::common::csi_requests::{GIB, publish, unpublish, wanted_at};
 use cloudwit_suite::common::csi_sanity::{CONTROLLER, passed, run};
 use cloudwit_suite::common::csi_served::{Controller, Served};
-use cloudwit_suite::common::csi_stand_in::{StandInDriver, delete, load};
+use cloudwit_suite::common::csi_stand_in::{StandInDriver, delete, is_exhausted, load};
 use cloudwit_test_support::small_cloud_files::photon_files;
 use cloudwit_test_support::stand_in::StandIn;
 use futures::future::join_all;
@@ -156,13 +156,13 @@ async fn photon_task_that_fails_is_told_and_leaves_nothing() {
     driver
         .does("fail", fail("CREATE_DISK", "NotEnoughDatastoreCapacity"))
         .await;
-    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
+    let full = is_exhausted(&mut client, &wanted("pvc-1")).await;
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
     assert!(
         full.message().contains("NotEnoughDatastoreCapacity: in words"),
         "{full:?}"
     );
-    let id = made(&mut client, "pvc-1").await;
+    let id = made(&mut client, "pvc-2").await;
     assert_eq!(disks(&driver).await.len(), 1, "the one that failed is deleted");
 
     driver.does("fail", fail("ATTACH_DISK", "DeviceBusy")).await;
@@ -173,7 +173,7 @@ async fn photon_task_that_fails_is_told_and_leaves_nothing() {
     assert!(busy.message().contains("DeviceBusy"), "{busy:?}");
     client.controller_publish_volume(publish(&id, &machine)).await.unwrap();
     driver.does("limit_disks", json!({ "gigabytes": 3 })).await;
-    let over = client.create_volume(wanted("pvc-2")).await.unwrap_err();
+    let over = client.create_volume(wanted("pvc-3")).await.unwrap_err();
     assert_eq!(over.code(), Code::ResourceExhausted, "{over:?}");
     let room = client.get_capacity(GetCapacityRequest::default()).await.unwrap();
     assert_eq!(room.into_inner().available_capacity, GIB);

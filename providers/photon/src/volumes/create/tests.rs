@@ -123,6 +123,11 @@ fn failed_creation_leaves_no_disk_and_says_why() {
         "{failure:?}"
     );
     assert!(cloud.sent(0).contains(&"DELETE /disks/d-1".to_owned()));
+    // A fresh attempt fails at once for a while, with nothing begun.
+    let from = cloud.host.requests().len();
+    let again = cloud.call().create_volume(&wanted("pvc-1"), None).unwrap_err();
+    assert_eq!((again.kind, cloud.sent(from).len()), (FailureKind::Exhausted, 0));
+    cloud.host.now(31);
     // With a lost token the disk itself says that it failed.
     cloud.state.borrow_mut().tasks = "COMPLETED";
     let failure = cloud.call().create_volume(&wanted("pvc-1"), None).unwrap_err();
