@@ -162,7 +162,7 @@ impl Gce {
         match self.passed(&progress, &doing) {
             Ok(()) => {}
             Err(failure) if failure.kind == FailureKind::Exhausted => {
-                for place in progress.place() {
+                if let Some(place) = progress.place() {
                     let key = full_key(&place, &name);
                     self.context.state().put(&key, &failure.message, FULL_KEPT);
                     progress.full.push(place);
