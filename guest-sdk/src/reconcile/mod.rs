@@ -1,10 +1,12 @@
 //! From what is there to what is wanted: [`diff`] tells what has to be made, changed and deleted, [`Rounds`] plans and makes it round by round, [`Steps`]
-//! makes the changes and carries them from call to call.
+//! makes the changes and carries them from call to call, and [`Brake`] ends a series of them in time.
 
+mod brake;
 mod diff;
 mod rounds;
 mod steps;
 
+pub use brake::Brake;
 pub use diff::{Diff, diff};
 pub use rounds::{Apply, Jobs, Kept, Next, Rounds};
 pub use steps::{Change, Steps};

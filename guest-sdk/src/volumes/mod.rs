@@ -18,6 +18,7 @@
 //! assert!(refused.message.contains("colour"));
 //! ```
 
+mod names;
 mod provider;
 mod register;
 
@@ -25,6 +26,7 @@ use crate::Failure;
 use crate::bindings::{volume_capacity, volume_expansion, volume_labels, volume_snapshots, volumes};
 use crate::types::Pair;
 
+pub use names::name_or_digest;
 pub use provider::{
     VolumeCapacity, VolumeExpansion, VolumeLabels, VolumeListing, VolumeModification, VolumeSnapshots, Volumes,
 };

@@ -25,7 +25,6 @@ pub mod api_error;
 pub mod asking;
 #[cfg(test)]
 mod balancer_stage;
-mod brake;
 mod by_ids;
 pub mod classic_apply;
 pub mod classic_balancer;

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Brake;
 
 use crate::Aws;
 use crate::api::Call;
 use crate::api_error::AwsError;
-use crate::brake::Brake;
 use crate::instances::machine_id;
 use crate::instances_by_id::Found;
 use crate::routes_plan::{Hop, Step, Table, creation, deletion};

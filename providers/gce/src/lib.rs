@@ -1,4 +1,4 @@
-//! The provider for Google Compute Engine: instances and zones, routes, external and internal load balancers.
+//! The provider for Google Compute Engine: instances and zones, routes, external and internal load balancers, volumes.
 //!
 //! ```text
 //!   config.rs                 cloud-config as upstream reads it
@@ -9,7 +9,7 @@
 //!   api/                      one call: endpoint, token, JSON, pages, failures
 //!   operation.rs, work.rs     changes take time: the call ends with `pending`, and the next one goes on
 //!      |
-//!   instances/   routes/   balancers/   disks.rs   clusters.rs   ssh_keys.rs
+//!   instances/   routes/   balancers/   volumes/   clusters.rs   ssh_keys.rs
 //!
 //!   location.rs, dns.rs       on a machine: metadata server alone, no token
 //! ```
@@ -26,7 +26,6 @@ pub mod auth;
 mod balancers;
 mod clusters;
 pub mod config;
-mod disks;
 mod dns;
 mod instances;
 pub mod links;
@@ -38,6 +37,7 @@ mod probe;
 mod resource;
 mod routes;
 mod ssh_keys;
+mod volumes;
 mod work;
 
 use api::Api;
@@ -105,4 +105,6 @@ impl Provider for Gce {
     }
 }
 
-register_provider!(Gce: Instances, LoadBalancers, Routes, VolumeLabels, Clusters, Dns, Location, SshKeys);
+register_provider!(
+    Gce: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeLabels, Clusters, Dns, Location, SshKeys
+);

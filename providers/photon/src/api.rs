@@ -1,4 +1,4 @@
-//! One call of Photon Controller's API: a token of Lightwave or none, JSON, pages, tasks.
+//! One call of Photon Controller's API: a token of Lightwave or none, JSON, pages, tasks that are looked at for a while.
 
 use std::time::Duration;
 
@@ -14,9 +14,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::config::{Global, PASSWORD};
+use crate::task::{Task, TaskState};
 
 /// What tokens are good for.
 const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
+
+/// How the cloud says that there is no machine of an id.
+pub(crate) const NO_MACHINE: &str = "VmNotFound";
 
 /// How often a task is looked at in one call; it is gone on with in the next.
 const LOOKS: usize = 3;
@@ -34,8 +38,21 @@ const RESERVE: Duration = Duration::from_secs(5);
 /// How long the project's id is believed.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
 
-/// What the cloud says by 400 though it passes: something else is done with the machine.
-const CODES: Codes = Codes::new(&[("ConcurrentTask", Case::Conflict), ("StateError", Case::Conflict)]);
+/// Something else is done with the machine or the disk.
+pub(crate) const BUSY: &str = "ConcurrentTask";
+
+/// What the cloud means by its codes, most of which come with the status 400, of answers and of tasks.
+pub(crate) const CODES: Codes = Codes::new(&[
+    (BUSY, Case::Conflict),
+    ("StateError", Case::FailedPrecondition),
+    ("InvalidVmState", Case::FailedPrecondition),
+    ("SystemPaused", Case::Unavailable),
+    ("QuotaError", Case::Exhausted),
+    ("InsufficientCapacity", Case::Exhausted),
+    ("NotEnoughDatastoreCapacity", Case::Exhausted),
+    ("NoSuchResource", Case::Exhausted),
+    ("FlavorNotFound", Case::Invalid),
+]);
 
 /// Who asks, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-photon/", env!("CARGO_PKG_VERSION"));
@@ -68,20 +85,12 @@ struct Named {
     name: String,
 }
 
-#[derive(Deserialize)]
-struct Refusal {
-    code: String,
+/// How the cloud refuses something, in an answer or a step of a task.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) code: String,
     #[serde(default)]
-    message: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Task {
-    id: String,
-    state: String,
-    #[serde(default)]
-    resource_properties: Value,
+    pub(crate) message: String,
 }
 
 impl Api {
@@ -109,17 +118,12 @@ impl Api {
         })
     }
 
-    /// A GET below the API's root; none where the cloud itself says that there is no such machine.
+    /// The machine of this id; none where the cloud itself says that there is no such machine.
     ///
     /// # Errors
     /// What the cloud says.
     pub fn machine<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Failure> {
-        let response = self.send(&format!("{}/vms/{id}", self.global.root()))?;
-        let says_so = |body: Value| body["code"] == "VmNotFound";
-        if response.status == 404 && response.json::<Value>().is_ok_and(says_so) {
-            return Ok(None);
-        }
-        read(response).map(Some)
+        self.request("GET", &format!("/vms/{id}"), None, &[NO_MACHINE])
     }
 
     /// All machines of the project, page by page.
@@ -127,8 +131,46 @@ impl Api {
     /// # Errors
     /// What the cloud says.
     pub fn machines(&self) -> Result<Vec<Value>, Failure> {
-        let first = format!("{}/projects/{}/vms", self.global.root(), self.project()?);
-        self.list(&first)
+        self.of_project("vms", "")
+    }
+
+    /// All things of this kind in the project, page by page.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub(crate) fn of_project(&self, kind: &str, query: &str) -> Result<Vec<Value>, Failure> {
+        self.list(&format!(
+            "{}/projects/{}/{kind}{query}",
+            self.global.root(),
+            self.project()?
+        ))
+    }
+
+    /// All things of a list below the API's root, page by page.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub(crate) fn listed(&self, path: &str) -> Result<Vec<Value>, Failure> {
+        self.list(&format!("{}{path}", self.global.root()))
+    }
+
+    /// A request below the API's root; none where the cloud itself refuses it with 404 and one of the codes `missing`.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub(crate) fn request<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+        missing: &[&str],
+    ) -> Result<Option<T>, Failure> {
+        let response = self.send(method, &format!("{}{path}", self.global.root()), body)?;
+        let says_so = |refusal: Refusal| missing.contains(&refusal.code.as_str());
+        if response.status == 404 && response.json::<Refusal>().is_ok_and(says_so) {
+            return Ok(None);
+        }
+        read(response).map(Some)
     }
 
     /// The id of the project.
@@ -179,19 +221,19 @@ impl Api {
             None => self.get(&format!("{root}/vms/{machine}/{what}"))?,
         };
         for _ in 0..LOOKS {
-            match task.state.as_str() {
-                "QUEUED" | "STARTED" => task = look(&task.id)?,
-                _ => break,
+            match task.state.is_running() {
+                true => task = look(&task.id)?,
+                false => break,
             }
         }
-        match task.state.as_str() {
-            "QUEUED" | "STARTED" => {
+        match task.state {
+            TaskState::Queued | TaskState::Started => {
                 state.put(&key, &task.id, TASK_KEPT);
                 Err(Failure::unavailable(format!(
                     "the task for the networks of {machine} goes on"
                 )))
             }
-            "COMPLETED" => {
+            TaskState::Completed => {
                 state.remove(&key);
                 let connections = task.resource_properties["networkConnections"].as_array();
                 let connections = connections.cloned().unwrap_or_default();
@@ -199,17 +241,16 @@ impl Api {
                 state.put(&known, &connections, KEPT);
                 Ok(connections)
             }
-            other => {
+            TaskState::Error | TaskState::Other => {
                 state.remove(&key);
-                Err(Failure::unavailable(format!(
-                    "the task for the networks of {machine} ended as {other}"
-                )))
+                let failure = task.failure(&format!("the task for the networks of {machine}"));
+                Err(Failure::unavailable(failure.message))
             }
         }
     }
 
     fn project_by_id(&self, id: &str) -> Result<String, Failure> {
-        let response = self.send(&format!("{}/projects/{id}", self.global.root()))?;
+        let response = self.send("GET", &format!("{}/projects/{id}", self.global.root()), None)?;
         if response.status == 404 {
             return Err(Failure::invalid(format!(
                 "there is no project with the id {id}, or the user does not see it; with the project's name the tenant is needed too"
@@ -247,20 +288,26 @@ impl Api {
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        read(self.send(path)?)
+        read(self.send("GET", path, None)?)
     }
 
-    fn send(&self, path: &str) -> Result<Response, Failure> {
+    fn send(&self, method: &'static str, path: &str, body: Option<&Value>) -> Result<Response, Failure> {
+        let request = || {
+            let request = self.http.request(method, path);
+            match body {
+                Some(body) => request.json(body),
+                None => request,
+            }
+        };
         let Some((url, form)) = &self.login else {
-            return self.http.get(path).send_any();
+            return request().send_any();
         };
         let obtain = || {
             self.token(url, form)
                 .map_err(|failure| failure.context("getting a token of Lightwave"))
         };
         Token::with(&self.context.state(), "lightwave", obtain, |token: &String| {
-            let request = self.http.get(path).header("authorization", format!("Bearer {token}"));
-            Tried::by_status(request.send_any())
+            Tried::by_status(request().header("authorization", format!("Bearer {token}")).send_any())
         })
     }
 
@@ -280,7 +327,7 @@ impl Api {
 
 /// Something that is not there is no machine that was asked for.
 fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
-    if response.status == 400
+    if response.status >= 400
         && let Ok(refusal) = response.json::<Refusal>()
         && CODES.case(&refusal.code).is_some()
     {

@@ -23,7 +23,7 @@ const NOTHING: &str = "no virtual machine at all is seen; are tenant and project
 /// What is read of a virtual machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Machine {
-    id: String,
+    pub(crate) id: String,
     name: String,
     state: String,
     #[serde(default)]
@@ -82,7 +82,7 @@ impl Machines for Photon {
 
 impl Photon {
     /// The project's machines. One that cannot be read is left out.
-    fn machines(&self) -> Result<Vec<Machine>, Failure> {
+    pub(crate) fn machines(&self) -> Result<Vec<Machine>, Failure> {
         let read = |item: Value| {
             let read = serde_json::from_value::<Machine>(item);
             read.inspect_err(|mistake| warn!("a machine is left out of the list, it cannot be read: {mistake}"))

@@ -1,11 +1,13 @@
-//! The provider for Photon Controller (VMware Photon Platform): instances.
+//! The provider for Photon Controller (VMware Photon Platform): instances, and volumes on persistent disks.
 //!
 //! ```text
 //!   config.rs      cloud config as the in-tree provider read it
 //!      |
-//!   api.rs         one call: a token of Lightwave or none, JSON, pages, tasks
+//!   api.rs         one call: a token of Lightwave or none, JSON, pages
+//!   task.rs        what the cloud takes its time for
 //!      |
 //!   instances.rs   machines of the project
+//!   volumes/       its persistent disks
 //! ```
 //!
 //! Every call gets a fresh instance: [`Photon`] holds its configuration and the way to the cloud, nothing else.
@@ -16,6 +18,8 @@ use cloudwit_guest_sdk::prelude::*;
 pub mod api;
 pub mod config;
 mod instances;
+mod task;
+mod volumes;
 
 use api::Api;
 use config::{Config, PASSWORD};
@@ -29,6 +33,9 @@ pub struct Photon {
     pub(crate) api: Api,
     /// What the operator wrote.
     pub(crate) config: Config,
+    /// Name of the cluster, for tags.
+    pub(crate) cluster: String,
+    pub(crate) context: Context,
 }
 
 impl Provider for Photon {
@@ -56,6 +63,11 @@ impl Provider for Photon {
                 &["GET"],
                 "Photon Controller's API",
             ))
+            .http(HttpWish::for_url(
+                config.global.target(),
+                &["POST", "DELETE"],
+                "volumes: persistent disks are made, attached and deleted",
+            ))
             .http(lightwave)
             .secret(secret)
     }
@@ -68,6 +80,8 @@ impl Provider for Photon {
         Ok(Self {
             api: Api::new(&config.global, context)?,
             config,
+            cluster: context.cluster().name,
+            context,
         })
     }
 
@@ -76,4 +90,4 @@ impl Provider for Photon {
     }
 }
 
-register_provider!(Photon: Instances);
+register_provider!(Photon: Instances, Volumes, VolumeListing, VolumeCapacity);

@@ -10,7 +10,7 @@ from gce.errors import OperationFailed, refused
 from gce.lists import aggregated, listed
 from gce.schema import Schema
 from gce.store import Store
-from gce.verbs import VERBS, Verbs
+from gce.verbs import ASKING, VERBS, Verbs
 from gce.world import World
 
 BASE = "/compute/v1/"
@@ -37,6 +37,7 @@ class Gce(World, Cloud):
         self.store = Store(lambda: f"http://{self.host}{BASE}")
         self.verbs = Verbs(self)
         self.page = 500
+        self.snapshots_begin, self.disks_most = "READY", None
         self.make_world()
 
     def answer(self, request):
@@ -88,7 +89,8 @@ class Gce(World, Cloud):
             case "listInstances":
                 return self.verbs.list_instances(path, request)
         if verb in VERBS:
-            return getattr(self.verbs, VERBS[verb])(method, path, request.json())
+            more = {"query": request.query} if verb in ASKING else {}
+            return getattr(self.verbs, VERBS[verb])(method, path, request.json(), **more)
         raise refused(501, "notImplemented", f"the stand-in does not know {method['id']}")
 
     def begin(self, kind, path, finish):

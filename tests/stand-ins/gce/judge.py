@@ -115,6 +115,24 @@ class Judge:
         self.done(self.compute.targetPools().delete(**region, targetPool=name).execute())
         self.done(self.compute.httpHealthChecks().delete(project=PROJECT, httpHealthCheck=name).execute())
 
+    def disk(self):
+        """A disk comes to a machine, grows, leaves a snapshot; while it is in use it stays."""
+        compute, place = self.compute, {"project": PROJECT, "zone": ZONE}
+        body = {"name": "judge-disk", "sizeGb": "10", "type": f"projects/{PROJECT}/zones/{ZONE}/diskTypes/pd-balanced"}
+        self.done(compute.disks().insert(**place, body=body).execute())
+        attach = {"source": f"projects/{PROJECT}/zones/{ZONE}/disks/judge-disk", "deviceName": "judge", "mode": "READ_WRITE"}
+        self.done(compute.instances().attachDisk(**place, instance="judge-0", body=attach).execute())
+        used = self.refused(compute.disks().delete(**place, disk="judge-disk"))
+        twice = self.refused(compute.instances().attachDisk(**place, instance="judge-0", body=attach | {"deviceName": "other"}))
+        self.done(compute.disks().resize(**place, disk="judge-disk", body={"sizeGb": "12"}).execute())
+        smaller = self.refused(compute.disks().resize(**place, disk="judge-disk", body={"sizeGb": "11"}))
+        self.done(compute.disks().createSnapshot(**place, disk="judge-disk", body={"name": "judge-snapshot"}).execute())
+        snapshot = compute.snapshots().get(project=PROJECT, snapshot="judge-snapshot").execute()
+        self.done(compute.instances().detachDisk(**place, instance="judge-0", deviceName="judge").execute())
+        self.done(compute.disks().delete(**place, disk="judge-disk").execute())
+        self.done(compute.snapshots().delete(project=PROJECT, snapshot="judge-snapshot").execute())
+        return {"used": used, "twice": twice, "smaller": smaller, "snapshot": snapshot["diskSizeGb"]}
+
     def metadata(self):
         """A key for all machines, as Google's documents have it; a stale fingerprint is refused."""
         projects = self.compute.projects()
@@ -165,7 +183,7 @@ def main():
     seen = {"machines": judge.machines(), "route": judge.route(), "balancer": judge.balancer("judge-lb")}
     judge.remove("judge-lb")
     seen["fingerprint"] = judge.fingerprint()
-    seen |= {"metadata": judge.metadata(), "clusters": judge.clusters()}
+    seen |= {"disk": judge.disk(), "metadata": judge.metadata(), "clusters": judge.clusters()}
     print(json.dumps(seen))
 
 

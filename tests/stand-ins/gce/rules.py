@@ -3,6 +3,7 @@
 import ipaddress
 import secrets
 
+from gce.disks import complete_disk
 from gce.errors import invalid, refused
 
 
@@ -26,6 +27,10 @@ def absolute(cloud, path, body, *names):
     for name in names:
         if body.get(name):
             body[name] = cloud.store.link(cloud.store.linked(body[name], project_of(path)))
+
+
+def complete_disks(cloud, path, body):
+    return complete_disk(cloud, path, body)
 
 
 def complete_routes(cloud, path, body):

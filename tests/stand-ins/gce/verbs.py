@@ -1,5 +1,6 @@
 """What changes: insert, delete, patch, update, and the members of pools and groups."""
 
+from gce.disks import Disks, insist_detached
 from gce.errors import OperationFailed, invalid, not_found, refused
 from gce.rules import complete, fingerprint
 
@@ -13,10 +14,16 @@ VERBS = {
     "addInstances": "add_to_group",
     "removeInstances": "remove_from_group",
     "setCommonInstanceMetadata": "set_metadata",
+    "attachDisk": "attach_disk",
+    "detachDisk": "detach_disk",
+    "resize": "resize",
+    "createSnapshot": "create_snapshot",
 }
+# Those whose arguments are in the query.
+ASKING = {"detachDisk"}
 
 
-class Verbs:
+class Verbs(Disks):
     def __init__(self, cloud):
         self.cloud, self.store = cloud, cloud.store
 
@@ -30,23 +37,31 @@ class Verbs:
 
         def finish():
             self.store.coming.discard(path)
+            if path.split("/")[-2] == "disks" and path.split("/")[3] in self.cloud.full:
+                zone = "/".join(path.split("/")[:4])
+                raise OperationFailed(503, "ZONE_RESOURCE_POOL_EXHAUSTED", f"The zone '{zone}' does not have enough resources available to fulfill the request.")
             self.store.add(path, body)
 
         return self.cloud.begin("insert", path, finish)
 
     def delete(self, method, path, body):
         self.store.get(path)
-        self.store.insist_unused(path)
+        self.insist_unused(path)
 
         def finish():
             try:
-                self.store.insist_unused(path)
+                self.insist_unused(path)
             except Exception as error:
                 text = str(error.answer.value["error"]["message"])
                 raise OperationFailed(400, "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", text) from error
             self.store.resources.pop(path, None)
 
         return self.cloud.begin("delete", path, finish)
+
+    def insist_unused(self, path):
+        self.store.insist_unused(path)
+        if path.split("/")[-2] == "disks" and path in self.store.resources:
+            insist_detached(self.store, path)
 
     def change(self, kind, path, body, whole):
         known = self.store.get(path)

@@ -2,6 +2,7 @@
 
 import ipaddress
 
+from gce.disks import let_go
 from gce.errors import not_found, refused
 from gce.rules import fingerprint
 
@@ -12,7 +13,7 @@ class World:
     def make_world(self):
         self.project, self.zone, self.network = "demo", "us-central1-a", "default"
         self.unreachable = set()
-        self.quotas = {}
+        self.quotas, self.full = {}, set()
         self.internal = (str(ip) for ip in ipaddress.ip_network("10.128.0.0/16").hosts())
         self.external = (str(ip) for ip in ipaddress.ip_network("34.72.0.0/16").hosts())
         self.machine = {"name": "cloudwit", "ip": "10.128.255.254", "kind": "e2-medium"}
@@ -86,6 +87,7 @@ class World:
     def do_delete(self, path):
         """Deletes something behind everybody's back."""
         self.store.resources.pop(path)
+        let_go(self.store, path)
 
     def do_put(self, path, fields):
         """Makes or changes something by hand."""
@@ -119,6 +121,18 @@ class World:
 
     def do_unreachable(self, scopes):
         self.unreachable = set(scopes)
+
+    def do_snapshots_begin(self, status):
+        """What the status of new snapshots is."""
+        self.snapshots_begin = status
+
+    def do_disks_most(self, count=None):
+        """How many disks machines take, whatever their type."""
+        self.disks_most = count
+
+    def do_full(self, zones):
+        """Zones without room for another disk."""
+        self.full = set(zones)
 
     def do_quota(self, collection, limit=None):
         self.quotas.pop(collection, None)

@@ -59,7 +59,7 @@ pub async fn photon_files(cloud: &StandIn, more: &str, deployment: &Deployment) 
     Ok(CloudFiles {
         config: format!("[Global]\ntarget = {url}\ntenant = demo\nproject = nodes\n{lightwave}{more}\n"),
         settings: account.settings(
-            &["GET", "POST"],
+            &["GET", "POST", "DELETE"],
             &[account.secret("password", "password", "placeholder")?],
         ),
     })

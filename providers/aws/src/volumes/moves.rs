@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::Brake;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::Aws;
 use crate::api_error::AwsError;
-use crate::brake::Brake;
 use crate::instances_by_id::{Answers, Found};
 use crate::instances_machine::Machine;
 use crate::volumes::disk::devices::free_name;

@@ -15,6 +15,7 @@ const CODES: Codes = Codes::new(&[
     ("rateLimitExceeded", Case::RateLimited),
     ("userRateLimitExceeded", Case::RateLimited),
     ("quotaExceeded", Case::Exhausted),
+    ("limitExceeded", Case::Exhausted),
     ("backendError", Case::Unavailable),
     ("internalError", Case::Unavailable),
     ("RESOURCE_NOT_FOUND", Case::NotFound),
@@ -25,6 +26,7 @@ const CODES: Codes = Codes::new(&[
     ("CONDITION_NOT_MET", Case::Conflict),
     ("RATE_LIMIT_EXCEEDED", Case::RateLimited),
     ("QUOTA_EXCEEDED", Case::Exhausted),
+    ("LIMIT_EXCEEDED", Case::Exhausted),
     ("ZONE_RESOURCE_POOL_EXHAUSTED*", Case::Exhausted),
     ("PERMISSIONS_ERROR", Case::Denied),
     ("INVALID_*", Case::Invalid),
@@ -104,5 +106,10 @@ pub fn success_of_token(answer: Response) -> Result<Response, Failure> {
 
 /// Whether this is Compute Engine's word that exactly this machine does not exist. A missing project or zone is a mistake, not an absence.
 pub fn denies_instance(failure: &Failure, name: &str) -> bool {
-    failure.is_not_found() && failure.message().contains(&format!("/instances/{name}'"))
+    denies(failure, "instances", name)
+}
+
+/// The same of anything of this collection.
+pub fn denies(failure: &Failure, collection: &str, name: &str) -> bool {
+    failure.is_not_found() && failure.message().contains(&format!("/{collection}/{name}'"))
 }

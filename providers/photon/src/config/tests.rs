@@ -60,12 +60,14 @@ fn what_is_requested_follows_from_target_and_lightwave() {
         let hosts: Vec<String> = told.http.iter().map(HttpWish::binding).collect();
         (hosts, told.secrets.first().map(|secret| secret.hosts.clone()))
     };
-    assert_eq!(told(""), (vec!["photon.test".into()], None));
+    // Once to read, once for volumes.
+    let api = ["photon.test", "photon.test"].map(str::to_owned);
+    assert_eq!(told(""), (api.to_vec(), None));
     let lightwave = told("lightwave = https://lw.test:443\nusername = me\n");
     assert_eq!(
         lightwave,
         (
-            vec!["photon.test".into(), "lw.test:443".into()],
+            [&api[..], &["lw.test:443".to_owned()]].concat(),
             Some(vec!["lw.test:443".into()])
         )
     );

@@ -13,6 +13,7 @@ pub mod csi_requests;
 pub mod csi_sanity;
 pub mod csi_served;
 pub mod csi_sidecars;
+pub mod csi_stand_in;
 pub mod explaining;
 pub mod fake_balancers;
 pub mod fake_routes;

@@ -21,6 +21,9 @@ async fn googles_client_finds_compute_engine_in_the_stand_in() {
         "{seen}"
     );
     assert_eq!(seen["fingerprint"], json!([412, "conditionNotMet"]));
+    let in_use = json!([400, "resourceInUseByAnotherResource"]);
+    let disk = json!({ "used": in_use, "twice": in_use, "smaller": [400, "invalid"], "snapshot": "12" });
+    assert_eq!(seen["disk"], disk);
     assert_eq!(
         seen["metadata"],
         json!({"items": ["judge"], "late": [412, "conditionNotMet"]})

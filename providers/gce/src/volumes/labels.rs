@@ -7,51 +7,12 @@ use std::collections::BTreeSet;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::{Each, InTreeSource, InTreeVolume, MANY_ZONES, place_labels};
-use serde::Deserialize;
 
 use crate::Gce;
 use crate::config::Config;
-use crate::links;
 use crate::place::Place;
-
-/// What is asked of a disk.
-pub const FIELDS: &str = "name,zone,region,replicaZones";
-
-/// The longest name of a resource (RFC 1035).
-const LONGEST_NAME: usize = 63;
-
-/// A disk. One with replicas has a region and no zone.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Disk {
-    /// Its name.
-    pub name: String,
-    zone: String,
-    region: String,
-    replica_zones: Vec<String>,
-}
-
-impl Disk {
-    /// The zones in which it can be attached.
-    fn zones(&self) -> BTreeSet<&str> {
-        let all = self.replica_zones.iter().chain(Some(&self.zone));
-        all.map(|link| links::name(link))
-            .filter(|zone| !zone.is_empty())
-            .collect()
-    }
-
-    fn region(&self) -> Option<&str> {
-        match links::name(&self.region) {
-            "" => links::region_of(links::name(&self.zone)),
-            region => Some(region),
-        }
-    }
-
-    fn labels(&self) -> Vec<Pair> {
-        let zones: Vec<&str> = self.zones().into_iter().collect();
-        place_labels(&zones, self.region())
-    }
-}
+use crate::volumes::disk::Disk;
+use crate::volumes::disk::ids::is_name;
 
 impl VolumeLabels for Gce {
     fn label_sources(_: Option<&Config>) -> Vec<InTreeSource> {
@@ -80,7 +41,7 @@ impl VolumeLabels for Gce {
                 .iter()
                 .filter(|disk| disk.name == volume.id && fits(disk, volume, &ours));
             match (named.next(), named.next()) {
-                (Some(only), None) => Ok(only.labels()),
+                (Some(only), None) => Ok(labels(only)),
                 (None, _) => Err(complete.clone().err().unwrap_or_else(|| no_disk(&volume.id))),
                 (Some(one), Some(other)) => Err(Failure::invalid(format!(
                     "there is a disk {} in {:?} and in {:?}; label the PersistentVolume with the zone of the one that is meant",
@@ -94,18 +55,17 @@ impl VolumeLabels for Gce {
     }
 }
 
+fn labels(disk: &Disk) -> Vec<Pair> {
+    let zones: Vec<&str> = disk.zones().into_iter().collect();
+    place_labels(&zones, disk.region())
+}
+
 /// Whether it is where the PersistentVolume says; one that says nothing means the cluster's zones.
 fn fits(disk: &Disk, volume: &InTreeVolume, ours: &dyn Fn(&Disk) -> bool) -> bool {
     match &volume.zone {
         Some(zone) => disk.zones() == zone.split(MANY_ZONES).map(str::trim).collect(),
         None => ours(disk),
     }
-}
-
-/// Whether a resource can have this name, which then also fits into a filter as it is.
-fn is_name(text: &str) -> bool {
-    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(letters)
 }
 
 fn no_disk(name: &str) -> Failure {
