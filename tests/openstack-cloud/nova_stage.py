@@ -5,6 +5,7 @@ import sys
 import uuid
 from pathlib import Path
 
+import nova_compute as compute
 import nova_many as many
 from nova_objects import STATES, admin, cell, instance_of, register, save_network
 from stage import Stage
@@ -19,6 +20,7 @@ def application(folder: Path, _urls: dict):
     sys.argv = ["nova"]
     from nova.wsgi.osapi_compute import application as nova
 
+    compute.start()
     verbs = {
         "forget-tokens": tokens.forget,
         "flavor": flavor,
@@ -55,7 +57,7 @@ def flavor(asked):
 
 
 def servers(asked):
-    """Servers of a `project` and `user` with a `flavor` (its name); each of `servers` has name, zone, status, metadata, nics."""
+    """Servers of a `project` and `user` with a `flavor` (its name); each of `servers` has name, zone, status, metadata, nics, host."""
     from nova import context, objects
 
     made = []
