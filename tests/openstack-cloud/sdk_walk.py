@@ -101,7 +101,7 @@ def volume(cloud, server):
     made = cinder.create_volume(name="walk", size=1, availability_zone="nova", metadata={"of": "walk"})
     assert made.status == "creating"
     made = cinder.wait_for_status(made, status="available", interval=0.1, wait=120)
-    assert [found.id for found in cinder.volumes(name="walk", metadata={"of": "walk"})] == [made.id]
+    assert [found.id for found in cinder.volumes(name="walk")] == [made.id]
     cloud.compute.create_volume_attachment(server, volume_id=made.id)
     made = cinder.wait_for_status(made, status="in-use", interval=0.1, wait=120)
     assert [at["server_id"] for at in made.attachments] == [server]
@@ -112,7 +112,7 @@ def volume(cloud, server):
     cloud.compute.delete_volume_attachment(server, made)
     made = cinder.wait_for_status(made, status="available", interval=0.1, wait=120)
     cinder.extend_volume(made, 2)
-    made = cinder.wait_for_status(made, status="available", interval=0.1, wait=120)
+    made = cinder.wait_for_status(cinder.get_volume(made.id), status="available", interval=0.1, wait=120)
     assert made.size == 2
     cinder.delete_snapshot(copy)
     cinder.wait_for_delete(copy, interval=0.1, wait=120)
