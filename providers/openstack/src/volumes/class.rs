@@ -101,7 +101,9 @@ fn more_metadata(text: &str) -> Result<Vec<Pair>, Failure> {
     let wrong = |why: &str| Failure::invalid(format!("parameter {METADATA} is \"{text}\"; {why}"));
     let json = parse(text).map_err(|_| wrong("it has to be a JSON object of texts, such as {\"team\": \"shop\"}"))?;
     if !json.is_object() {
-        return Err(wrong("it has to be a JSON object of texts, such as {\"team\": \"shop\"}"));
+        return Err(wrong(
+            "it has to be a JSON object of texts, such as {\"team\": \"shop\"}",
+        ));
     }
     let one = |(key, value): (&String, &serde_json::Value)| {
         let value = value.as_str().ok_or_else(|| wrong("each value has to be a text"))?;
@@ -172,11 +174,17 @@ mod tests {
             ("appendVolumeMetadata", &long),
         ] {
             let refused = Class::read(&pairs(&[(key, value)])).unwrap_err();
-            assert!(refused.kind == FailureKind::Invalid && refused.message.contains(key), "{refused:?}");
+            assert!(
+                refused.kind == FailureKind::Invalid && refused.message.contains(key),
+                "{refused:?}"
+            );
         }
         for (key, value) in [("type", "backup"), ("force-create", "yes"), ("availability", "nova")] {
             let refused = SnapshotClass::read(&pairs(&[(key, value)])).unwrap_err();
-            assert!(refused.kind == FailureKind::Invalid && refused.message.contains(key), "{refused:?}");
+            assert!(
+                refused.kind == FailureKind::Invalid && refused.message.contains(key),
+                "{refused:?}"
+            );
         }
     }
 

@@ -52,7 +52,10 @@ impl Wanted {
     /// `invalid` and `out-of-range` with the parameter or the size; `not-found` for a source that cannot exist.
     pub(super) fn read(new: &NewVolume) -> Result<Self, Failure> {
         let class = Class::read(&new.parameters)?;
-        let sizes = (new.size.at_least.div_ceil(GIB).max(1), new.size.at_most.map(|most| most / GIB));
+        let sizes = (
+            new.size.at_least.div_ceil(GIB).max(1),
+            new.size.at_most.map(|most| most / GIB),
+        );
         if sizes.1.is_some_and(|most| most < sizes.0) {
             return Err(Failure::out_of_range(format!(
                 "volumes have whole GiB, of which there are none from {} to {} bytes",
@@ -219,7 +222,10 @@ impl OpenStack {
 
     /// Whether a creation failed for want of room, and Cinder's own sentence about it.
     fn reason(&self, id: &str) -> (bool, String) {
-        let call = self.api.get(Endpoint::BlockStorage, "/messages").query("resource_uuid", id);
+        let call = self
+            .api
+            .get(Endpoint::BlockStorage, "/messages")
+            .query("resource_uuid", id);
         let told = call.read(|json| {
             let message = json.items("messages").first();
             Ok(message.map(|message| (message.text_or_empty("event_id"), message.text_or_empty("user_message"))))
@@ -251,7 +257,10 @@ impl OpenStack {
         call.read(|json| Disk::read(json.need_field("volume")?))
             .map_err(|failure| match failure.is_not_found() {
                 // The source was there a moment ago.
-                true => Failure::invalid(format!("parameter type is \"{}\"; {}", wanted.class.kind, failure.message)),
+                true => Failure::invalid(format!(
+                    "parameter type is \"{}\"; {}",
+                    wanted.class.kind, failure.message
+                )),
                 false => failure,
             })
     }

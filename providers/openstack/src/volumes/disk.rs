@@ -72,7 +72,7 @@ pub(crate) struct DiskAttachment {
 }
 
 /// A volume.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Disk {
     /// A UUID.
     pub id: String,

@@ -20,7 +20,9 @@ impl VolumeExpansion for OpenStack {
         }
         let gib = size.at_least.div_ceil(GIB);
         if size.at_most.is_some_and(|most| gib.saturating_mul(GIB) > most) {
-            return Err(Failure::out_of_range("volumes have whole GiB, of which there are none in this range"));
+            return Err(Failure::out_of_range(
+                "volumes have whole GiB, of which there are none in this range",
+            ));
         }
         match &disk.status {
             Status::Free | Status::Attached => {}
@@ -38,7 +40,9 @@ impl VolumeExpansion for OpenStack {
             passing => return Err(waits(format!("volume {id} is in status {}", passing.word()))),
         }
         let new = Object::new().number("new_size", i64::try_from(gib).unwrap_or(i64::MAX));
-        let call = self.api.post(Endpoint::BlockStorage, &format!("{}/action", volume_path(id)));
+        let call = self
+            .api
+            .post(Endpoint::BlockStorage, &format!("{}/action", volume_path(id)));
         match call.body(Object::new().object("os-extend", new)).send() {
             Ok(_) => Err(waits(format!("Cinder extends volume {id} to {gib} GiB"))),
             // Some backends extend no attached volumes.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::OpenStack;
 use crate::api::{Endpoint, success};
-use crate::volumes::disk::{Disk, is_id};
 use crate::volumes::CLUSTER;
+use crate::volumes::disk::{Disk, is_id};
 use crate::wire::{Fields, Read, parse};
 
 /// So many are asked for one by one; more are taken from the list of the project's.
@@ -131,14 +131,15 @@ impl OpenStack {
         let call = self.api.get(Endpoint::BlockStorage, &format!("/{collection}/detail"));
         let cluster = self.context.cluster().name;
         let mut found = Vec::new();
-        self.api.pages(call.query("name", name).query("limit", PAGE), collection, &mut |json| {
-            let owner = json.field("metadata").and_then(|metadata| metadata.text(CLUSTER));
-            // Some databases compare without regard to case.
-            if json.text("name") == Some(name) && owner.is_none_or(|owner| owner.is_empty() || owner == cluster) {
-                found.push(read(json)?);
-            }
-            Ok(())
-        })?;
+        self.api
+            .pages(call.query("name", name).query("limit", PAGE), collection, &mut |json| {
+                let owner = json.field("metadata").and_then(|metadata| metadata.text(CLUSTER));
+                // Some databases compare without regard to case.
+                if json.text("name") == Some(name) && owner.is_none_or(|owner| owner.is_empty() || owner == cluster) {
+                    found.push(read(json)?);
+                }
+                Ok(())
+            })?;
         Ok(found)
     }
 }

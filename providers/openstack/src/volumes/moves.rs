@@ -151,13 +151,16 @@ impl OpenStack {
         let disks = self.disks(detachments.iter().map(|one| one.volume.as_str()))?;
         let mut brake = Brake::new(self.context);
         let mut one = |unwanted: &Detachment| {
-            let Some(disk) = disks.get(&unwanted.volume)? else { return Ok(()) };
+            let Some(disk) = disks.get(&unwanted.volume)? else {
+                return Ok(());
+            };
             match disk.at(&unwanted.node_id) {
                 Some(there) => self.detach_one(disk, there, &mut brake),
                 // Cinder does not show to which server: maybe to this one.
-                None if disk.status == Status::Attaching => {
-                    Err(waits(format!("volume {} is in status attaching; it is detached once it is there", disk.id)))
-                }
+                None if disk.status == Status::Attaching => Err(waits(format!(
+                    "volume {} is in status attaching; it is detached once it is there",
+                    disk.id
+                ))),
                 None => Ok(()),
             }
         };

@@ -33,7 +33,9 @@ impl OpenStack {
         let mut call = call.query("limit", &limit.to_string());
         if let Some(after) = after {
             if !is_id(after) {
-                return Err(Failure::aborted("the list goes on nowhere: the token is none of this provider's"));
+                return Err(Failure::aborted(
+                    "the list goes on nowhere: the token is none of this provider's",
+                ));
             }
             call = call.query("marker", after);
         }

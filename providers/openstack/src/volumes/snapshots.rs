@@ -105,11 +105,18 @@ impl VolumeSnapshots for OpenStack {
         match found.status.as_str() {
             "deleting" => return Err(waits(format!("Cinder deletes snapshot {id}"))),
             "creating" | "backing-up" | "restoring" => {
-                return Err(waits(format!("snapshot {id} can be deleted once it is not {} any more", found.status)));
+                return Err(waits(format!(
+                    "snapshot {id} can be deleted once it is not {} any more",
+                    found.status
+                )));
             }
             _ => {}
         }
-        match self.api.delete(Endpoint::BlockStorage, &format!("/snapshots/{id}")).send() {
+        match self
+            .api
+            .delete(Endpoint::BlockStorage, &format!("/snapshots/{id}"))
+            .send()
+        {
             Ok(_) => Err(waits(format!("Cinder deletes snapshot {id}"))),
             Err(failure) if failure.is_not_found() => Ok(()),
             Err(failure) if failure.kind == FailureKind::Invalid => Err(Failure::failed_precondition(failure.message)),
@@ -156,7 +163,10 @@ impl OpenStack {
         if let Some(failed) = named.iter().find(|one| one.has_failed()) {
             return match self.delete_snapshot(&failed.id, None) {
                 Err(failure) if !matches!(failure.kind, FailureKind::Pending(_)) => Err(failure),
-                _ => Err(Failure::other(format!("Cinder gave snapshot {} up; it is deleted", failed.id))),
+                _ => Err(Failure::other(format!(
+                    "Cinder gave snapshot {} up; it is deleted",
+                    failed.id
+                ))),
             };
         }
         if let [one, other, ..] = named.as_slice() {
