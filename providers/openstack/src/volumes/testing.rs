@@ -23,6 +23,7 @@ pub(crate) use volumes_file;
 pub fn stage(more: &str) -> Stage {
     let stage = Stage::new(more);
     stage.host.grants("http://cinder.test", &["GET", "POST", "DELETE"]);
+    stage.host.cluster("kubernetes", &[]);
     stage.always("POST", "keystone.test/v3/auth/tokens", || {
         answer(volumes_file!("token"))
     })

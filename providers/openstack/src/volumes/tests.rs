@@ -383,7 +383,6 @@ fn pages_go_on_behind_the_last_volume() {
             answer(volumes_file!("volumes_page"))
         })
         .always("GET", "marker=", || answer(volumes_file!("marker_not_found")));
-    cloud.host.cluster("kubernetes", &[]);
     let page = cloud.provider().list_volumes(None, 1).unwrap();
     let next = page.next.unwrap();
     assert_eq!((page.volumes.len(), &page.volumes[0].id), (1, &next));
