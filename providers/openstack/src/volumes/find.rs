@@ -1,6 +1,7 @@
 //! Volumes asked for by id, few one by one and many in a list, and by name.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
@@ -90,9 +91,9 @@ impl OpenStack {
         }
         // What a list lacks need not be gone: it may have moved from one page to another meanwhile.
         for id in ids {
-            if !found.contains_key(&id) {
-                let one = self.one(collection, &id, read);
-                found.insert(id, one);
+            if let Entry::Vacant(missing) = found.entry(id) {
+                let one = self.one(collection, missing.key(), read);
+                missing.insert(one);
             }
         }
         Ok(ById(found))
