@@ -7,6 +7,7 @@ from pathlib import Path
 import configuration
 from stage import Stage
 from tokens import Tokens
+from transactions import take_turns
 
 
 def application(folder: Path, _urls: dict):
@@ -15,6 +16,7 @@ def application(folder: Path, _urls: dict):
     from cinder import monkey_patch
 
     monkey_patch.patch()
+    take_turns()
     tokens = Tokens()
     sys.argv = ["cinder", "--config-file", f"{folder}/cinder.conf"]
     from cinder.wsgi.api import application as cinder

@@ -36,8 +36,8 @@ def write(folder: Path, urls: dict) -> None:
 
 
 def database(folder: Path, name: str) -> str:
-    """The SQLAlchemy URL of one database file."""
-    return f"sqlite:///{folder}/{name}.db"
+    """The SQLAlchemy URL of one database file. A writer waits a minute for another."""
+    return f"sqlite:///{folder}/{name}.db?timeout=60"
 
 
 def _keystone(folder: Path) -> str:
