@@ -12,7 +12,7 @@ use cloudwit_test_support::guests;
 use cloudwit_test_support::openstack_cloud::{OpenStackCloud, REGION, Service};
 use cloudwit_test_support::openstack_project::OpenStackProject;
 use cloudwit_test_support::openstack_servers::ZONE;
-use cloudwit_test_support::openstack_volumes::HOST;
+use cloudwit_test_support::openstack_volumes::{HOST, MOST_DISKS};
 use serde_json::json;
 
 use crate::driver::ZONE_KEY;
@@ -39,8 +39,8 @@ async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_cinder() {
         topology: Topology {
             segments: [(ZONE_KEY.to_owned(), ZONE.to_owned())].into(),
         },
-        // One more than that is refused: less than 16, since the server's own disk takes a place.
-        most: 14,
+        // The server's own disk takes a place.
+        most: i64::try_from(MOST_DISKS).unwrap() - 1,
     };
     node_stub::serve(stub, served.driver.clone(), &node);
     let specs = run(&served, &node, served.folder(), Some(CONTROLLER)).await;
