@@ -3,6 +3,7 @@
 import threading
 import time
 
+import turns
 from cinder.tests.fake_driver import FakeLoggingVolumeDriver
 
 # How long a change takes unless a test says otherwise, in seconds: long enough to be seen.
@@ -31,7 +32,7 @@ def fate(asked):
 def work(project):
     """Takes the time of a change; gives whether it comes to a good end."""
     begun = time.monotonic()
-    with _changed:
+    with turns.pause(), _changed:
         while True:
             seconds = _paces.get(project, PACE)
             left = None if seconds is None else begun + seconds - time.monotonic()

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import configuration
-from stage import Stage
+import turns
+from stage import Stage, waits
 from tokens import Tokens
-from transactions import take_turns
 
 
 def application(folder: Path, _urls: dict):
@@ -16,7 +16,7 @@ def application(folder: Path, _urls: dict):
     from cinder import monkey_patch
 
     monkey_patch.patch()
-    take_turns()
+    turns.begin()
     tokens = Tokens()
     sys.argv = ["cinder", "--config-file", f"{folder}/cinder.conf"]
     from cinder.wsgi.api import application as cinder
@@ -26,11 +26,13 @@ def application(folder: Path, _urls: dict):
     _start_managers()
     verbs = {
         "forget-tokens": tokens.forget,
-        "pace": disks.pace,
-        "fate": disks.fate,
+        "pace": waits(disks.pace),
+        "fate": waits(disks.fate),
         "vanish": vanish,
     }
-    return Stage(cinder, verbs)
+    stage = Stage(cinder, verbs)
+    stage.lock = turns.LOCK
+    return stage
 
 
 def _start_managers():

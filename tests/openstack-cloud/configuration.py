@@ -184,7 +184,9 @@ resource_query_filters_file = {sys.prefix}/etc/cinder/resource_filters.json
 enabled_backends = {",".join(ZONES.values())}
 storage_availability_zone = nova
 scheduler_driver_init_wait_time = 1
+periodic_interval = 86400
 periodic_fuzzy_delay = 0
+report_interval = 86400
 service_down_time = 864000
 [oslo_concurrency]
 lock_path = {folder}/cinder-locks

@@ -2,6 +2,8 @@
 
 import time
 
+import turns
+
 # The host that servers are on which take volumes.
 HOST = "compute"
 
@@ -35,7 +37,8 @@ def start():
 
 def _slow(change):
     def slowly(*arguments, **named):
-        time.sleep(PACE)
+        with turns.pause():
+            time.sleep(PACE)
         return change(*arguments, **named)
 
     return slowly

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import nova_compute as compute
 import nova_many as many
+import turns
 from nova_objects import STATES, admin, cell, instance_of, register, save_network
 from stage import Stage
 from tokens import Tokens
-from transactions import take_turns
 
 
 def application(folder: Path, _urls: dict):
     # The pipeline has to be the first.
     os.environ["OS_NOVA_CONFIG_DIR"] = str(folder)
     os.environ["OS_NOVA_CONFIG_FILES"] = f"{sys.prefix}/etc/nova/api-paste.ini;nova.conf"
-    take_turns()
+    turns.begin()
     tokens = Tokens()
     sys.argv = ["nova"]
     from nova.wsgi.osapi_compute import application as nova
@@ -31,7 +31,9 @@ def application(folder: Path, _urls: dict):
         "change": change,
         "delete": delete,
     }
-    return Stage(nova, verbs)
+    stage = Stage(nova, verbs)
+    stage.lock = turns.LOCK
+    return stage
 
 
 def flavor(asked):
