@@ -16,13 +16,13 @@ def application(folder: Path, _urls: dict):
     from cinder import monkey_patch
 
     monkey_patch.patch()
-    turns.begin()
     tokens = Tokens()
     sys.argv = ["cinder", "--config-file", f"{folder}/cinder.conf"]
     from cinder.wsgi.api import application as cinder
 
     import cinder_disks as disks
 
+    turns.begin()
     _start_managers()
     verbs = {
         "forget-tokens": tokens.forget,

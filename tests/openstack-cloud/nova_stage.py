@@ -17,11 +17,11 @@ def application(folder: Path, _urls: dict):
     # The pipeline has to be the first.
     os.environ["OS_NOVA_CONFIG_DIR"] = str(folder)
     os.environ["OS_NOVA_CONFIG_FILES"] = f"{sys.prefix}/etc/nova/api-paste.ini;nova.conf"
-    turns.begin()
     tokens = Tokens()
     sys.argv = ["nova"]
     from nova.wsgi.osapi_compute import application as nova
 
+    turns.begin()
     compute.start()
     verbs = {
         "forget-tokens": tokens.forget,
