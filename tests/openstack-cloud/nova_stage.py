@@ -30,6 +30,7 @@ def application(folder: Path, _urls: dict):
         "many-servers": many.servers,
         "change": change,
         "delete": delete,
+        "meet-cinder": compute.meet_cinder,
     }
     stage = Stage(nova, verbs)
     stage.lock = turns.LOCK

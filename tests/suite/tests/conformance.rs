@@ -373,6 +373,7 @@ async fn gce_keeps_the_promises_of_the_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn openstack_keeps_the_promises_of_the_contract() {
     let (author, cloud) = (Author::of("openstack").await, OpenStackCloud::shared().await);
+    cloud.volumes_ready().await.unwrap();
     let project = cloud.project().await.unwrap();
     let network = project.network("nodes", "10.6.0.0/24").await.unwrap();
     let router = project.router(&[&network]).await.unwrap();

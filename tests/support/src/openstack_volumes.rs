@@ -84,6 +84,16 @@ impl OpenStackProject<'_> {
 }
 
 impl OpenStackCloud {
+    /// Nova has asked Cinder for something, so that its first attachment takes no longer than others.
+    ///
+    /// # Errors
+    ///
+    /// When one of the two does not answer.
+    pub async fn volumes_ready(&self) -> Result<()> {
+        let asked = json!({});
+        self.stage(Service::Compute, "meet-cinder", asked).await.map(drop)
+    }
+
     /// A type of volumes that several servers may have, of a name that no other test uses.
     ///
     /// # Errors

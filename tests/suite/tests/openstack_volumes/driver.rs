@@ -41,6 +41,7 @@ impl Cinder {
         let built = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("openstack"))).await;
         let (program, component) = built.unwrap();
         let cloud = OpenStackCloud::shared().await;
+        cloud.volumes_ready().await.unwrap();
         let project = cloud.project().await.unwrap();
         let network = project.network("nodes", "10.1.0.0/24").await.unwrap();
         let mut servers = Vec::new();

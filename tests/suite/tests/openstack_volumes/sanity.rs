@@ -23,7 +23,9 @@ use crate::served::Served;
 #[tokio::test(flavor = "multi_thread")]
 async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_cinder() {
     // A project of its own: it counts what is listed.
-    let project = OpenStackCloud::shared().await.project().await.unwrap();
+    let cloud = OpenStackCloud::shared().await;
+    cloud.volumes_ready().await.unwrap();
+    let project = cloud.project().await.unwrap();
     project.quota(Service::BlockStorage, "volumes", 100).await.unwrap();
     project.volume_pace(Some(0.0)).await.unwrap();
     let network = project.network("nodes", "10.1.0.0/24").await.unwrap();
