@@ -13,6 +13,9 @@ use tonic::Code;
 use crate::driver::{Cinder, ZONE_KEY, delete, grow, wanted};
 use crate::sidecar_requests::{GIB, publish, unpublish, within};
 
+/// How often Cinder tries to make a volume before it gives it up (`scheduler_max_attempts`).
+const ATTEMPTS: u32 = 3;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_never_come_make_no_second_volume() {
     let cinder = Cinder::start().await;
@@ -68,11 +71,10 @@ async fn failed_creation_is_cleared_away_and_another_zone_is_tried() {
         }),
         ..wanted("pvc-1")
     };
-    // The zone has one backend.
-    cinder.project.fail_volumes(1).await.unwrap();
+    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
     let made = client.create_volume(both).await.unwrap().into_inner().volume.unwrap();
     assert_eq!(made.accessible_topology[0].segments[ZONE_KEY], OTHER_ZONE);
-    cinder.project.fail_volumes(1).await.unwrap();
+    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
     let full = client.create_volume(wanted("pvc-2")).await.unwrap_err();
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
     cinder.made(&mut client, "pvc-2").await;
