@@ -1,4 +1,4 @@
-"""Starts an OpenStack cloud on loopback: the real Keystone, Nova, Neutron and Octavia, without hypervisors and agents.
+"""Starts an OpenStack cloud on loopback: the real Keystone, Nova, Neutron, Octavia and Cinder, without hypervisors and agents.
 
     python cloud.py [--cache FOLDER] [--folder FOLDER] [--port N] [--without octavia] [--prepare]
 
@@ -58,7 +58,7 @@ def _options():
     cache = Path.home() / ".cache/cloudwit/openstack-cloud"
     parser.add_argument("--cache", type=Path, default=cache, help="keeps the prepared databases")
     parser.add_argument("--folder", type=Path, help="databases and logs of this cloud; by default one that is removed at the end")
-    parser.add_argument("--port", type=int, default=0, help="the first of four ports; 0 takes free ones")
+    parser.add_argument("--port", type=int, default=0, help="the first of five ports; 0 takes free ones")
     parser.add_argument("--without", action="append", default=[], choices=configuration.SERVICES[1:])
     parser.add_argument("--prepare", action="store_true", help="only prepares the databases")
     return parser.parse_args()

@@ -12,7 +12,13 @@ ADMIN_PASSWORD = "admin-of-a-test-cloud"
 SERVICE_PASSWORD = "services-of-a-test-cloud"
 
 # The order in which they need each other.
-SERVICES = ("keystone", "neutron", "nova", "octavia")
+SERVICES = ("keystone", "neutron", "nova", "octavia", "cinder")
+
+# Availability zones with disks, and what Cinder calls the backend in each.
+ZONES = {"nova": "disks", "elsewhere": "disks-elsewhere"}
+
+# How many volumes a server takes, its own disk among them.
+MOST_DISKS = 16
 
 
 def write(folder: Path, urls: dict) -> None:
@@ -23,14 +29,15 @@ def write(folder: Path, urls: dict) -> None:
         "neutron-paste.ini": _neutron_paste(),
         "nova.conf": _nova(folder, urls),
         "octavia.conf": _octavia(folder, urls),
+        "cinder.conf": _cinder(folder, urls),
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
 
 
 def database(folder: Path, name: str) -> str:
-    """The SQLAlchemy URL of one database file."""
-    return f"sqlite:///{folder}/{name}.db"
+    """The SQLAlchemy URL of one database file. A writer waits a minute for another."""
+    return f"sqlite:///{folder}/{name}.db?timeout=60"
 
 
 def _keystone(folder: Path) -> str:
@@ -84,13 +91,14 @@ flat_networks = *
 
 def _nova(folder: Path, urls: dict) -> str:
     # Nova holds its answers against its own schema, so that servers are not of a shape that no cloud has. It asks Neutron for security groups
-    # by the door without tokens, see _neutron_paste.
+    # by the door without tokens, see _neutron_paste. A service that was up once counts as up, however busy the machine is.
     return f"""
 [DEFAULT]
 log_file = {folder}/nova.log
 transport_url = fake://
 host = api
 state_path = {folder}/nova-state
+service_down_time = 864000
 [api]
 auth_strategy = keystone
 response_validation = error
@@ -104,6 +112,16 @@ sqlite_synchronous = false
 [database]
 connection = {database(folder, "nova")}
 sqlite_synchronous = false
+[compute]
+max_disk_devices_to_attach = {MOST_DISKS}
+[glance]
+endpoint_override = http://glance.nowhere
+[cinder]
+{_account(urls)}
+os_region_name = {REGION}
+[service_user]
+send_service_user_token = true
+{_account(urls)}
 [neutron]
 auth_type = none
 endpoint_override = {urls["neutron"]}/inside
@@ -142,6 +160,42 @@ endpoint_override = {urls["neutron"]}
 [keystone_authtoken]
 {_token_check(urls)}
 """
+
+
+def _cinder(folder: Path, urls: dict) -> str:
+    backends = "".join(
+        f"""[{name}]
+volume_driver = cinder_disks.Disks
+volume_backend_name = {name}
+backend_availability_zone = {zone}
+target_helper = fake
+"""
+        for zone, name in ZONES.items()
+    )
+    return f"""
+[DEFAULT]
+log_file = {folder}/cinder.log
+transport_url = fake://
+auth_strategy = keystone
+host = cinder
+state_path = {folder}/cinder-state
+api_paste_config = {sys.prefix}/etc/cinder/api-paste.ini
+resource_query_filters_file = {sys.prefix}/etc/cinder/resource_filters.json
+enabled_backends = {",".join(ZONES.values())}
+storage_availability_zone = nova
+scheduler_driver_init_wait_time = 1
+periodic_interval = 86400
+periodic_fuzzy_delay = 0
+report_interval = 86400
+service_down_time = 864000
+[oslo_concurrency]
+lock_path = {folder}/cinder-locks
+[database]
+connection = {database(folder, "cinder")}
+sqlite_synchronous = false
+[keystone_authtoken]
+{_token_check(urls)}
+{backends}"""
 
 
 def _account(urls: dict) -> str:

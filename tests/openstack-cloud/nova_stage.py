@@ -5,7 +5,9 @@ import sys
 import uuid
 from pathlib import Path
 
+import nova_compute as compute
 import nova_many as many
+import turns
 from nova_objects import STATES, admin, cell, instance_of, register, save_network
 from stage import Stage
 from tokens import Tokens
@@ -19,6 +21,8 @@ def application(folder: Path, _urls: dict):
     sys.argv = ["nova"]
     from nova.wsgi.osapi_compute import application as nova
 
+    turns.begin()
+    compute.start()
     verbs = {
         "forget-tokens": tokens.forget,
         "flavor": flavor,
@@ -26,8 +30,11 @@ def application(folder: Path, _urls: dict):
         "many-servers": many.servers,
         "change": change,
         "delete": delete,
+        "meet-cinder": compute.meet_cinder,
     }
-    return Stage(nova, verbs)
+    stage = Stage(nova, verbs)
+    stage.lock = turns.LOCK
+    return stage
 
 
 def flavor(asked):
@@ -55,7 +62,7 @@ def flavor(asked):
 
 
 def servers(asked):
-    """Servers of a `project` and `user` with a `flavor` (its name); each of `servers` has name, zone, status, metadata, nics."""
+    """Servers of a `project` and `user` with a `flavor` (its name); each of `servers` has name, zone, status, metadata, nics, host."""
     from nova import context, objects
 
     made = []

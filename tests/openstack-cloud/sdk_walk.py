@@ -20,6 +20,7 @@ def main(auth_url, region, name, password, public, server, router):
     compute(cloud, server)
     subnet = network(cloud, router)
     balancer(cloud, subnet, public)
+    volume(cloud, server)
     print("WALKED", flush=True)
 
 
@@ -93,6 +94,32 @@ def balancer(cloud, subnet, public):
     octavia.wait_for_delete(made, interval=0.1, wait=120)
     assert not list(octavia.pools()) and not list(octavia.listeners())
     assert cloud.network.get_ip(floating.id).port_id is None, "the port of the VIP is gone"
+
+
+def volume(cloud, server):
+    cinder = cloud.block_storage
+    made = cinder.create_volume(name="walk", size=1, availability_zone="nova", metadata={"of": "walk"})
+    assert made.status == "creating"
+    made = cinder.wait_for_status(made, status="available", interval=0.1, wait=120)
+    assert [found.id for found in cinder.volumes(name="walk")] == [made.id]
+    cloud.compute.create_volume_attachment(server, volume_id=made.id)
+    made = cinder.wait_for_status(made, status="in-use", interval=0.1, wait=120)
+    assert [at["server_id"] for at in made.attachments] == [server]
+    refused(400, cloud.compute.create_volume_attachment, server, volume_id=made.id)
+    refused(400, cinder.delete_volume, made)
+    copy = cinder.create_snapshot(volume_id=made.id, name="walk", is_forced=True)
+    copy = cinder.wait_for_status(copy, status="available", interval=0.1, wait=120)
+    cloud.compute.delete_volume_attachment(server, made)
+    made = cinder.wait_for_status(made, status="available", interval=0.1, wait=120)
+    cinder.extend_volume(made, 2)
+    made = cinder.wait_for_status(cinder.get_volume(made.id), status="available", interval=0.1, wait=120)
+    assert made.size == 2
+    cinder.delete_snapshot(copy)
+    cinder.wait_for_delete(copy, interval=0.1, wait=120)
+    cinder.delete_volume(made)
+    cinder.wait_for_delete(made, interval=0.1, wait=120)
+    refused(404, cinder.get_volume, made.id)
+    refused(413, cinder.create_volume, name="walk", size=1001)
 
 
 def refused(status, call, *arguments, **named):

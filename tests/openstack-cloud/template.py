@@ -1,6 +1,6 @@
 """Prepares the databases of all services, once: a template that each cloud starts with a copy of.
 
-The services' own tools make the tables of Keystone and Nova. Those of Neutron and Octavia come from the packages' models, since their
+The services' own tools make the tables of Keystone, Nova and Cinder. Those of Neutron and Octavia come from the packages' models, since their
 migrations need a database server. In the template, services have made-up addresses; `place` puts in the real ones.
 """
 
@@ -25,6 +25,7 @@ CATALOG = {
     "neutron": ("network", ""),
     "nova": ("compute", "/v2.1"),
     "octavia": ("load-balancer", ""),
+    "cinder": ("block-storage", "/v3"),
 }
 
 
@@ -72,6 +73,7 @@ def _prepare(folder: Path, say) -> None:
     keystone = [_tool("keystone-manage"), "--config-file", f"{folder}/keystone.conf"]
     user = ["--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())]
     nova = [_tool("nova-manage"), "--config-file", f"{folder}/nova.conf"]
+    cinder = [_tool("cinder-manage"), "--config-file", f"{folder}/cinder.conf"]
     tables = [sys.executable, str(HERE / "template_tables.py"), str(folder)]
     cell = ["--database_connection", configuration.database(folder, "nova"), "--transport-url", "fake://"]
     cell0 = configuration.database(folder, "nova_cell0")
@@ -89,6 +91,7 @@ def _prepare(folder: Path, say) -> None:
             [*keystone, "credential_setup", *user],
             [*keystone, "bootstrap", *bootstrap],
             [*tables, "keystone"],
+            [*cinder, "db", "sync"],
         ],
         [
             [*nova, "api_db", "sync"],

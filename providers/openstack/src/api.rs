@@ -16,6 +16,12 @@ use crate::wire::{Fields, Object, Read, entries, parse};
 /// Nova's version that gives a server's flavor by its name (Pike, 2017).
 const COMPUTE_VERSION: (&str, &str) = ("X-OpenStack-Nova-API-Version", "2.47");
 
+/// Nova's version in which volumes that several servers may have are attached (Queens, 2018).
+pub const SHARED_VOLUMES: (&str, &str) = (COMPUTE_VERSION.0, "2.60");
+
+/// Cinder's version that lets attached volumes grow (Pike, 2017).
+const VOLUME_VERSION: (&str, &str) = ("OpenStack-API-Version", "volume 3.42");
+
 /// The way to all services.
 #[derive(Debug)]
 pub struct Api {
@@ -137,8 +143,14 @@ impl Api {
             .request(call.method, &url)
             .header("x-auth-token", session.token.as_str())
             .header("accept", "application/json");
-        if call.endpoint == Endpoint::Compute {
-            request = request.header(COMPUTE_VERSION.0, COMPUTE_VERSION.1);
+        let version = match call.endpoint {
+            Endpoint::Compute => Some(COMPUTE_VERSION),
+            Endpoint::BlockStorage => Some(VOLUME_VERSION),
+            _ => None,
+        };
+        let is_own = |name: &str| call.headers.iter().any(|(own, _)| *own == name);
+        if let Some((name, value)) = version.filter(|(name, _)| !is_own(name)) {
+            request = request.header(name, value);
         }
         for (name, value) in &call.headers {
             request = request.header(*name, value.as_str());
@@ -245,7 +257,8 @@ impl Call<'_> {
 }
 
 /// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. A quota that
-/// Neutron names so is `exhausted`, a load balancer that Octavia works on `failed-precondition`. 413 is how Nova throttles.
+/// Neutron or Cinder names so is `exhausted`, a load balancer that Octavia works on `failed-precondition`. 413 is how Nova throttles, and how Cinder says
+/// that a quota is used up: then there is nothing to wait for.
 ///
 /// # Errors
 /// That failure.
@@ -257,7 +270,8 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if let Some(message) = message {
         response.body = message.into_bytes();
     }
-    let throttled = response.status == 413 && response.header("retry-after").is_some();
+    let wait = response.header("retry-after").filter(|_| response.status == 413);
+    let (over_quota, throttled) = (wait.is_some_and(|wait| wait == "0"), wait.is_some());
     if throttled {
         response.status = 429;
     }
@@ -267,8 +281,9 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
         _ => kind.clone(),
     };
     response.success().map_err(|mut failure| {
-        if kind.ends_with("OverQuota") {
+        if kind.ends_with("OverQuota") || over_quota {
             failure.kind = FailureKind::Exhausted;
+            failure.retry_after = None;
         } else if failure.kind == FailureKind::Conflict && is_busy(&failure.message) {
             failure.kind = FailureKind::FailedPrecondition;
         }
@@ -289,7 +304,7 @@ fn is_busy(conflict: &str) -> bool {
     says("is immutable") || says("Invalid state PENDING_")
 }
 
-/// Kind and sentence of a complaint. Nova: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;
+/// Kind and sentence of a complaint. Nova and Cinder: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;
 /// Octavia: `{"faultstring": ...}`; Keystone: `{"error": {"message": ...}}`.
 fn complaint(body: &str) -> (String, Option<String>) {
     let Ok(json) = parse(body) else {

@@ -1,6 +1,6 @@
 //! Keystone's catalog: where the services are.
 //!
-//! An endpoint is taken by its type, the configured interface and the region. What is kept of a catalog is four URLs.
+//! An endpoint is taken by its type, the configured interface and the region. What is kept of a catalog is five URLs.
 
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
@@ -18,10 +18,18 @@ pub enum Endpoint {
     LoadBalancer,
     /// Barbican; paths begin with `/v1`.
     KeyManager,
+    /// Cinder; paths begin behind `/v3`, or behind the project that some catalogs have there.
+    BlockStorage,
 }
 
 impl Endpoint {
-    const ALL: [Self; 4] = [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager];
+    const ALL: [Self; 5] = [
+        Self::Compute,
+        Self::Network,
+        Self::LoadBalancer,
+        Self::KeyManager,
+        Self::BlockStorage,
+    ];
 
     /// The service's type in the catalog.
     pub fn service_type(self) -> &'static str {
@@ -30,14 +38,29 @@ impl Endpoint {
             Self::Network => "network",
             Self::LoadBalancer => "load-balancer",
             Self::KeyManager => "key-manager",
+            Self::BlockStorage => "block-storage",
+        }
+    }
+
+    /// Its types in catalogs, the official one first (service-types-authority, aliases).
+    fn types(self) -> &'static [&'static str] {
+        match self {
+            Self::Compute => &["compute"],
+            Self::Network => &["network"],
+            Self::LoadBalancer => &["load-balancer"],
+            Self::KeyManager => &["key-manager"],
+            Self::BlockStorage => &["block-storage", "volumev3", "block-store"],
         }
     }
 
     /// The URL that paths are appended to. Some catalogs end their URLs with the version, some do not.
     fn base(self, url: &str) -> String {
         let url = url.trim_end_matches('/');
+        if self == Self::BlockStorage && !url.split('/').any(|part| part == "v3") {
+            return format!("{url}/v3");
+        }
         let versions: &[&str] = match self {
-            Self::Compute => &[],
+            Self::Compute | Self::BlockStorage => &[],
             Self::Network | Self::LoadBalancer => &["/v2.0/lbaas", "/v2.0", "/v2"],
             Self::KeyManager => &["/v1"],
         };
@@ -102,10 +125,28 @@ impl Catalog {
     }
 }
 
+/// By the first of the service's types that the catalog has an endpoint of that fits.
 fn find(services: &[Value], endpoint: Endpoint, interface: &str, region: Option<&str>) -> Result<String, String> {
+    let mut wrong = None;
+    for kind in endpoint.types() {
+        match find_type(services, endpoint, kind, interface, region) {
+            Ok(url) => return Ok(url),
+            Err(why) => wrong = wrong.or(Some(why)),
+        }
+    }
+    Err(wrong.unwrap_or_default())
+}
+
+fn find_type(
+    services: &[Value],
+    endpoint: Endpoint,
+    kind: &str,
+    interface: &str,
+    region: Option<&str>,
+) -> Result<String, String> {
     let (mut places, mut fitting) = (Vec::new(), Vec::new());
     for service in services {
-        if service.text("type") != Some(endpoint.service_type()) {
+        if service.text("type") != Some(kind) {
             continue;
         }
         for place in service.items("endpoints") {

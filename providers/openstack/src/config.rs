@@ -1,7 +1,7 @@
 //! The cloud config: `cloud.conf` of upstream's provider, in git-config syntax (`[Global]`, `auth-url = ...`) or as JSON with the same names.
 //!
 //! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
-//! Keys of other components that share the file (`[BlockStorage]`, `[Metadata]`) are read past.
+//! Keys of other components that share the file (`[Metadata]`) are read past.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +15,7 @@ use serde::de::IgnoredAny;
 use crate::addresses::AddressRules;
 use crate::balancer_config::{BalancerClass, BalancerConfig};
 use crate::identity;
+use crate::volumes::config::BlockStorage;
 
 /// The whole file. Sections in lower case, as the reader of git-config makes them.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -32,8 +33,8 @@ pub struct Config {
     pub loadbalancerclass: BTreeMap<String, BalancerClass>,
     /// `[Metadata]`: only for programs on the machines themselves.
     metadata: IgnoredAny,
-    /// `[BlockStorage]`: for Cinder's storage driver, which reads the same file.
-    blockstorage: IgnoredAny,
+    /// `[BlockStorage]`.
+    pub blockstorage: BlockStorage,
 }
 
 /// `[Global]`.
@@ -139,6 +140,7 @@ impl Config {
             );
         }
         self.loadbalancer.validate(&self.loadbalancerclass, problems);
+        self.blockstorage.validate(problems);
     }
 }
 

@@ -1,5 +1,5 @@
 //! The provider for OpenStack: Keystone for the token and the catalog, Nova and Neutron for instances and routes, Octavia for load
-//! balancers.
+//! balancers, Cinder for volumes.
 //!
 //! ```text
 //!   config.rs, balancer_config.rs   cloud.conf as upstream reads it
@@ -8,7 +8,7 @@
 //!        |
 //!   api.rs, wire.rs                 one call: endpoint, token, JSON, pages, failures; a refused token is renewed once
 //!        |
-//!   instances*.rs   routes*.rs   load_balancers.rs and its kin
+//!   instances*.rs   routes*.rs   load_balancers.rs and its kin   volumes/
 //! ```
 //!
 //! On a server `location.rs` asks the metadata service alone.
@@ -55,6 +55,7 @@ mod security_groups;
 pub mod servers;
 pub mod sharing;
 pub mod subnet_filter;
+pub mod volumes;
 pub mod wire;
 
 use api::Api;
@@ -118,4 +119,4 @@ impl Provider for OpenStack {
     }
 }
 
-register_provider!(OpenStack: Instances, LoadBalancers, Routes, Location);
+register_provider!(OpenStack: Instances, LoadBalancers, Routes, Location, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeLabels);

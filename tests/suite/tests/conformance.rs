@@ -18,6 +18,7 @@ use cloudwit_test_support::mimic::Mimic;
 use cloudwit_test_support::moto::Moto;
 use cloudwit_test_support::openstack_cloud::OpenStackCloud;
 use cloudwit_test_support::openstack_files::openstack_files;
+use cloudwit_test_support::openstack_volumes::HOST;
 use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files, rancher_files};
 use cloudwit_test_support::stand_in::StandIn;
 use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions};
@@ -372,11 +373,13 @@ async fn gce_keeps_the_promises_of_the_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn openstack_keeps_the_promises_of_the_contract() {
     let (author, cloud) = (Author::of("openstack").await, OpenStackCloud::shared().await);
+    cloud.volumes_ready().await.unwrap();
     let project = cloud.project().await.unwrap();
     let network = project.network("nodes", "10.6.0.0/24").await.unwrap();
     let router = project.router(&[&network]).await.unwrap();
     for name in ["one", "two"] {
-        project.server(&network, name).await.unwrap();
+        let on = json!({ "host": HOST });
+        project.server_with(&network, name, on).await.unwrap();
     }
     let files = openstack_files(&project, &network, &router, &author.deployment)
         .await

@@ -66,6 +66,7 @@ pub mod openstack_cloud;
 pub mod openstack_files;
 pub mod openstack_project;
 pub mod openstack_servers;
+pub mod openstack_volumes;
 pub mod peer;
 pub mod port;
 pub mod programs;

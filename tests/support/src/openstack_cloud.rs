@@ -1,8 +1,9 @@
-//! OpenStack by a third party: the real Keystone, Neutron, Nova and Octavia, for the time of a test (`tests/openstack-cloud` starts them).
+//! OpenStack by a third party: the real Keystone, Neutron, Nova, Octavia and Cinder, for the time of a test (`tests/openstack-cloud` starts them).
 //!
 //! The tests of a file share one cloud. Each makes a [`project`](OpenStackCloud::project) of its own, which costs a moment, and sets up in it
 //! what an administrator has before Cloudwit comes: networks, routers and servers. It looks at the outcome with [`OpenStackCloud::get`] or
-//! with the calls that were made in its name. Changes of load balancers take 0.3 s, as in a cloud, unless the project says otherwise.
+//! with the calls that were made in its name. Changes of load balancers take 0.3 s, as in a cloud, and those of volumes 0.2 s, unless the project says
+//! otherwise.
 //!
 //! Bad days: a region whose endpoints lead through gates ([`OpenStackCloud::region`]), load balancers that end in ERROR or never become
 //! ACTIVE, tokens that are revoked or live for seconds, servers and load balancers that go behind Cloudwit's back.
@@ -40,15 +41,23 @@ pub enum Service {
     Compute,
     /// Octavia.
     LoadBalancer,
+    /// Cinder.
+    BlockStorage,
 }
 
 impl Service {
     /// All, in the order of [`Service`].
-    pub const ALL: [Self; 4] = [Self::Identity, Self::Network, Self::Compute, Self::LoadBalancer];
+    pub const ALL: [Self; 5] = [
+        Self::Identity,
+        Self::Network,
+        Self::Compute,
+        Self::LoadBalancer,
+        Self::BlockStorage,
+    ];
 
     /// What it is called.
     pub fn name(self) -> &'static str {
-        ["keystone", "neutron", "nova", "octavia"][self as usize]
+        ["keystone", "neutron", "nova", "octavia", "cinder"][self as usize]
     }
 }
 
@@ -286,7 +295,7 @@ impl OpenStackCloud {
             .uri(format!("{}{path}", self.url(service)))
             .header("x-auth-token", token)
             // The newest in which a server shows its flavor by name and its security groups.
-            .header("openstack-api-version", "compute 2.79")
+            .header("openstack-api-version", "compute 2.79,volume 3.42")
             .header("content-type", "application/json");
         let body = if body.is_null() {
             Vec::new()

@@ -255,18 +255,20 @@ impl<'a> OpenStackProject<'a> {
             .clone())
     }
 
-    /// Sets a quota: `quota(Service::Network, "floatingip", 0)`, `quota(Service::LoadBalancer, "load_balancer", 1)`.
+    /// Sets a quota: `quota(Service::Network, "floatingip", 0)`, `quota(Service::LoadBalancer, "load_balancer", 1)`,
+    /// `quota(Service::BlockStorage, "gigabytes", 5)`.
     ///
     /// # Errors
     ///
     /// When the service knows no such quota.
     pub async fn quota(&self, service: Service, what: &str, limit: i64) -> Result<()> {
-        let path = match service {
-            Service::LoadBalancer => format!("/v2.0/lbaas/quotas/{}", self.id),
-            _ => format!("/v2.0/quotas/{}", self.id),
+        let (path, key) = match service {
+            Service::LoadBalancer => (format!("/v2.0/lbaas/quotas/{}", self.id), "quota"),
+            Service::BlockStorage => (format!("/v3/os-quota-sets/{}", self.id), "quota_set"),
+            _ => (format!("/v2.0/quotas/{}", self.id), "quota"),
         };
         self.cloud
-            .put(service, &path, json!({ "quota": { what: limit } }))
+            .put(service, &path, json!({ key: { what: limit } }))
             .await
             .map(drop)
     }

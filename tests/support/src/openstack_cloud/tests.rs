@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::openstack_servers::OpenStackServer;
+use crate::openstack_volumes::HOST;
 use crate::wait::eventually;
 
 /// One request may wait for all that other tests ask of the same services.
@@ -251,7 +252,8 @@ async fn the_sdk_of_openstack_finds_nothing_strange() {
     let project = cloud.project().await.unwrap();
     let network = project.network("nodes", "10.4.0.0/16").await.unwrap();
     let router = project.router(&[&network]).await.unwrap();
-    let server = project.server(&network, "node-1").await.unwrap();
+    let on = json!({ "host": HOST });
+    let server = project.server_with(&network, "node-1", on).await.unwrap();
     let public = &cloud.public_network().await.unwrap().id;
     let python = tokio::task::spawn_blocking(|| xtask::servers::openstack().unwrap().python())
         .await

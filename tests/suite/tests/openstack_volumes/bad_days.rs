@@ -1,0 +1,197 @@
+//! Bad days of Cinder: answers that never come, quotas, backends that fail, states that take their time, and what others do behind the driver's back.
+
+use std::time::Duration;
+
+use cloudwit_csi::proto::*;
+use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::openstack_cloud::Service;
+use cloudwit_test_support::openstack_volumes::{MOST_DISKS, OTHER_ZONE};
+use http::{Method, StatusCode};
+use tonic::Code;
+
+use crate::driver::{Cinder, ZONE_KEY, delete, grow, wanted};
+use crate::sidecar_requests::{GIB, publish, unpublish, within};
+
+/// How often Cinder tries to make a volume before it gives it up (`scheduler_max_attempts`).
+const ATTEMPTS: u32 = 3;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_never_come_make_no_second_volume() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let gate = cinder.gate(Service::BlockStorage);
+    for (number, fault) in [
+        Fault::broken(10),
+        Fault::cut(10),
+        Fault::status(StatusCode::BAD_GATEWAY),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("pvc-{number}");
+        // Cinder has taken the request.
+        let fault = gate.fail(Point::after(Method::POST, "/v3/volumes"), fault.times(1));
+        let failed = client.create_volume(wanted(&name)).await.unwrap_err();
+        assert!(matches!(failed.code(), Code::Unavailable | Code::Aborted), "{failed:?}");
+        assert_eq!(fault.met(), 1);
+        cinder.made(&mut client, &name).await;
+        gate.open();
+    }
+    assert_eq!(cinder.project.volumes().await.unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quota_that_is_used_up_has_another_place_chosen() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let id = cinder.made(&mut client, "pvc-1").await;
+    for (what, limit) in [("volumes", 1), ("gigabytes", 3)] {
+        cinder.project.quota(Service::BlockStorage, what, limit).await.unwrap();
+    }
+    let full = client.create_volume(wanted("pvc-2")).await.unwrap_err();
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    assert!(full.message().contains("quota"), "{full:?}");
+    let large = client.controller_expand_volume(grow(&id, 9 * GIB)).await.unwrap_err();
+    assert_eq!(large.code(), Code::ResourceExhausted, "{large:?}");
+    client.controller_expand_volume(grow(&id, 3 * GIB)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_creation_is_cleared_away_and_another_zone_is_tried() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let place = |zone: &str| Topology {
+        segments: [(ZONE_KEY.to_owned(), zone.to_owned())].into(),
+    };
+    let both = CreateVolumeRequest {
+        accessibility_requirements: Some(TopologyRequirement {
+            requisite: vec![place("nova"), place(OTHER_ZONE)],
+            preferred: vec![place("nova"), place(OTHER_ZONE)],
+        }),
+        ..wanted("pvc-1")
+    };
+    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
+    let made = client.create_volume(both).await.unwrap().into_inner().volume.unwrap();
+    assert_eq!(made.accessible_topology[0].segments[ZONE_KEY], OTHER_ZONE);
+    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
+    let full = client.create_volume(wanted("pvc-2")).await.unwrap_err();
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    cinder.made(&mut client, "pvc-2").await;
+    client.delete_volume(delete(&made.volume_id)).await.unwrap();
+    let left = cinder.project.volumes().await.unwrap();
+    assert!(left.iter().all(|volume| volume["status"] != "error"), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_that_never_end_are_given_up_by_the_call_alone() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    cinder.project.volume_pace(None).await.unwrap();
+    let late = client
+        .create_volume(within(Duration::from_secs(5), wanted("pvc-1")))
+        .await
+        .unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded);
+    assert!(late.message().starts_with("still waiting: "), "{late:?}");
+    cinder.project.volume_pace(Some(0.0)).await.unwrap();
+    let id = cinder.made(&mut client, "pvc-1").await;
+    assert_eq!(cinder.project.volumes().await.unwrap().len(), 1);
+    client.delete_volume(delete(&id)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_server_has_another_one_chosen() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    cinder
+        .project
+        .quota(Service::BlockStorage, "volumes", 40)
+        .await
+        .unwrap();
+    cinder.project.volume_pace(Some(0.0)).await.unwrap();
+    let mut refused = None;
+    for number in 0..MOST_DISKS {
+        let id = cinder.made(&mut client, &format!("pvc-{number}")).await;
+        if let Err(full) = client.controller_publish_volume(publish(&id, cinder.server(0))).await {
+            refused = Some((id, full));
+            break;
+        }
+    }
+    let (id, full) = refused.unwrap();
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    client
+        .controller_publish_volume(publish(&id, cinder.server(1)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_take_away_is_gone_and_nothing_waits_for_it() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let (one, two) = (
+        cinder.made(&mut client, "pvc-1").await,
+        cinder.made(&mut client, "pvc-2").await,
+    );
+    client
+        .controller_publish_volume(publish(&one, cinder.server(0)))
+        .await
+        .unwrap();
+    cinder.project.vanish_volume(&one).await.unwrap();
+    client
+        .controller_unpublish_volume(unpublish(&one, cinder.server(0)))
+        .await
+        .unwrap();
+    let missing = client
+        .controller_publish_volume(publish(&one, cinder.server(0)))
+        .await
+        .unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound, "{missing:?}");
+    client.delete_volume(delete(&one)).await.unwrap();
+
+    cinder.project.delete_server(&cinder.servers[1]).await.unwrap();
+    let no_server = client
+        .controller_publish_volume(publish(&two, cinder.server(1)))
+        .await
+        .unwrap_err();
+    assert_eq!(no_server.code(), Code::NotFound, "{no_server:?}");
+    client
+        .controller_unpublish_volume(unpublish(&two, cinder.server(1)))
+        .await
+        .unwrap();
+    client
+        .controller_publish_volume(publish(&two, cinder.server(0)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answer_that_is_not_cinders_word_is_no_absence() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let id = cinder.made(&mut client, "pvc-1").await;
+    client
+        .controller_publish_volume(publish(&id, cinder.server(0)))
+        .await
+        .unwrap();
+    let gate = cinder.gate(Service::BlockStorage);
+    for fault in [
+        Fault::status(StatusCode::SERVICE_UNAVAILABLE),
+        Fault::status(StatusCode::NOT_FOUND).body("text/html", "<html>no such backend</html>"),
+        Fault::cut(40),
+    ] {
+        let fault = gate.fail(Point::before(Method::GET, "/v3/volumes"), fault);
+        let unsaid = client
+            .controller_unpublish_volume(unpublish(&id, cinder.server(0)))
+            .await
+            .unwrap_err();
+        assert!(matches!(unsaid.code(), Code::Unavailable | Code::Aborted), "{unsaid:?}");
+        assert!(fault.met() >= 1);
+        gate.open();
+    }
+    assert_eq!(
+        cinder.count(Service::Compute, "DELETE", "os-volume_attachments").await,
+        0
+    );
+}

@@ -1,0 +1,107 @@
+//! Volumes in a test's [project](OpenStackProject), as an administrator sees them, and what happens to them in Cinder's backends.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::openstack_cloud::{OpenStackCloud, Service};
+use crate::openstack_project::OpenStackProject;
+
+/// The host that servers are on which take volumes, for [`server_with`](OpenStackProject::server_with): `{"host": HOST}`.
+pub const HOST: &str = "compute";
+
+/// A further availability zone with disks; servers are in none such.
+pub const OTHER_ZONE: &str = "elsewhere";
+
+/// How many volumes a server takes, its own disk among them.
+pub const MOST_DISKS: usize = 16;
+
+impl OpenStackProject<'_> {
+    /// The volumes of this project, as Cinder lists them.
+    ///
+    /// # Errors
+    ///
+    /// When Cinder does not answer.
+    pub async fn volumes(&self) -> Result<Vec<Value>> {
+        self.things("volumes").await
+    }
+
+    /// The snapshots of this project, as Cinder lists them.
+    ///
+    /// # Errors
+    ///
+    /// When Cinder does not answer.
+    pub async fn snapshots(&self) -> Result<Vec<Value>> {
+        self.things("snapshots").await
+    }
+
+    async fn things(&self, name: &str) -> Result<Vec<Value>> {
+        let path = format!("/v3/{name}/detail?all_tenants=1&project_id={}", self.id);
+        let answer = self.cloud.get(Service::BlockStorage, &path).await?;
+        let things = answer[name].as_array();
+        Ok(things.with_context(|| format!("no {name} in {answer}"))?.clone())
+    }
+
+    /// Changes of volumes of this project take so many seconds (0.2 before); without a number, they never end.
+    ///
+    /// # Errors
+    ///
+    /// When Cinder does not answer.
+    pub async fn volume_pace(&self, seconds: Option<f64>) -> Result<()> {
+        let asked = json!({ "project": self.id, "seconds": seconds });
+        self.cloud.stage(Service::BlockStorage, "pace", asked).await.map(drop)
+    }
+
+    /// The next so many changes of volumes of this project fail in the backend.
+    ///
+    /// # Errors
+    ///
+    /// When Cinder does not answer.
+    pub async fn fail_volumes(&self, times: u32) -> Result<()> {
+        let asked = json!({ "project": self.id, "times": times });
+        self.cloud.stage(Service::BlockStorage, "fate", asked).await.map(drop)
+    }
+
+    /// Deletes a volume at once, whatever has it, as somebody else does.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such volume.
+    pub async fn vanish_volume(&self, volume: &str) -> Result<()> {
+        let asked = json!({ "volume": volume });
+        self.cloud.stage(Service::BlockStorage, "vanish", asked).await.map(drop)
+    }
+
+    /// Sets the status of a volume, such as `error`, as an administrator does.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such volume.
+    pub async fn volume_status(&self, volume: &str, status: &str) -> Result<()> {
+        let path = format!("/v3/volumes/{volume}/action");
+        let reset = json!({ "os-reset_status": { "status": status } });
+        self.cloud.post(Service::BlockStorage, &path, reset).await.map(drop)
+    }
+}
+
+impl OpenStackCloud {
+    /// Nova has asked Cinder for something, so that its first attachment takes no longer than others.
+    ///
+    /// # Errors
+    ///
+    /// When one of the two does not answer.
+    pub async fn volumes_ready(&self) -> Result<()> {
+        let asked = json!({});
+        self.stage(Service::Compute, "meet-cinder", asked).await.map(drop)
+    }
+
+    /// A type of volumes that several servers may have, of a name that no other test uses.
+    ///
+    /// # Errors
+    ///
+    /// When there is such a type already.
+    pub async fn shared_volume_type(&self, name: &str) -> Result<()> {
+        let specs = json!({ "multiattach": "<is> True" });
+        let kind = json!({ "volume_type": { "name": name, "extra_specs": specs } });
+        self.post(Service::BlockStorage, "/v3/types", kind).await.map(drop)
+    }
+}
