@@ -20,7 +20,7 @@ fn certified(files: &IdentityFiles) -> Result<CertifiedKey, GrantProblem> {
 fn pair_is_accepted_with_its_intermediates() {
     let (one, other) = (TestIdentity::new("one"), TestIdentity::new("other"));
     let files = one.files();
-    assert_eq!(certified(&files).unwrap().cert, [one.der.clone()]);
+    assert_eq!(certified(&files).unwrap().cert, std::slice::from_ref(&one.der));
     std::fs::write(&files.certificate, format!("{}{}", one.certificate, other.certificate)).unwrap();
     assert_eq!(certified(&files).unwrap().cert, [one.der, other.der]);
 }
