@@ -45,6 +45,8 @@ def instance_of(there, asked, wanted, shape):
         launched_at=datetime.datetime.now(datetime.timezone.utc),
         access_ip_v4=wanted.get("access_ipv4"),
         access_ip_v6=wanted.get("access_ipv6"),
+        # Nova counts disks from it on.
+        root_device_name="/dev/vda",
         # One that takes volumes is on a host.
         host=wanted.get("host"),
     )

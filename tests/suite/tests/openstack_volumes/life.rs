@@ -79,7 +79,7 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
             .await
             .unwrap();
         let context = published.into_inner().publish_context;
-        assert_eq!(context["DevicePath"], "/dev/sdb");
+        assert_eq!(context["DevicePath"], "/dev/vdb");
         assert_eq!(context["device.csi.cloudwit.dev/serial"], id);
     }
     assert_eq!(cinder.count(Service::Compute, "POST", "os-volume_attachments").await, 1);
