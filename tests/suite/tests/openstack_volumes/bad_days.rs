@@ -6,15 +6,12 @@ use cloudwit_csi::proto::*;
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
-use cloudwit_test_support::openstack_volumes::{MOST_DISKS, OTHER_ZONE};
+use cloudwit_test_support::openstack_volumes::MOST_DISKS;
 use http::{Method, StatusCode};
 use tonic::Code;
 
-use crate::driver::{Cinder, ZONE_KEY, delete, grow, wanted};
+use crate::driver::{Cinder, delete, grow, wanted};
 use crate::sidecar_requests::{GIB, publish, unpublish, within};
-
-/// How often Cinder tries to make a volume before it gives it up (`scheduler_max_attempts`).
-const ATTEMPTS: u32 = 3;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_never_come_make_no_second_volume() {
@@ -58,29 +55,18 @@ async fn quota_that_is_used_up_has_another_place_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_creation_is_cleared_away_and_another_zone_is_tried() {
+async fn failed_creation_is_cleared_away_and_made_again() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
-    let place = |zone: &str| Topology {
-        segments: [(ZONE_KEY.to_owned(), zone.to_owned())].into(),
-    };
-    let both = CreateVolumeRequest {
-        accessibility_requirements: Some(TopologyRequirement {
-            requisite: vec![place("nova"), place(OTHER_ZONE)],
-            preferred: vec![place("nova"), place(OTHER_ZONE)],
-        }),
-        ..wanted("pvc-1")
-    };
-    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
-    let made = client.create_volume(both).await.unwrap().into_inner().volume.unwrap();
-    assert_eq!(made.accessible_topology[0].segments[ZONE_KEY], OTHER_ZONE);
-    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
-    let full = client.create_volume(wanted("pvc-2")).await.unwrap_err();
+    // More than Cinder tries.
+    cinder.project.fail_volumes(9).await.unwrap();
+    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    cinder.made(&mut client, "pvc-2").await;
-    client.delete_volume(delete(&made.volume_id)).await.unwrap();
+    assert!(full.message().contains("Cinder gave"), "{full:?}");
+    cinder.project.fail_volumes(0).await.unwrap();
+    cinder.made(&mut client, "pvc-1").await;
     let left = cinder.project.volumes().await.unwrap();
-    assert!(left.iter().all(|volume| volume["status"] != "error"), "{left:?}");
+    assert_eq!(left.len(), 1, "{left:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
