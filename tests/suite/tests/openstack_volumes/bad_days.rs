@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cloudwit_csi::proto::*;
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
