@@ -1,11 +1,10 @@
-//! Bad days of Cinder: answers that never come, quotas, backends that fail, states that take their time, and what others do behind the driver's back.
+//! Bad days of Cinder: answers that never come, quotas, states that take their time, and what others do behind the driver's back.
 
 use std::time::Duration;
 
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
-use cloudwit_test_support::openstack_volumes::MOST_DISKS;
 use http::{Method, StatusCode};
 use tonic::Code;
 
@@ -54,21 +53,6 @@ async fn quota_that_is_used_up_has_another_place_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_creation_is_cleared_away_and_made_again() {
-    let cinder = Cinder::start().await;
-    let mut client = cinder.client().await;
-    // More than Cinder tries.
-    cinder.project.fail_volumes(9).await.unwrap();
-    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
-    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    assert!(full.message().contains("Cinder gave"), "{full:?}");
-    cinder.project.fail_volumes(0).await.unwrap();
-    cinder.made(&mut client, "pvc-1").await;
-    let left = cinder.project.volumes().await.unwrap();
-    assert_eq!(left.len(), 1, "{left:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
@@ -83,32 +67,6 @@ async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let id = cinder.made(&mut client, "pvc-1").await;
     assert_eq!(cinder.project.volumes().await.unwrap().len(), 1);
     client.delete_volume(delete(&id)).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn full_server_has_another_one_chosen() {
-    let cinder = Cinder::start().await;
-    let mut client = cinder.client().await;
-    cinder
-        .project
-        .quota(Service::BlockStorage, "volumes", 40)
-        .await
-        .unwrap();
-    cinder.project.volume_pace(Some(0.0)).await.unwrap();
-    let mut refused = None;
-    for number in 0..MOST_DISKS {
-        let id = cinder.made(&mut client, &format!("pvc-{number}")).await;
-        if let Err(full) = client.controller_publish_volume(publish(&id, cinder.server(0))).await {
-            refused = Some((id, full));
-            break;
-        }
-    }
-    let (id, full) = refused.unwrap();
-    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    client
-        .controller_publish_volume(publish(&id, cinder.server(1)))
-        .await
-        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
