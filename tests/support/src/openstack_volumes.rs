@@ -9,9 +9,6 @@ use crate::openstack_project::OpenStackProject;
 /// The host that servers are on which take volumes, for [`server_with`](OpenStackProject::server_with): `{"host": HOST}`.
 pub const HOST: &str = "compute";
 
-/// A further availability zone with disks; servers are in none such.
-pub const OTHER_ZONE: &str = "elsewhere";
-
 /// How many volumes a server takes, its own disk among them.
 pub const MOST_DISKS: usize = 16;
 

@@ -1,20 +1,15 @@
-//! Bad days of Cinder: answers that never come, quotas, backends that fail, states that take their time, and what others do behind the driver's back.
+//! Bad days of Cinder: answers that never come, quotas, states that take their time, and what others do behind the driver's back.
 
 use std::time::Duration;
 
-use cloudwit_csi::proto::*;
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
-use cloudwit_test_support::openstack_volumes::{MOST_DISKS, OTHER_ZONE};
 use http::{Method, StatusCode};
 use tonic::Code;
 
-use crate::driver::{Cinder, ZONE_KEY, delete, grow, wanted};
+use crate::driver::{Cinder, delete, grow, wanted};
 use crate::sidecar_requests::{GIB, publish, unpublish, within};
-
-/// How often Cinder tries to make a volume before it gives it up (`scheduler_max_attempts`).
-const ATTEMPTS: u32 = 3;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_never_come_make_no_second_volume() {
@@ -58,32 +53,6 @@ async fn quota_that_is_used_up_has_another_place_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_creation_is_cleared_away_and_another_zone_is_tried() {
-    let cinder = Cinder::start().await;
-    let mut client = cinder.client().await;
-    let place = |zone: &str| Topology {
-        segments: [(ZONE_KEY.to_owned(), zone.to_owned())].into(),
-    };
-    let both = CreateVolumeRequest {
-        accessibility_requirements: Some(TopologyRequirement {
-            requisite: vec![place("nova"), place(OTHER_ZONE)],
-            preferred: vec![place("nova"), place(OTHER_ZONE)],
-        }),
-        ..wanted("pvc-1")
-    };
-    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
-    let made = client.create_volume(both).await.unwrap().into_inner().volume.unwrap();
-    assert_eq!(made.accessible_topology[0].segments[ZONE_KEY], OTHER_ZONE);
-    cinder.project.fail_volumes(ATTEMPTS).await.unwrap();
-    let full = client.create_volume(wanted("pvc-2")).await.unwrap_err();
-    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    cinder.made(&mut client, "pvc-2").await;
-    client.delete_volume(delete(&made.volume_id)).await.unwrap();
-    let left = cinder.project.volumes().await.unwrap();
-    assert!(left.iter().all(|volume| volume["status"] != "error"), "{left:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
@@ -98,32 +67,6 @@ async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let id = cinder.made(&mut client, "pvc-1").await;
     assert_eq!(cinder.project.volumes().await.unwrap().len(), 1);
     client.delete_volume(delete(&id)).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn full_server_has_another_one_chosen() {
-    let cinder = Cinder::start().await;
-    let mut client = cinder.client().await;
-    cinder
-        .project
-        .quota(Service::BlockStorage, "volumes", 40)
-        .await
-        .unwrap();
-    cinder.project.volume_pace(Some(0.0)).await.unwrap();
-    let mut refused = None;
-    for number in 0..MOST_DISKS {
-        let id = cinder.made(&mut client, &format!("pvc-{number}")).await;
-        if let Err(full) = client.controller_publish_volume(publish(&id, cinder.server(0))).await {
-            refused = Some((id, full));
-            break;
-        }
-    }
-    let (id, full) = refused.unwrap();
-    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    client
-        .controller_publish_volume(publish(&id, cinder.server(1)))
-        .await
-        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
