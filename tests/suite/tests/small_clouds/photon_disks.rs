@@ -103,7 +103,10 @@ async fn photon_disk_is_created_attached_moved_and_deleted() {
         .unwrap()
         .into_inner()
         .entries;
-    assert_eq!(listed[0].status.as_ref().unwrap().published_node_ids, std::slice::from_ref(&one));
+    assert_eq!(
+        listed[0].status.as_ref().unwrap().published_node_ids,
+        std::slice::from_ref(&one)
+    );
     let attached = client.delete_volume(delete(&id)).await.unwrap_err();
     assert_eq!(attached.code(), Code::FailedPrecondition, "{attached:?}");
 
