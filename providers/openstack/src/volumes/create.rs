@@ -8,7 +8,10 @@
 //! Cinder takes every request and fails later where no backend has room. What failed is deleted, and the token of the `pending` answer says how many zones have
 //! been tried. Cinder shows what it took in the same moment, so a request whose answer is lost is found by its name.
 
+use std::time::Duration;
+
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
@@ -30,6 +33,10 @@ const NO_ROOM: &str = "_003";
 
 /// How a type says that several servers can have its volumes.
 const SHARED: &str = "multiattach";
+
+/// How long fresh attempts are refused after no zone had room. The failure of an attempt that was under way may not be final, since something was begun; that of a
+/// fresh one is, and lets another Node be chosen.
+const FULL_KEPT: Keep = Keep::at_most(Duration::from_secs(30));
 
 /// A volume that is wanted. Pure.
 #[derive(Debug)]
@@ -81,6 +88,11 @@ impl Wanted {
             source: new.source.clone(),
             zones,
         })
+    }
+
+    /// Under which name it is kept that none of its zones had room.
+    fn full_key(&self) -> String {
+        format!("volumes-full/{}/{}", self.zones.join("/"), self.name)
     }
 
     /// How a volume that has the name differs from this; empty where it does not.
@@ -160,6 +172,11 @@ impl OpenStack {
             // Zones of servers say nothing about volumes then.
             wanted.zones.clear();
         }
+        if token.is_none()
+            && let Some(why) = self.context.state().get::<String>(&wanted.full_key())
+        {
+            return Err(Failure::exhausted(why.value));
+        }
         let tried: usize = token.and_then(|token| token.parse().ok()).unwrap_or_default();
         let disk = match self.disk_of_name(&wanted, tried)? {
             Some(disk) => disk,
@@ -215,7 +232,10 @@ impl OpenStack {
         let text = format!("Cinder gave the creation of volume {} up: {why}", failed.id);
         match no_room {
             true if tried + 1 < wanted.zones.len() => Failure::pending(POLL, (tried + 1).to_string(), text),
-            true => Failure::exhausted(text),
+            true => {
+                self.context.state().put(&wanted.full_key(), &text, FULL_KEPT);
+                Failure::exhausted(text)
+            }
             false => Failure::other(text),
         }
     }

@@ -185,6 +185,20 @@ fn failed_creation_is_deleted_and_next_zone_is_tried() {
     assert_eq!(second.kind, FailureKind::Exhausted);
     assert!(second.message.contains("weighted backend"), "{second:?}");
     assert_eq!(cloud.sent("DELETE", "/volumes/").len(), 2);
+    let fresh = cloud.provider().create_volume(&new, None).unwrap_err();
+    assert_eq!((fresh.kind, fresh.message), (second.kind, second.message));
+    assert_eq!(cloud.sent("DELETE", "/volumes/").len(), 2, "nothing is asked");
+    let elsewhere = NewVolume {
+        allowed: [Topology::of(ZONE_KEY, "third")].into(),
+        ..new
+    };
+    let third = cloud.provider().create_volume(&elsewhere, None).unwrap_err();
+    assert_eq!(third.kind, FailureKind::Exhausted);
+    assert_eq!(
+        cloud.sent("DELETE", "/volumes/").len(),
+        3,
+        "for another Node it is tried"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_days;
+mod calls;
 mod judge;
 mod nodes;
 mod routes;

@@ -12,7 +12,8 @@ use crate::scene::Scene;
 /// The provider's, with its role.
 const README: &str = include_str!("../../../../providers/azure/README.md");
 
-const CONTROLLERS: &str = "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller";
+pub const CONTROLLERS: &str =
+    "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller";
 const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
 const FIXED: &str = "service.beta.kubernetes.io/azure-load-balancer-ipv4";
 const BALANCER: &str = "PUT Microsoft.Network/loadBalancers";
@@ -30,12 +31,12 @@ impl Scene {
         scene
     }
 
-    fn services(&self) -> Api<Service> {
+    pub fn services(&self) -> Api<Service> {
         Api::default_namespaced(self.client.clone())
     }
 
     /// Waits for another address than this.
-    async fn address(&self, service: &str, but: &str) -> String {
+    pub async fn address(&self, service: &str, but: &str) -> String {
         self.settled("the Service has an address", || async {
             match self.shown_address(service).await {
                 Some(ip) if ip != but => Ok(()),
@@ -50,12 +51,12 @@ impl Scene {
         address(&self.services().get_opt(service).await.unwrap()?)
     }
 
-    async fn has(&self, kind: &str) -> Vec<Value> {
+    pub async fn has(&self, kind: &str) -> Vec<Value> {
         self.cloud.resources(json!({ "kind": kind })).await.unwrap()
     }
 
     /// Waits until what is there of a kind is as wished.
-    async fn comes(&self, what: &str, kind: &str, wished: impl Fn(&[Value]) -> bool) {
+    pub async fn comes(&self, what: &str, kind: &str, wished: impl Fn(&[Value]) -> bool) {
         self.settled(what, || async {
             let all = self.has(kind).await;
             if wished(&all) { Ok(()) } else { Err(format!("{all:?}")) }
@@ -134,7 +135,7 @@ fn rules(balancer: &Value) -> &[Value] {
     rules.map_or(&[], Vec::as_slice)
 }
 
-fn behind(balancer: &Value) -> usize {
+pub fn behind(balancer: &Value) -> usize {
     let pool = &balancer["properties"]["backendAddressPools"][0]["properties"];
     pool["loadBalancerBackendAddresses"].as_array().map_or(0, Vec::len)
 }

@@ -1,0 +1,99 @@
+//! Requests that 500 Nodes and 20 Services cost; upstream's beside them in the provider's README.
+
+use cloudwit_test_support::objects::is_uninitialised;
+use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
+use kube::api::{DeleteParams, ListParams};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, ZONE};
+
+const NODES: u32 = 500;
+const SERVICES: u32 = 20;
+
+fn service(number: u32) -> String {
+    format!("web-{number}")
+}
+
+/// Size of the target pools.
+fn behind(pools: &Value) -> Vec<usize> {
+    let pools = pools.as_object().into_iter().flat_map(|pools| pools.values());
+    pools
+        .map(|pool| pool["instances"].as_array().map_or(0, Vec::len))
+        .collect()
+}
+
+impl Scene {
+    /// Requests since the last look, operations that are asked for apart.
+    async fn requests(&self) -> (usize, usize) {
+        let calls = self.cloud.calls().await.unwrap();
+        self.cloud.forget_calls().await.unwrap();
+        let operations = calls.iter().filter(|call| call.name.contains("Operations.")).count();
+        (calls.len() - operations, operations)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
+    let mut scene = Scene::new().await;
+    scene.does("operations_take", json!({ "seconds": 0 })).await;
+    let machines = json!({ "prefix": "node", "count": NODES, "tags": ["node"] });
+    let names: Vec<String> = serde_json::from_value(scene.does("add_machines", machines).await).unwrap();
+    for name in &names {
+        NodeBuilder::new(name).create(&scene.client).await.unwrap();
+    }
+    scene
+        .start(&[
+            "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller",
+            "--node-status-update-frequency=1h",
+        ])
+        .await;
+    scene
+        .settled("all Nodes are initialised", || async {
+            let nodes = scene.nodes().list(&ListParams::default()).await.unwrap();
+            match nodes.iter().filter(|node| is_uninitialised(node)).count() {
+                0 => Ok(()),
+                left => Err(format!("{left} are left")),
+            }
+        })
+        .await;
+    let joined = scene.requests().await;
+    for number in 0..SERVICES {
+        ServiceBuilder::new(&service(number))
+            .create(&scene.client)
+            .await
+            .unwrap();
+    }
+    for number in 0..SERVICES {
+        scene.address(&service(number), "").await;
+    }
+    let all = |size: usize| move |pools: &Value| behind(pools) == [size; SERVICES as usize];
+    scene
+        .comes("all machines are behind each", "targetPools", all(NODES as usize))
+        .await;
+    let made = scene.requests().await;
+    scene.joins("one-more", ZONE, "10.244.1.0/24").await;
+    scene
+        .comes("it is behind all", "targetPools", all(NODES as usize + 1))
+        .await;
+    let one_more = scene.requests().await;
+    for number in 0..SERVICES {
+        let deleted = scene.services().delete(&service(number), &DeleteParams::default());
+        deleted.await.unwrap();
+    }
+    scene
+        .settled("all Services are gone", || async {
+            let left = scene.services().list(&ListParams::default()).await.unwrap().items.len();
+            match left {
+                // The API server's own stays.
+                0 | 1 => Ok(()),
+                left => Err(format!("{left} are left")),
+            }
+        })
+        .await;
+    let deleted = scene.requests().await;
+    println!("requests and operations: joined {joined:?}, made {made:?}, one more {one_more:?}, deleted {deleted:?}");
+    assert!(joined.0 <= 10, "{joined:?}");
+    assert!(made.0 <= 20 * 15, "{made:?}");
+    assert!(one_more.0 <= 20 * 3, "{one_more:?}");
+    assert!(deleted.0 <= 20 * 12, "{deleted:?}");
+}
