@@ -271,10 +271,13 @@ mod tests {
         assert_eq!(fit(195_840, 1), plain);
         assert_eq!(fit(195_841, 1), "fits, with kubectl apply --server-side");
         assert_eq!(fit(1_048_576, 1), "fits, with kubectl apply --server-side");
-        assert_eq!(fit(1_048_577, 1_048_576), "too large as it is; fits when compressed");
+        assert_eq!(
+            fit(1_048_577, 1_048_576),
+            "too large as it is; fits when compressed with zstd -19 --long=27"
+        );
         assert_eq!(
             fit(1_048_577, 1_048_577),
-            "too large, also when compressed; ship it in an image"
+            "too large, also when compressed; ship it in an image or a registry"
         );
     }
 }
