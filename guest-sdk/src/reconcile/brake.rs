@@ -8,14 +8,13 @@ use crate::types::{Failure, FailureKind};
 /// Runs changes one after the other until it is too late for more. What is left fails in the same way and comes again with the next call.
 ///
 /// ```
-/// # use cloudwit_guest_sdk::{Context, Failure, testing::FakeHost};
+/// # use cloudwit_guest_sdk::{Context, Failure};
 /// use cloudwit_guest_sdk::reconcile::Brake;
 ///
-/// # let _host = FakeHost::new();
-/// let mut brake = Brake::new(Context::new(), || Failure::unavailable("the rest is for the next call"));
-/// let slow = brake.run(|| Err::<(), _>(Failure::rate_limited(None, "slow down")));
-/// let next = brake.run(|| Ok::<_, Failure>(()));
-/// assert_eq!(slow, next);
+/// fn changed(context: Context, machines: &[&str], change: impl Fn(&str) -> Result<(), Failure>) -> Vec<Result<(), Failure>> {
+///     let mut brake = Brake::new(context, || Failure::unavailable("the rest is for the next call"));
+///     machines.iter().map(|machine| brake.run(|| change(machine))).collect()
+/// }
 /// ```
 pub struct Brake {
     context: Context,

@@ -77,8 +77,11 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
         .await;
     let one_more = scene.requests().await;
     for number in 0..SERVICES {
-        let deleted = scene.services().delete(&service(number), &DeleteParams::default());
-        deleted.await.unwrap();
+        let services = scene.services();
+        services
+            .delete(&service(number), &DeleteParams::default())
+            .await
+            .unwrap();
     }
     scene
         .settled("all Services are gone", || async {
