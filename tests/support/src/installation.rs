@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::{Event, Node};
+use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
@@ -181,6 +181,40 @@ impl Installation {
                 }
             }
         })
+    }
+
+    /// Waits until all Nodes are initialised.
+    ///
+    /// # Panics
+    ///
+    /// When some are not after [`SOON`].
+    pub async fn all_initialised(&self) {
+        self.settled("all Nodes are initialised", || async {
+            let nodes = self.nodes().list(&ListParams::default()).await;
+            let nodes = nodes.map_err(|error| error.to_string())?;
+            match nodes.iter().filter(|node| is_uninitialised(node)).count() {
+                0 => Ok(()),
+                left => Err(format!("{left} are left")),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the namespace `default` has no Service but the API server's own.
+    ///
+    /// # Panics
+    ///
+    /// When it has others after [`SOON`].
+    pub async fn services_gone(&self) {
+        let services: Api<Service> = Api::default_namespaced(self.client.clone());
+        self.settled("all Services are gone", || async {
+            let left = services.list(&ListParams::default()).await;
+            match left.map_err(|error| error.to_string())?.items.len() {
+                0 | 1 => Ok(()),
+                left => Err(format!("{left} are left")),
+            }
+        })
+        .await;
     }
 
     /// Waits until the Node's annotation says this about what it waits for.

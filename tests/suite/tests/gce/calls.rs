@@ -1,8 +1,7 @@
 //! Requests that 500 Nodes and 20 Services cost; upstream's beside them in the provider's README.
 
-use cloudwit_test_support::objects::is_uninitialised;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
-use kube::api::{DeleteParams, ListParams};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, ZONE};
@@ -46,15 +45,7 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
             "--node-status-update-frequency=1h",
         ])
         .await;
-    scene
-        .settled("all Nodes are initialised", || async {
-            let nodes = scene.nodes().list(&ListParams::default()).await.unwrap();
-            match nodes.iter().filter(|node| is_uninitialised(node)).count() {
-                0 => Ok(()),
-                left => Err(format!("{left} are left")),
-            }
-        })
-        .await;
+    scene.all_initialised().await;
     let joined = scene.requests().await;
     for number in 0..SERVICES {
         ServiceBuilder::new(&service(number))
@@ -82,16 +73,7 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
             .await
             .unwrap();
     }
-    scene
-        .settled("all Services are gone", || async {
-            let left = scene.services().list(&ListParams::default()).await.unwrap().items.len();
-            match left {
-                // The API server's own stays.
-                0 | 1 => Ok(()),
-                left => Err(format!("{left} are left")),
-            }
-        })
-        .await;
+    scene.services_gone().await;
     let deleted = scene.requests().await;
     println!("requests: joined {joined}, made {made}, one more {one_more}, deleted {deleted}");
     let most = [12, 1000, 90, 700];
