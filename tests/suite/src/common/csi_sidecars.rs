@@ -1,6 +1,6 @@
 //! Kubernetes' sidecars as processes, and what a test does beside them in the API server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloudwit_test_support::child::Child;
@@ -16,68 +16,70 @@ use xtask::sidecars::Sidecars;
 const SOON: Duration = Duration::from_secs(60);
 
 /// Some of the programs; one that has lost its connection ends itself and is started again, as kubelet does.
-pub struct Running<'a> {
-    programs: &'a Sidecars,
-    folder: &'a Path,
-    socket: &'a Path,
-    processes: Vec<(&'static str, Child)>,
+pub struct Running {
+    folder: PathBuf,
+    common: Vec<String>,
+    processes: Vec<Process>,
 }
 
-impl<'a> Running<'a> {
-    /// Those of these names, out of `provisioner`, `attacher` and `resizer`.
-    pub fn start(
-        names: &[&'static str],
-        programs: &'a Sidecars,
-        folder: &'a Path,
-        socket: &'a Path,
-        kubeconfig: &Path,
-    ) -> Self {
-        let mut running = Self {
-            programs,
-            folder,
-            socket,
+struct Process {
+    program: PathBuf,
+    arguments: Vec<String>,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Running {
+    /// None yet, for a cluster; their logs go into `folder`.
+    pub fn none(folder: &Path, kubeconfig: &Path) -> Self {
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        let common = [&kubeconfig, "--leader-election=false", "--v=4"];
+        Self {
+            folder: folder.to_owned(),
+            common: common.map(str::to_owned).to_vec(),
             processes: Vec::new(),
-        };
-        running.processes = names
-            .iter()
-            .map(|name| (*name, running.one(name, kubeconfig)))
-            .collect();
+        }
+    }
+
+    /// Those of these names, out of `provisioner`, `attacher` and `resizer`, on a driver's socket.
+    pub fn start(names: &[&str], programs: &Sidecars, folder: &Path, socket: &Path, kubeconfig: &Path) -> Self {
+        let mut running = Self::none(folder, kubeconfig);
+        for name in names {
+            let (program, more) = match *name {
+                "provisioner" => (&programs.provisioner, &["--extra-create-metadata"][..]),
+                "attacher" => (&programs.attacher, &[][..]),
+                _ => (&programs.resizer, &[][..]),
+            };
+            let address = format!("--csi-address={}", socket.display());
+            running.add(name, program, more.iter().copied().chain([address.as_str()]));
+        }
         running
     }
 
-    fn one(&self, name: &str, kubeconfig: &Path) -> Child {
-        let (program, more) = match name {
-            "provisioner" => (&self.programs.provisioner, &["--extra-create-metadata"][..]),
-            "attacher" => (&self.programs.attacher, &[][..]),
-            _ => (&self.programs.resizer, &[][..]),
-        };
-        let mut arguments = vec![
-            format!("--csi-address={}", self.socket.display()),
-            format!("--kubeconfig={}", kubeconfig.display()),
-            "--leader-election=false".to_owned(),
-            "--v=4".to_owned(),
-        ];
-        arguments.extend(more.iter().map(|flag| (*flag).to_owned()));
-        Child::start(program, &arguments, &self.folder.join(format!("{name}.log"))).unwrap()
+    /// One more, with flags beside those that all of them have.
+    pub fn add<'a>(&mut self, name: &str, program: &Path, flags: impl IntoIterator<Item = &'a str>) {
+        let mut arguments = self.common.clone();
+        arguments.extend(flags.into_iter().map(str::to_owned));
+        let log = self.folder.join(name).with_extension("log");
+        self.processes.push(Process {
+            child: Child::start(program, &arguments, &log).unwrap(),
+            program: program.to_owned(),
+            arguments,
+            log,
+        });
     }
 
     /// Starts those again that have ended.
-    fn tend(&mut self, kubeconfig: &Path) {
-        for at in 0..self.processes.len() {
-            let name = self.processes[at].0;
-            if !self.processes[at].1.runs() {
-                self.processes[at].1 = self.one(name, kubeconfig);
-            }
+    fn tend(&mut self) {
+        for one in self.processes.iter_mut().filter(|one| !one.child.runs()) {
+            one.child = Child::start(&one.program, &one.arguments, &one.log).unwrap();
         }
     }
 
     /// The ends of their logs.
     pub fn logs(&self) -> String {
-        self.processes
-            .iter()
-            .map(|(_, process)| process.log_end())
-            .collect::<Vec<_>>()
-            .join("\n")
+        let ends = self.processes.iter().map(|one| one.child.log_end());
+        ends.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -105,13 +107,12 @@ where
 
 /// Waits while the sidecars are tended.
 pub async fn until<T, Fut: Future<Output = Option<T>>>(
-    sidecars: &mut Running<'_>,
-    kubeconfig: &Path,
+    sidecars: &mut Running,
     what: &str,
     mut look: impl FnMut() -> Fut,
 ) -> T {
     eventually(SOON, what, || {
-        sidecars.tend(kubeconfig);
+        sidecars.tend();
         let (found, logs) = (look(), sidecars.logs());
         async move { found.await.ok_or(logs) }
     })

@@ -133,7 +133,7 @@ async fn volume_of_the_in_tree_plugin_is_adopted_through_migration() {
     let wanted = json!({ "metadata": { "name": "old" }, "spec": {
         "attacher": DRIVER, "nodeName": machine.private_dns, "source": { "persistentVolumeName": "old" } } });
     make(&attachments, wanted).await;
-    let context = until(&mut sidecars, &kubeconfig, "the attachment", || async {
+    let context = until(&mut sidecars, "the attachment", || async {
         let status = attachments.get("old").await.ok()?.status?;
         status.attached.then_some(status.attachment_metadata?)
     })
@@ -144,7 +144,7 @@ async fn volume_of_the_in_tree_plugin_is_adopted_through_migration() {
     assert_eq!(seen["Volumes"][0]["Attachments"][0]["InstanceId"], machine.id.as_str());
 
     attachments.delete("old", &DeleteParams::default()).await.unwrap();
-    until(&mut sidecars, &kubeconfig, "the attachment is gone", || async {
+    until(&mut sidecars, "the attachment is gone", || async {
         attachments.get_opt("old").await.ok()?.is_none().then_some(())
     })
     .await;

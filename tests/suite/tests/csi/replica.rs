@@ -42,17 +42,22 @@ pub async fn cloud(machines: usize) -> SimCloud {
 impl Replica {
     /// Starts it, with a folder of its name below this one, and these flags.
     pub async fn start(name: &str, folder: &Path, cloud: &SimCloud, flags: &[&str]) -> Self {
+        Self::start_in(name, folder, &folder.join(name).join("csi"), cloud, flags).await
+    }
+
+    /// The same, and its socket is in the folder `sockets`, which replicas may share: only the leader listens.
+    pub async fn start_in(name: &str, folder: &Path, sockets: &Path, cloud: &SimCloud, flags: &[&str]) -> Self {
         let built = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim"))).await;
         let (program, provider) = built.unwrap();
         let folder = folder.join(name);
         let deployment = Deployment::new(&folder, program.parent().unwrap(), &provider).unwrap();
-        let sockets = format!("--csi-socket-dir={}", folder.join("csi").display());
-        let flags: Vec<&str> = flags.iter().copied().chain([sockets.as_str()]).collect();
+        let socket_dir = format!("--csi-socket-dir={}", sockets.display());
+        let flags: Vec<&str> = flags.iter().copied().chain([socket_dir.as_str()]).collect();
         let api = ApiServer::shared().await;
         let (process, url) = deployment
             .start_cloudwit(api.kubeconfig(), &cloud.url(), &flags)
             .unwrap();
-        let socket = folder.join("csi/sim.csi.cloudwit.dev.sock");
+        let socket = sockets.join("sim.csi.cloudwit.dev.sock");
         Self { process, url, socket }
     }
 

@@ -11,7 +11,7 @@ use crate::requests::wanted;
 use crate::sidecar_requests::{publish, within};
 
 /// An election in a tenth of the usual time.
-const QUICK: [&str; 4] = [
+pub const QUICK: [&str; 4] = [
     "--leader-elect=true",
     "--leader-elect-lease-duration=6s",
     "--leader-elect-renew-deadline=4s",

@@ -13,13 +13,13 @@ use serde_json::json;
 use crate::replica::{Replica, SOON, cloud, turn};
 use crate::running::{Running, make, merge, until};
 
-const DRIVER: &str = "sim.csi.cloudwit.dev";
-const NODE: &str = "csi-node-0";
+pub const DRIVER: &str = "sim.csi.cloudwit.dev";
+pub const NODE: &str = "csi-node-0";
 const ZONE: &str = "topology.sim.csi.cloudwit.dev/zone";
 const CLAIM: &str = "data";
 
 /// The driver, a class, and a Node.
-async fn set_the_stage(client: &Client) {
+pub async fn set_the_stage(client: &Client) {
     make::<CSIDriver>(
         &Api::all(client.clone()),
         json!({
@@ -45,7 +45,7 @@ async fn set_the_stage(client: &Client) {
 }
 
 /// What the Node's plugin and its kubelet do: they note what the node controller has told of the machine.
-async fn register_plugin(client: &Client) {
+pub async fn register_plugin(client: &Client) {
     let nodes: Api<Node> = Api::all(client.clone());
     let told = eventually(SOON, "the Node says what its plugin has to know", || async {
         let node = nodes.get(NODE).await.map_err(|error| error.to_string())?;
@@ -76,7 +76,7 @@ async fn register_plugin(client: &Client) {
     .await;
 }
 
-async fn clear_the_stage(client: &Client) {
+pub async fn clear_the_stage(client: &Client) {
     let now = DeleteParams::default();
     Api::<CSIDriver>::all(client.clone())
         .delete(DRIVER, &now)
@@ -124,10 +124,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     .await;
     let uid = claims.get(CLAIM).await.unwrap().uid().unwrap();
     let name = format!("pvc-{uid}");
-    let volume = until(&mut sidecars, kubeconfig, "the volume", || async {
-        volumes.get(&name).await.ok()
-    })
-    .await;
+    let volume = until(&mut sidecars, "the volume", || async { volumes.get(&name).await.ok() }).await;
     let spec = volume.spec.unwrap();
     let disk = spec.csi.unwrap().volume_handle;
     assert_eq!(cloud.disks()[0].id, disk);
@@ -151,7 +148,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         }),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the attachment", || async {
+    until(&mut sidecars, "the attachment", || async {
         let status = attachments.get("csi-attachment").await.ok()?.status?;
         status.attached.then_some(())
     })
@@ -169,7 +166,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         json!({"spec": {"resources": {"requests": {"storage": "5Gi"}}}}),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the growth", || async {
+    until(&mut sidecars, "the growth", || async {
         let capacity = volumes.get(&name).await.ok()?.spec?.capacity?;
         (capacity.get("storage")?.0 == "5Gi").then_some(())
     })
@@ -182,7 +179,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         .delete("csi-attachment", &DeleteParams::default())
         .await
         .unwrap();
-    until(&mut sidecars, kubeconfig, "the attachment is gone", || async {
+    until(&mut sidecars, "the attachment is gone", || async {
         attachments
             .get_opt("csi-attachment")
             .await
@@ -203,7 +200,7 @@ async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
         json!({"status": {"phase": "Released"}}),
     )
     .await;
-    until(&mut sidecars, kubeconfig, "the disk is gone", || async {
+    until(&mut sidecars, "the disk is gone", || async {
         cloud.disks().is_empty().then_some(())
     })
     .await;
@@ -268,7 +265,7 @@ async fn merge_finalizers_away(volumes: &Api<PersistentVolume>, name: &str) {
     }
 }
 
-fn attached(cloud: &SimCloud) -> Vec<String> {
+pub fn attached(cloud: &SimCloud) -> Vec<String> {
     let disks = cloud.disks();
     disks
         .iter()
