@@ -1,5 +1,7 @@
 //! Parameters that annotations stand for: read once, sent when something is made, compared with what the cloud shows. Pure.
 
+use std::collections::BTreeSet;
+
 use cloudwit_guest_sdk::annotations::Reader;
 use serde_json::Value;
 
@@ -57,7 +59,8 @@ const fn setting(key: &'static str, form: Form, places: Place, name: &'static st
 
 use Form::*;
 
-/// All of listeners and server groups.
+/// All of listeners and server groups, one in a line.
+#[rustfmt::skip]
 const SETTINGS: &[Setting] = &[
     setting("acl-id", Joined, CLB, "AclId"),
     setting("acl-status", OnOff, CLB, "AclStatus"),
@@ -70,68 +73,23 @@ const SETTINGS: &[Setting] = &[
     setting("cert-id", List, SSL, "CertificateIds"),
     setting("connection-drain", OnOff, TCP, "ConnectionDrain"),
     setting("connection-drain", Switch, GROUP, "ConnectionDrainEnabled"),
-    setting(
-        "connection-drain-timeout",
-        Number(0, 900),
-        TCP | GROUP,
-        "ConnectionDrainTimeout",
-    ),
+    setting("connection-drain-timeout", Number(0, 900), TCP | GROUP, "ConnectionDrainTimeout"),
     setting("cookie", Text, WEB, "Cookie"),
     setting("cookie-timeout", Number(1, 86_400), WEB, "CookieTimeout"),
     setting("cps", Number(0, 1_000_000), NLB, "Cps"),
     setting("established-timeout", Number(10, 900), TCP, "EstablishedTimeout"),
-    setting(
-        "health-check-connect-port",
-        Number(0, 65_535),
-        CLB,
-        "HealthCheckConnectPort",
-    ),
-    setting(
-        "health-check-connect-port",
-        Number(0, 65_535),
-        GROUP,
-        "HealthCheckConfig.HealthCheckConnectPort",
-    ),
-    setting(
-        "health-check-connect-timeout",
-        Number(1, 300),
-        L4,
-        "HealthCheckConnectTimeout",
-    ),
-    setting(
-        "health-check-connect-timeout",
-        Number(1, 300),
-        GROUP,
-        "HealthCheckConfig.HealthCheckConnectTimeout",
-    ),
+    setting("health-check-connect-port", Number(0, 65_535), CLB, "HealthCheckConnectPort"),
+    setting("health-check-connect-port", Number(0, 65_535), GROUP, "HealthCheckConfig.HealthCheckConnectPort"),
+    setting("health-check-connect-timeout", Number(1, 300), L4, "HealthCheckConnectTimeout"),
+    setting("health-check-connect-timeout", Number(1, 300), GROUP, "HealthCheckConfig.HealthCheckConnectTimeout"),
     setting("health-check-domain", Text, WEB | TCP, "HealthCheckDomain"),
-    setting(
-        "health-check-domain",
-        Text,
-        GROUP,
-        "HealthCheckConfig.HealthCheckDomain",
-    ),
+    setting("health-check-domain", Text, GROUP, "HealthCheckConfig.HealthCheckDomain"),
     setting("health-check-flag", OnOff, WEB, "HealthCheck"),
-    setting(
-        "health-check-flag",
-        Switch,
-        GROUP,
-        "HealthCheckConfig.HealthCheckEnabled",
-    ),
+    setting("health-check-flag", Switch, GROUP, "HealthCheckConfig.HealthCheckEnabled"),
     setting("health-check-httpcode", Text, WEB | TCP, "HealthCheckHttpCode"),
-    setting(
-        "health-check-httpcode",
-        List,
-        GROUP,
-        "HealthCheckConfig.HealthCheckHttpCode",
-    ),
+    setting("health-check-httpcode", List, GROUP, "HealthCheckConfig.HealthCheckHttpCode"),
     setting("health-check-interval", Number(1, 50), CLB, "HealthCheckInterval"),
-    setting(
-        "health-check-interval",
-        Number(1, 50),
-        GROUP,
-        "HealthCheckConfig.HealthCheckInterval",
-    ),
+    setting("health-check-interval", Number(1, 50), GROUP, "HealthCheckConfig.HealthCheckInterval"),
     setting("health-check-method", Text, WEB, "HealthCheckMethod"),
     setting("health-check-method", Text, GROUP, "HealthCheckConfig.HttpCheckMethod"),
     setting("health-check-switch", OnOff, L4, "HealthCheckSwitch"),
@@ -141,33 +99,13 @@ const SETTINGS: &[Setting] = &[
     setting("health-check-uri", Text, WEB | TCP, "HealthCheckURI"),
     setting("health-check-uri", Text, GROUP, "HealthCheckConfig.HealthCheckUrl"),
     setting("healthy-threshold", Number(2, 10), CLB, "HealthyThreshold"),
-    setting(
-        "healthy-threshold",
-        Number(2, 10),
-        GROUP,
-        "HealthCheckConfig.HealthyThreshold",
-    ),
+    setting("healthy-threshold", Number(2, 10), GROUP, "HealthCheckConfig.HealthyThreshold"),
     setting("http2-enabled", OnOff, HTTPS, "EnableHttp2"),
     setting("idle-timeout", Number(1, 900), WEB | NLB, "IdleTimeout"),
     setting("persistence-timeout", Number(0, 3_600), TCP, "PersistenceTimeout"),
-    setting(
-        "ppv2-pvl-ep-id-enabled",
-        Switch,
-        NLB,
-        "ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled",
-    ),
-    setting(
-        "ppv2-pvl-eps-id-enabled",
-        Switch,
-        NLB,
-        "ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled",
-    ),
-    setting(
-        "ppv2-pvl-vpc-id-enabled",
-        Switch,
-        NLB,
-        "ProxyProtocolV2Config.Ppv2VpcIdEnabled",
-    ),
+    setting("ppv2-pvl-ep-id-enabled", Switch, NLB, "ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
+    setting("ppv2-pvl-eps-id-enabled", Switch, NLB, "ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled"),
+    setting("ppv2-pvl-vpc-id-enabled", Switch, NLB, "ProxyProtocolV2Config.Ppv2VpcIdEnabled"),
     setting("preserve-client-ip", Switch, GROUP, "PreserveClientIpEnabled"),
     setting("proxy-protocol", Switch, L4, "ProxyProtocolV2Enabled"),
     setting("proxy-protocol", Switch, NLB, "ProxyProtocolEnabled"),
@@ -178,12 +116,7 @@ const SETTINGS: &[Setting] = &[
     setting("tls-cipher-policy", Text, HTTPS, "TLSCipherPolicy"),
     setting("tls-cipher-policy", Text, SSL, "SecurityPolicyId"),
     setting("unhealthy-threshold", Number(2, 10), CLB, "UnhealthyThreshold"),
-    setting(
-        "unhealthy-threshold",
-        Number(2, 10),
-        GROUP,
-        "HealthCheckConfig.UnhealthyThreshold",
-    ),
+    setting("unhealthy-threshold", Number(2, 10), GROUP, "HealthCheckConfig.UnhealthyThreshold"),
     setting("xforwardedfor-clientsrcport", OnOff, WEB, "XForwardedFor_ClientSrcPort"),
     setting("xforwardedfor-proto", OnOff, WEB, "XForwardedFor_proto"),
     setting("xforwardedfor-slbport", OnOff, WEB, "XForwardedFor_SLBPORT"),
@@ -214,19 +147,24 @@ impl Field {
 
     /// Whether the cloud shows the same; what it does not show is another value.
     pub fn is_in(&self, seen: &Value) -> bool {
-        let found = self.name.split('.').try_fold(seen, |at, part| at.get(part));
-        let Some(found) = found else { return false };
         match &self.value {
-            Wish::One(value) => text(found).eq_ignore_ascii_case(value),
-            Wish::Many(values) => {
-                let mut seen: Vec<String> = found.as_array().into_iter().flatten().map(text).collect();
-                let mut values = values.clone();
-                seen.sort_unstable();
-                values.sort_unstable();
-                seen == values
-            }
+            Wish::One(value) => shows(seen, self.name, value),
+            Wish::Many(values) => at(seen, self.name).is_some_and(|found| {
+                let found = found.as_array().into_iter().flatten();
+                let found: BTreeSet<String> = found.map(text).collect();
+                found == values.iter().cloned().collect()
+            }),
         }
     }
+}
+
+/// Whether the cloud shows this value at this place, in whatever case.
+pub fn shows(seen: &Value, path: &str, value: &str) -> bool {
+    at(seen, path).is_some_and(|found| text(found).eq_ignore_ascii_case(value))
+}
+
+fn at<'v>(seen: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(seen, |at, part| at.get(part))
 }
 
 /// Adds these to a call.

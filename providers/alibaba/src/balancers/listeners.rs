@@ -5,8 +5,10 @@ use serde_json::Value;
 
 use super::fields::Field;
 use super::groups::Group;
+use super::requests::Requests;
 use super::task::{Found, Task};
 use super::wanted::{Port, Wanted};
+use super::work::Next;
 use crate::api::Call;
 
 /// A listener as the cloud shows it.
@@ -23,20 +25,12 @@ pub struct Listener {
     pub seen: Value,
 }
 
-/// Requests of one kind of load balancer.
-pub trait Requests {
-    /// How the names of listeners begin that controllers made.
-    const MARK: &'static str;
-    /// Parameters for a listener's name and its server group.
-    const NAMES: [&'static str; 2];
-
-    fn create(found: &Found, port: &Port, fields: &[Field]) -> Call;
-    fn change(found: &Found, port: &Port, listener: &Listener, fields: &[Field]) -> Call;
-    fn start(found: &Found, listener: &Listener) -> Call;
-    fn delete(found: &Found, listener: &Listener) -> Call;
-}
-
 impl Listener {
+    /// Whether the cloud is changing it.
+    fn is_busy(&self) -> bool {
+        !matches!(self.status.as_str(), "Running" | "Stopped")
+    }
+
     fn is(&self, port: &Port) -> bool {
         self.port == port.port.to_string() && self.protocol == port.protocol
     }
@@ -56,9 +50,14 @@ pub fn changes<R: Requests>(
     task: &Task<'_>,
     wanted: &Wanted<'_>,
     groups: &[Group],
-    seen: &[Listener],
     found: &Found,
-) -> Result<Vec<Call>, Failure> {
+) -> Result<Option<Next<Found>>, Failure> {
+    let seen = R::listeners(task, found)?;
+    if R::JOBS
+        && let Some(busy) = seen.iter().find(|listener| listener.is_busy())
+    {
+        return Ok(Some(Next::Wait(format!("the listener {} is {}", busy.id, busy.status))));
+    }
     let own = |listener: &Listener| task.names.is_own(&listener.name);
     for port in &wanted.ports {
         // On its own load balancer one without a name is taken over: it was made by hand.
@@ -78,9 +77,9 @@ pub fn changes<R: Requests>(
         unwanted || wanted.ports.iter().any(|port| listener.is_in_the_way_of(port))
     };
     let deletions = seen.iter().filter(in_the_way);
-    let deletions: Vec<Call> = deletions.map(|listener| R::delete(found, listener)).collect();
-    if !deletions.is_empty() {
-        return Ok(deletions);
+    let deletions = deletions.map(|listener| R::delete_listener(found, listener)).collect();
+    if let Some(next) = Next::changes(deletions) {
+        return Ok(Some(next));
     }
     let mut calls = Vec::new();
     for port in &wanted.ports {
@@ -91,21 +90,25 @@ pub fn changes<R: Requests>(
         let mut fields = vec![Field::one(name, &port.listener), Field::one(of_group, &group.id)];
         fields.extend(port.of_listener.iter().cloned());
         match seen.iter().find(|listener| listener.is(port)) {
-            None => calls.push(R::create(found, port, &fields)),
+            None => calls.push(R::create_listener(found, port, &fields)),
             Some(listener) if !fields.iter().all(|field| field.is_in(&listener.seen)) => {
-                calls.push(R::change(found, port, listener, &fields));
+                calls.push(R::change_listener(found, port, listener, &fields));
             }
             Some(listener) if listener.status.eq_ignore_ascii_case("stopped") => {
-                calls.push(R::start(found, listener));
+                calls.push(R::start_listener(found, listener));
             }
             Some(_) => {}
         }
     }
-    Ok(calls)
+    Ok(Next::changes(calls))
 }
 
 /// Deletes the Service's listeners, of a load balancer that is the user's.
-pub fn deletions<R: Requests>(task: &Task<'_>, found: &Found, seen: &[Listener]) -> Vec<Call> {
+///
+/// # Errors
+/// What the cloud says.
+pub fn deletions<R: Requests>(task: &Task<'_>, found: &Found) -> Result<Vec<Call>, Failure> {
+    let seen = R::listeners(task, found)?;
     let own = seen.iter().filter(|listener| task.names.is_own(&listener.name));
-    own.map(|listener| R::delete(found, listener)).collect()
+    Ok(own.map(|listener| R::delete_listener(found, listener)).collect())
 }

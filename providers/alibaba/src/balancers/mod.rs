@@ -3,8 +3,8 @@
 //! ```text
 //!   annotations.rs, fields.rs -> wanted.rs   what the Service wants
 //!   names.rs, task.rs                        whose it is, and finding it
-//!   clb/   nlb/                              read, and tell what comes next: balancer, server groups, listeners
-//!   groups.rs, listeners.rs                  what of these both kinds have in common
+//!   flow.rs                                  reads, and tells what comes next: the load balancer, groups.rs, listeners.rs
+//!   clb.rs, nlb.rs                           the requests of both kinds (requests.rs)
 //!   work.rs                                  makes it: the only place that writes
 //! ```
 //!
@@ -13,10 +13,12 @@
 mod annotations;
 mod clb;
 mod fields;
+mod flow;
 mod groups;
 mod listeners;
 mod names;
 mod nlb;
+mod requests;
 mod task;
 mod wanted;
 mod work;
@@ -27,7 +29,9 @@ use cloudwit_guest_sdk::targets;
 
 use crate::{Alibaba, instance_id};
 use annotations::with_present_names;
+use clb::Clb;
 use names::Kind;
+use nlb::Nlb;
 use task::{Found, Task};
 use wanted::Wanted;
 
@@ -35,7 +39,7 @@ impl LoadBalancers for Alibaba {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
         let service = with_present_names(service);
         let task = Task::new(self, &service);
-        let proxy = annotations::text(&service, "proxy-protocol").is_some_and(|value| value.eq_ignore_ascii_case("on"));
+        let proxy = annotations::is(&service, "proxy-protocol", "on");
         match task.find_to_delete()? {
             Some(found) => Ok(Some(Balancer::at(ingress(&task, &found, proxy)))),
             None => Ok(None),
@@ -50,8 +54,8 @@ impl LoadBalancers for Alibaba {
             annotations::warn(&wanted, task.kind, &self.context);
         }
         let found = Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
-            Kind::Clb => clb::next(&task, &wanted),
-            Kind::Nlb => nlb::next(&task, &wanted),
+            Kind::Clb => flow::next::<Clb>(&task, &wanted),
+            Kind::Nlb => flow::next::<Nlb>(&task, &wanted),
         })?;
         match ingress(&task, &found, wanted.proxy) {
             none if none.is_empty() => Err(Failure::unavailable(format!(
@@ -72,8 +76,8 @@ impl LoadBalancers for Alibaba {
         let task = Task::new(self, &service);
         let members = wanted::only_members(&service, self.members(&service, targets)?)?;
         Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
-            Kind::Clb => clb::next_members(&task, &members),
-            Kind::Nlb => nlb::next_members(&task, &members),
+            Kind::Clb => flow::next_members::<Clb>(&task, &members),
+            Kind::Nlb => flow::next_members::<Nlb>(&task, &members),
         })?;
         Ok(Vec::new())
     }
@@ -82,8 +86,8 @@ impl LoadBalancers for Alibaba {
         let service = with_present_names(service);
         let task = Task::new(self, &service);
         Rounds::new(self, &task.names.balancer, token)?.run(|| match task.kind {
-            Kind::Clb => clb::next_deletion(&task),
-            Kind::Nlb => nlb::next_deletion(&task),
+            Kind::Clb => flow::next_deletion::<Clb>(&task),
+            Kind::Nlb => flow::next_deletion::<Nlb>(&task),
         })?;
         Ok(Vec::new())
     }

@@ -4,15 +4,18 @@ use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
 use super::annotations::{self, ID_LABEL};
-use super::fields::text;
+use super::fields::{shows, text};
+use super::groups::Group;
 use super::names::{Kind, Names, OWNER_TAG};
-use super::wanted::{Members, Wanted};
+use super::wanted::Wanted;
 use super::work::made_key;
 use crate::Alibaba;
-use crate::api::{Call, NLB, Paging, Product, SLB};
+use crate::api::{Call, NLB, Paging, SLB};
 
-/// Instances in a request that puts them behind a load balancer: the most that CLB takes.
-pub const MEMBERS: usize = 20;
+/// Why it must not be changed by hand, where it must not; the reason that upstream gives.
+pub fn reason(protection: &str) -> Option<&'static str> {
+    (protection != "NonProtection").then_some("managed.by.ack")
+}
 
 /// What is to be done for a Service.
 pub struct Task<'a> {
@@ -39,6 +42,16 @@ impl Found {
         self.seen[key].as_str().unwrap_or_default()
     }
 
+    /// The items of a list that is told.
+    pub fn items(&self, key: &str) -> impl Iterator<Item = &Value> {
+        self.seen[key].as_array().into_iter().flatten()
+    }
+
+    /// A value that is wanted at this place, where another one is there.
+    pub fn lacks<V: ToString>(&self, path: &str, wanted: Option<V>) -> Option<V> {
+        wanted.filter(|value| !shows(&self.seen, path, &value.to_string()))
+    }
+
     fn owner(&self) -> Option<&str> {
         let tag = self.tags.iter().find(|(key, _)| key == OWNER_TAG);
         tag.map(|(_, value)| value.as_str())
@@ -55,12 +68,26 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The API of its load balancer.
-    pub fn product(&self) -> Product {
+    /// An action of the API of its load balancer, on this one.
+    pub fn call(&self, action: &'static str, found: &Found) -> Call {
+        self.action(action).field("LoadBalancerId", &found.id)
+    }
+
+    fn action(&self, action: &'static str) -> Call {
         match self.kind {
-            Kind::Clb => SLB,
-            Kind::Nlb => NLB,
+            Kind::Clb => Call::new(SLB, action),
+            Kind::Nlb => Call::new(NLB, action),
         }
+    }
+
+    /// Deletes the load balancer.
+    pub fn deletion(&self, found: &Found) -> Call {
+        self.call("DeleteLoadBalancer", found)
+    }
+
+    /// Resource group of a new load balancer.
+    pub fn resource_group(&self) -> Option<&str> {
+        annotations::text(self.service, "resource-group-id").or(self.cloud.global().resource_group())
     }
 
     /// The load balancer: the one that the annotation `id` gives, else the Service's own.
@@ -144,9 +171,15 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The Nodes' ports of the Service.
-    pub fn node_ports(&self) -> Vec<u16> {
-        self.service.ports.iter().filter_map(|port| port.node_port).collect()
+    /// Server groups of the Service, from this list; `of` begins the names of their fields.
+    pub fn groups(&self, call: &Call, paging: Paging, list: &str, of: &str) -> Result<Vec<Group>, Failure> {
+        let seen: Vec<Value> = self.cloud.api.list(call, paging, list)?;
+        let groups = seen.into_iter().map(|seen| Group {
+            id: text(&seen[format!("{of}Id")]),
+            name: text(&seen[format!("{of}Name")]),
+            seen,
+        });
+        Ok(groups.filter(|group| self.names.is_own(&group.name)).collect())
     }
 
     /// By its tag; by its name, which nothing else has, where it has no such tag.
@@ -186,11 +219,8 @@ impl<'a> Task<'a> {
             Kind::Clb => (&seen["Tags"]["Tag"], "TagKey", "TagValue"),
             Kind::Nlb => (&seen["Tags"], "Key", "Value"),
         };
-        let tags = list
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|tag| (text(&tag[key]), text(&tag[value])));
+        let tags = list.as_array().into_iter().flatten();
+        let tags = tags.map(|tag| (text(&tag[key]), text(&tag[value])));
         Found {
             id: text(&seen["LoadBalancerId"]),
             tags: tags.collect(),
@@ -207,97 +237,26 @@ impl<'a> Task<'a> {
             .chain(wanted.tags.clone())
             .filter(|tag| !found.tags.contains(tag))
             .collect();
-        let kind = if self.kind == Kind::Clb {
-            "instance"
-        } else {
-            "loadbalancer"
-        };
-        let call = Call::new(self.product(), "TagResources")
-            .field("ResourceType", kind)
-            .list("ResourceId", [&found.id]);
+        let call = self.tagging("TagResources", found);
         (!missing.is_empty()).then(|| call.tags(&missing))
     }
 
     /// Takes our tags away, where there are any.
     pub fn untag(&self, found: &Found) -> Option<Call> {
-        let own: Vec<String> = self
-            .names
-            .tags()
-            .into_iter()
-            .map(|(key, _)| key)
+        let own = self.names.tags().into_iter().map(|(key, _)| key);
+        let own: Vec<String> = own
             .filter(|key| found.tags.iter().any(|(known, _)| known == key))
             .collect();
-        let kind = if self.kind == Kind::Clb {
-            "instance"
-        } else {
-            "loadbalancer"
-        };
-        let call = Call::new(self.product(), "UntagResources")
-            .field("ResourceType", kind)
-            .list("ResourceId", [&found.id]);
+        let call = self.tagging("UntagResources", found);
         (!own.is_empty()).then(|| call.list("TagKey", own))
     }
 
-    /// Those of these instances that exist: one that is gone before its Node would spoil a request for all.
-    pub fn existing(&self, instances: &[&str]) -> Result<Vec<String>, Failure> {
-        let mut existing = Vec::new();
-        for some in instances.chunks(100) {
-            existing.extend(
-                self.cloud
-                    .instances(some)?
-                    .into_iter()
-                    .map(|machine| machine.instance_id),
-            );
-        }
-        Ok(existing)
-    }
-}
-
-/// A member of a server group: an instance and its port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    pub instance: String,
-    pub port: u16,
-    pub weight: i64,
-}
-
-/// What has to be done with the members of a server group.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct MemberChanges {
-    pub add: Vec<Member>,
-    pub remove: Vec<Member>,
-    pub weigh: Vec<Member>,
-}
-
-/// Compares the members that are there with those that are wanted.
-pub fn member_changes(wanted: &Members, port: u16, seen: &[Member]) -> MemberChanges {
-    let own = |instance: &String| Member {
-        instance: instance.clone(),
-        port,
-        weight: wanted.weight,
-    };
-    let wanted_ones: Vec<Member> = wanted.instances.iter().map(own).collect();
-    let diff = cloudwit_guest_sdk::reconcile::diff(
-        &wanted_ones,
-        seen,
-        |one, there| one.instance == there.instance && one.port == there.port,
-        |one, there| wanted.keep_weights || one.weight == there.weight,
-    );
-    MemberChanges {
-        add: diff.create.into_iter().cloned().collect(),
-        remove: diff.delete.into_iter().cloned().collect(),
-        weigh: diff.change.into_iter().map(|(one, _)| one.clone()).collect(),
-    }
-}
-
-impl MemberChanges {
-    /// Without instances that are to be added and do not exist.
-    pub fn of_existing(mut self, task: &Task<'_>) -> Result<Self, Failure> {
-        if !self.add.is_empty() {
-            let instances: Vec<&str> = self.add.iter().map(|member| member.instance.as_str()).collect();
-            let existing = task.existing(&instances)?;
-            self.add.retain(|member| existing.contains(&member.instance));
-        }
-        Ok(self)
+    fn tagging(&self, action: &'static str, found: &Found) -> Call {
+        let kind = match self.kind {
+            Kind::Clb => "instance",
+            Kind::Nlb => "loadbalancer",
+        };
+        let call = self.action(action).field("ResourceType", kind);
+        call.list("ResourceId", [&found.id])
     }
 }

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 
 use super::annotations::TABLE;
 use super::fields::{Field, GROUP, HTTP, Wish, unused};
+use super::groups::{Member, MemberChanges};
 use super::names::{Names, OWNER_TAG};
-use super::task::{Member, member_changes};
 use super::wanted::{Members, only_members};
 use super::*;
 use crate::testing::{actions, host, parameter, provider, said};
@@ -253,7 +253,7 @@ fn members_are_compared_by_instance_port_and_weight() {
         member("i-2", 30_081, 100),
         member("i-4", 30_080, 100),
     ];
-    let changes = member_changes(&wanted, 30_080, &seen);
+    let changes = MemberChanges::between(&wanted, 30_080, &seen);
     assert_eq!(changes.add, [member("i-3", 30_080, 100)]);
     assert_eq!(changes.remove, [member("i-2", 30_081, 100), member("i-4", 30_080, 100)]);
     assert_eq!(changes.weigh, [member("i-2", 30_080, 100)]);
@@ -261,7 +261,7 @@ fn members_are_compared_by_instance_port_and_weight() {
         keep_weights: true,
         ..wanted
     };
-    assert_eq!(member_changes(&wanted, 30_080, &seen).weigh, []);
+    assert_eq!(MemberChanges::between(&wanted, 30_080, &seen).weigh, []);
 }
 
 /// A cloud with this Classic Load Balancer and nothing in it.
