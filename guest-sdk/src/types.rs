@@ -144,6 +144,15 @@ impl Ingress {
         }
     }
 
+    /// The same where connections begin with the PROXY protocol (`proxied`), and must not be cut short inside the cluster.
+    #[must_use]
+    pub fn proxied(mut self, proxied: bool) -> Self {
+        if let Endpoint::Ip((_, mode)) = &mut self.endpoint {
+            *mode = proxied.then_some(IpMode::Proxy);
+        }
+        self
+    }
+
     /// An ingress point at this host name.
     pub fn hostname(name: impl Into<String>) -> Self {
         Self {
@@ -400,6 +409,16 @@ fn split_port(authority: &str) -> (&str, Option<u16>) {
 /// ```
 pub fn id_after<'a>(prefix: &str, provider_id: &'a str) -> Option<&'a str> {
     provider_id.strip_prefix(prefix).filter(|rest| !rest.is_empty())
+}
+
+/// Whether it can be an id that a cloud gives, which stands in paths and queries: letters, digits and dashes.
+///
+/// ```
+/// # use cloudwit_guest_sdk::types::is_plain_id;
+/// assert!(is_plain_id("i-bp67acfmxazb4p") && !is_plain_id("") && !is_plain_id("a/b"));
+/// ```
+pub fn is_plain_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// An IP address as the cloud wrote it; none when the text is none, which would make the answer about its machine invalid.

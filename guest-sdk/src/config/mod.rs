@@ -4,6 +4,7 @@
 //! key goes deeper: `loadBalancer.subnet`. Types, unknown keys and missing keys are checked while reading (`reader.rs`),
 //! the rest by [`Provider::validate`].
 
+mod checks;
 pub mod gcfg;
 pub(crate) mod mistakes;
 pub(crate) mod reader;
@@ -115,6 +116,18 @@ impl From<Value> for Tree {
 /// ```
 pub fn given(value: &Option<String>) -> Option<&str> {
     value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
+}
+
+/// What stands between commas; empty entries do not count.
+///
+/// ```
+/// # use cloudwit_guest_sdk::config::given_list;
+/// let entries: Vec<&str> = given_list(&Some("a, b,,".into())).collect();
+/// assert_eq!(entries, ["a", "b"]);
+/// ```
+pub fn given_list(value: &Option<String>) -> impl Iterator<Item = &str> {
+    let entries = given(value).unwrap_or_default().split(',').map(str::trim_ascii);
+    entries.filter(|entry| !entry.is_empty())
 }
 
 /// Reads JSON.

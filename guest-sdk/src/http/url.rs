@@ -34,6 +34,11 @@ pub fn is_url(text: &str) -> bool {
     split_url(text).is_some_and(|parts| !parts.path.contains('?'))
 }
 
+/// Host and port of a URL, as in a `Host` header, and what follows; empty when it is none.
+pub fn host_and_path(url: &str) -> (&str, &str) {
+    split_url(url).map_or(("", ""), |parts| (parts.authority, parts.path))
+}
+
 /// Percent-encodes everything but the unreserved characters of RFC 3986.
 pub fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
@@ -74,6 +79,8 @@ mod tests {
     fn a_base_url_has_a_host_and_no_query() {
         assert!(is_url("https://sim.test/api") && is_url("http://127.0.0.1:80"));
         assert!(!is_url("sim.test") && !is_url("https://sim.test?x=1"));
+        assert_eq!(host_and_path("https://a.b:8443/c"), ("a.b:8443", "/c"));
+        assert_eq!(host_and_path("a.b"), ("", ""));
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl<'n, M> Answers<'n, M> {
         self.of(key).is_some_and(|answer| !answer.machines.is_empty())
     }
 
+    /// Those of these ids for which there is no machine yet.
+    pub fn missing<'i>(&self, ids: &[Id<'i>]) -> Vec<Id<'i>> {
+        let missing = ids.iter().filter(|id| !self.has(Key::Id(id.as_str())));
+        missing.copied().collect()
+    }
+
     /// The one machine with this key; none when there is none.
     pub(super) fn machine(&self, key: Key<'_>, label: &dyn Fn(&M) -> String) -> Result<Option<&M>, Failure> {
         let Some(answer) = self.of(key) else {

@@ -103,8 +103,7 @@ impl<P: Listing> Machines for P {
                 }
             })?;
         }
-        let missing = wanted.ids.iter().filter(|id| !answers.has(Key::Id(id.as_str())));
-        let missing: Vec<Id<'_>> = missing.copied().collect();
+        let missing = answers.missing(&wanted.ids);
         self.by_ids(&missing, answers)
     }
 

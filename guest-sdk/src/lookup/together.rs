@@ -19,7 +19,7 @@ pub fn ask_together_where_any<'n, M>(
     nothing: &str,
 ) -> Result<(), Failure> {
     let any = look(ids, answers, &mut ask, &key)?;
-    let missing = missing(ids, answers);
+    let missing = answers.missing(ids);
     if missing.is_empty() {
         return Ok(());
     }
@@ -49,11 +49,6 @@ fn look<M>(
     let any = !found.is_empty();
     answers.found_all(found, |machine| Key::Id(key(machine)));
     Ok(any)
-}
-
-fn missing<'n, M>(ids: &[Id<'n>], answers: &Answers<'_, M>) -> Vec<Id<'n>> {
-    let missing = ids.iter().filter(|id| !answers.has(Key::Id(id.as_str())));
-    missing.copied().collect()
 }
 
 #[cfg(test)]

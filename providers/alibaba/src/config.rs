@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use cloudwit_guest_sdk::config::given;
+use cloudwit_guest_sdk::config::{given, given_list};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::url::is_url;
+use cloudwit_guest_sdk::types::is_plain_id;
 use data_encoding::BASE64;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::api::{ECS, NLB, Product, SLB, VPC};
 
@@ -68,30 +69,30 @@ pub struct Global {
     pub disable_public_slb: bool,
     /// URLs of the APIs.
     pub endpoints: Endpoints,
-    feature_gates: Option<String>,
-    kubernetes_cluster_tag: Option<String>,
+    feature_gates: Option<IgnoredAny>,
+    kubernetes_cluster_tag: Option<IgnoredAny>,
     metadata: Option<String>,
-    node_addr_sync_period: Option<i64>,
-    node_max_concurrent_reconciles: Option<i64>,
-    node_monitor_period: Option<i64>,
-    private_zone_id: Option<String>,
+    node_addr_sync_period: Option<IgnoredAny>,
+    node_max_concurrent_reconciles: Option<IgnoredAny>,
+    node_monitor_period: Option<IgnoredAny>,
+    private_zone_id: Option<IgnoredAny>,
     #[serde(rename = "privateZoneRecordTTL")]
-    private_zone_record_ttl: Option<i64>,
+    private_zone_record_ttl: Option<IgnoredAny>,
     region: Option<String>,
     #[serde(rename = "resourceGroupID")]
-    resource_group_id: Option<String>,
-    role: Option<String>,
-    route_max_concurrent_reconciles: Option<i64>,
+    pub(crate) resource_group_id: Option<String>,
+    pub(crate) role: Option<String>,
+    route_max_concurrent_reconciles: Option<IgnoredAny>,
     #[serde(rename = "routeTableIDs")]
     route_table_ids: Option<String>,
     service_backend_type: Option<String>,
-    service_max_concurrent_reconciles: Option<i64>,
+    service_max_concurrent_reconciles: Option<IgnoredAny>,
     /// How requests are signed.
     pub signature: SignatureKind,
-    uid: Option<String>,
-    vpcid: Option<String>,
+    uid: Option<IgnoredAny>,
+    pub(crate) vpcid: Option<String>,
     vswitchid: Option<String>,
-    zoneid: Option<String>,
+    pub(crate) zoneid: Option<String>,
 }
 
 /// Values are not shown: one may be a secret.
@@ -130,11 +131,6 @@ impl Global {
         given(&self.metadata).unwrap_or(METADATA)
     }
 
-    /// The machine's role; the metadata service tells it where it is not given.
-    pub fn role(&self) -> Option<&str> {
-        given(&self.role)
-    }
-
     /// The cluster's id, which is in names and tags.
     pub fn cluster_id(&self) -> &str {
         given(&self.cluster_id).unwrap_or(CLUSTER_ID)
@@ -150,58 +146,36 @@ impl Global {
         })
     }
 
-    /// The VPC, if it is given.
-    pub fn known_vpc(&self) -> Option<&str> {
-        given(&self.vpcid)
-    }
-
     /// Vswitches: `vsw-1`, `:vsw-1` or `zone:vsw-1`, with commas between.
     pub fn vswitches(&self) -> Vec<VSwitch<'_>> {
-        let entries = given(&self.vswitchid)
-            .unwrap_or_default()
-            .split(',')
-            .map(str::trim_ascii);
-        let entry = |entry: &'_ str| -> Option<(usize, usize)> {
-            let start = entry.rfind(':').map_or(0, |at| at + 1);
-            (start < entry.len()).then_some((start, entry.len()))
-        };
-        entries
-            .filter_map(|text| {
-                let (start, end) = entry(text)?;
-                let zone = text.get(..start)?.trim_matches(':');
-                Some(VSwitch {
-                    id: text.get(start..end)?,
-                    zone: (!zone.is_empty()).then_some(zone),
-                })
-            })
-            .collect()
-    }
-
-    /// The zone of vswitches that come without.
-    pub fn zone(&self) -> Option<&str> {
-        given(&self.zoneid)
-    }
-
-    /// Resource group of new load balancers.
-    pub fn resource_group(&self) -> Option<&str> {
-        given(&self.resource_group_id)
+        let vswitches = given_list(&self.vswitchid).filter_map(|entry| {
+            let (zone, id) = entry.rsplit_once(':').unwrap_or(("", entry));
+            let zone = Some(zone.trim_matches(':')).filter(|zone| !zone.is_empty());
+            (!id.is_empty()).then_some(VSwitch { id, zone })
+        });
+        vswitches.collect()
     }
 
     /// Route tables; those of the VPC where none are given.
     pub fn route_tables(&self) -> Vec<&str> {
-        let ids = given(&self.route_table_ids).unwrap_or_default().split(',');
-        ids.map(str::trim_ascii).filter(|id| !id.is_empty()).collect()
+        given_list(&self.route_table_ids).collect()
+    }
+
+    /// The APIs: their own URLs, and what they are for.
+    fn apis(&self) -> [(Product, &Option<String>, &'static str); 4] {
+        let own = &self.endpoints;
+        [
+            (ECS, &own.ecs, "instances"),
+            (SLB, &own.slb, "Classic Load Balancers"),
+            (NLB, &own.nlb, "Network Load Balancers"),
+            (VPC, &own.vpc, "routes"),
+        ]
     }
 
     /// URL of an API, without a slash at the end.
     pub fn endpoint(&self, product: Product) -> String {
-        let own = match product.name {
-            "ecs" => &self.endpoints.ecs,
-            "nlb" => &self.endpoints.nlb,
-            "slb" => &self.endpoints.slb,
-            _ => &self.endpoints.vpc,
-        };
-        match given(own) {
+        let own = self.apis().into_iter().find(|(known, ..)| *known == product);
+        match own.and_then(|(_, own, _)| given(own)) {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("https://{}.{}.aliyuncs.com", product.name, self.region()),
         }
@@ -209,16 +183,13 @@ impl Global {
 
     /// Where requests go.
     pub fn wishes(&self) -> Vec<HttpWish> {
-        let mut wishes = Vec::new();
-        let reasons = [
-            (ECS, "instances"),
-            (SLB, "Classic Load Balancers"),
-            (NLB, "Network Load Balancers"),
-            (VPC, "routes"),
-        ];
-        for (product, reason) in reasons.into_iter().filter(|_| !self.region().is_empty()) {
-            wishes.extend(HttpWish::for_url(&self.endpoint(product), &["POST"], reason));
+        if self.region().is_empty() {
+            return Vec::new();
         }
+        let apis = self.apis().into_iter();
+        let mut wishes: Vec<HttpWish> = apis
+            .filter_map(|(product, _, reason)| HttpWish::for_url(&self.endpoint(product), &["POST"], reason))
+            .collect();
         if self.access_key_id().is_none() {
             let reason = "credentials of the machine's role";
             wishes.extend(HttpWish::for_url(self.metadata(), &["GET", "PUT"], reason));
@@ -235,43 +206,25 @@ impl Global {
 
     /// What types cannot express.
     pub fn validate(&self, problems: &mut Problems) {
-        let region = self.region();
-        let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if region.is_empty() {
-            problems.add(
-                "Global.region",
-                "this key is missing; write the region, such as cn-hangzhou",
-            );
-        } else if !plain(region) {
-            problems.add(
-                "Global.region",
-                format!("\"{region}\" is no region; write it like cn-hangzhou"),
-            );
-        }
-        let urls = [
-            ("endpoints.ecs", &self.endpoints.ecs),
-            ("endpoints.nlb", &self.endpoints.nlb),
-            ("endpoints.slb", &self.endpoints.slb),
-            ("endpoints.vpc", &self.endpoints.vpc),
-            ("metadata", &self.metadata),
-        ];
-        for (key, url) in urls {
-            if let Some(url) = given(url).filter(|url| !is_url(url)) {
-                problems.add(
-                    format!("Global.{key}"),
-                    format!("\"{url}\" is no URL; write it like https://ecs.example.com"),
-                );
+        let example = "the region, such as cn-hangzhou";
+        match problems.needed("Global.region", &self.region, example) {
+            Some(region) if !is_plain_id(region) => {
+                let text = format!("\"{region}\" is no region; write it like cn-hangzhou");
+                problems.add("Global.region", text);
             }
+            _ => {}
         }
-        if given(&self.access_key_secret).is_some() {
-            problems.add(
-                "Global.accessKeySecret",
-                format!(
-                    "the host signs with it: write it (decoded, where it is in Base64) into a file that is granted as the secret {SECRET} with uses: \
-                     [hmac], and remove this key"
-                ),
-            );
+        for (product, url, _) in self.apis() {
+            let at = format!("Global.endpoints.{}", product.name);
+            problems.url(&at, url, "https://ecs.example.com");
         }
+        problems.url("Global.metadata", &self.metadata, METADATA);
+        problems.no_secret(
+            "Global.accessKeySecret",
+            &self.access_key_secret,
+            SECRET,
+            SecretUse::Hmac,
+        );
         if given(&self.service_backend_type).is_some_and(|kind| !kind.eq_ignore_ascii_case("ecs")) {
             problems.add(
                 "Global.serviceBackendType",
@@ -284,35 +237,33 @@ impl Global {
             );
             problems.warn("Global.clusterID", text);
         }
-        self.warn_of_what_has_no_effect(problems);
-    }
-
-    fn warn_of_what_has_no_effect(&self, problems: &mut Problems) {
-        const NONE: &str = "has no effect here";
-        const FLAGS: &str = "has no effect here: there are flags of the controller for it";
-        let texts = [
-            ("uid", &self.uid, NONE),
-            ("kubernetesClusterTag", &self.kubernetes_cluster_tag, NONE),
-            (
-                "privateZoneId",
-                &self.private_zone_id,
-                "has no effect: there is no PrivateZone here",
-            ),
+        const FLAGS: &str = "there are flags of the controller for it";
+        const NONE: &str = "nothing here needs it";
+        for (key, value, why) in [
             ("featureGates", &self.feature_gates, NONE),
-        ];
-        let numbers = [
-            ("nodeAddrSyncPeriod", self.node_addr_sync_period),
-            ("nodeMaxConcurrentReconciles", self.node_max_concurrent_reconciles),
-            ("nodeMonitorPeriod", self.node_monitor_period),
-            ("privateZoneRecordTTL", self.private_zone_record_ttl),
-            ("routeMaxConcurrentReconciles", self.route_max_concurrent_reconciles),
-            ("serviceMaxConcurrentReconciles", self.service_max_concurrent_reconciles),
-        ];
-        for (key, _, text) in texts.into_iter().filter(|(_, value, _)| given(value).is_some()) {
-            problems.warn(format!("Global.{key}"), text);
-        }
-        for (key, _) in numbers.into_iter().filter(|(_, value)| value.is_some()) {
-            problems.warn(format!("Global.{key}"), FLAGS);
+            ("kubernetesClusterTag", &self.kubernetes_cluster_tag, NONE),
+            ("nodeAddrSyncPeriod", &self.node_addr_sync_period, FLAGS),
+            (
+                "nodeMaxConcurrentReconciles",
+                &self.node_max_concurrent_reconciles,
+                FLAGS,
+            ),
+            ("nodeMonitorPeriod", &self.node_monitor_period, FLAGS),
+            ("privateZoneId", &self.private_zone_id, "there is no PrivateZone here"),
+            ("privateZoneRecordTTL", &self.private_zone_record_ttl, FLAGS),
+            (
+                "routeMaxConcurrentReconciles",
+                &self.route_max_concurrent_reconciles,
+                FLAGS,
+            ),
+            (
+                "serviceMaxConcurrentReconciles",
+                &self.service_max_concurrent_reconciles,
+                FLAGS,
+            ),
+            ("uid", &self.uid, NONE),
+        ] {
+            problems.no_effect(&format!("Global.{key}"), value.is_some(), why);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! Every call gets a fresh instance: [`Alibaba`] holds its configuration and the way to the cloud, nothing else.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::types::id_after;
+use cloudwit_guest_sdk::types::{id_after, is_plain_id};
 
 pub mod api;
 mod balancers;
@@ -99,8 +99,7 @@ pub(crate) fn provider_id(region: &str, instance: &str) -> String {
 pub(crate) fn instance_id<'n>(provider_id: &'n str, region: &str) -> Option<&'n str> {
     let rest = id_after(SCHEME, provider_id).unwrap_or(provider_id);
     let id = rest.strip_prefix(region)?.strip_prefix('.')?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (!id.is_empty() && id.bytes().all(plain)).then_some(id)
+    is_plain_id(id).then_some(id)
 }
 
 register_provider!(Alibaba: Instances, LoadBalancers, Routes);

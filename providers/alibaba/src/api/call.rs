@@ -12,36 +12,29 @@ pub struct Product {
 }
 
 /// Instances.
-pub const ECS: Product = Product {
-    name: "ecs",
-    version: "2014-05-26",
-    in_body: false,
-};
+pub const ECS: Product = Product::new("ecs", "2014-05-26", false);
 /// Routes.
-pub const VPC: Product = Product {
-    name: "vpc",
-    version: "2016-04-28",
-    in_body: false,
-};
+pub const VPC: Product = Product::new("vpc", "2016-04-28", false);
 /// Classic Load Balancers.
-pub const SLB: Product = Product {
-    name: "slb",
-    version: "2014-05-15",
-    in_body: false,
-};
+pub const SLB: Product = Product::new("slb", "2014-05-15", false);
 /// Network Load Balancers.
-pub const NLB: Product = Product {
-    name: "nlb",
-    version: "2022-04-30",
-    in_body: true,
-};
+pub const NLB: Product = Product::new("nlb", "2022-04-30", true);
+
+impl Product {
+    const fn new(name: &'static str, version: &'static str, in_body: bool) -> Self {
+        Self { name, version, in_body }
+    }
+}
 
 /// An action that is not sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    product: Product,
-    action: &'static str,
-    fields: Vec<(String, String)>,
+    /// Which API it is of.
+    pub product: Product,
+    /// Which one it is.
+    pub action: &'static str,
+    /// Names and values.
+    pub parameters: Vec<(String, String)>,
 }
 
 impl Call {
@@ -50,13 +43,13 @@ impl Call {
         Self {
             product,
             action,
-            fields: Vec::new(),
+            parameters: Vec::new(),
         }
     }
 
     /// Adds a parameter. Those in lists are `Name.1`, those of an object in a list `Name.1.Field`.
     pub fn field(mut self, name: impl Into<String>, value: impl ToString) -> Self {
-        self.fields.push((name.into(), value.to_string()));
+        self.parameters.push((name.into(), value.to_string()));
         self
     }
 
@@ -76,13 +69,6 @@ impl Call {
         })
     }
 
-    /// Adds parameters as they are.
-    pub fn fields<N: Into<String>>(mut self, fields: impl IntoIterator<Item = (N, String)>) -> Self {
-        self.fields
-            .extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
-        self
-    }
-
     /// Adds tags.
     pub fn tags(self, tags: &[(String, String)]) -> Self {
         let tags = tags.iter().enumerate();
@@ -92,25 +78,10 @@ impl Call {
         })
     }
 
-    /// Which API it is of.
-    pub fn product(&self) -> Product {
-        self.product
-    }
-
-    /// Which one it is.
-    pub fn action(&self) -> &'static str {
-        self.action
-    }
-
-    /// Names and values.
-    pub fn parameters(&self) -> &[(String, String)] {
-        &self.fields
-    }
-
     /// All of it for a person: `DeleteListener ListenerId=7`.
     pub fn text(&self) -> String {
-        let fields = self.fields.iter();
-        fields.fold(self.action.to_owned(), |text, (name, value)| {
+        let parameters = self.parameters.iter();
+        parameters.fold(self.action.to_owned(), |text, (name, value)| {
             format!("{text} {name}={value}")
         })
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::Token;
@@ -93,21 +94,14 @@ fn of_the_role(global: &Global, context: Context) -> Result<(Given, u64), Failur
         .send()
         .map_err(|failure| failure.context("the metadata service (without accessKeyID the machine's role is used)"))?;
     let http = http.header("x-aliyun-ecs-metadata-token", session.text().trim());
-    let role = match global.role() {
+    let role = match given(&global.role) {
         Some(role) => role.to_owned(),
         None => {
             let roles = http.get(ROLES).send_optional()?;
             let roles = roles.as_ref().map(|roles| roles.text()).unwrap_or_default();
-            let first = roles
-                .lines()
-                .map(str::trim)
-                .find(|role| !role.is_empty())
-                .map(str::to_owned);
-            first.ok_or_else(|| {
-                Failure::not_found(
-                    "this machine has no RAM role; attach one, or write accessKeyID into the cloud config",
-                )
-            })?
+            let first = roles.lines().map(str::trim).find(|role| !role.is_empty());
+            let none = "this machine has no RAM role; attach one, or write accessKeyID into the cloud config";
+            first.ok_or_else(|| Failure::not_found(none))?.to_owned()
         }
     };
     let response = http.get(&format!("{ROLES}{role}")).send()?;

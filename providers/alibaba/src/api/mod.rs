@@ -6,13 +6,15 @@ pub mod errors;
 mod signature;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::http::items;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::rfc3339;
 use cloudwit_guest_sdk::token::{Tried, second_chance};
-use serde::de::DeserializeOwned;
+use cloudwit_guest_sdk::url::host_and_path;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
 use crate::config::{Global, SignatureKind};
@@ -79,112 +81,103 @@ impl Api {
                 if response.status / 100 == 2 {
                     return Ok(Tried::Done(response));
                 }
-                let failure = errors::failure(call.action(), &response);
-                if errors::is_ended(&failure) {
-                    Ok(Tried::Refused(failure))
-                } else {
-                    Err(failure)
+                match errors::failure(call.action, &response) {
+                    failure if errors::is_ended(&failure) => Ok(Tried::Refused(failure)),
+                    failure => Err(failure),
                 }
             },
         )?;
-        let odd = |mistake: &dyn std::fmt::Display| {
-            // Not the API: a login page, say. It denies nothing.
-            Failure::unavailable(format!(
-                "{}: the answer is not what was expected: {mistake}",
-                call.action()
-            ))
-        };
-        let answer: Value = serde_json::from_slice(&response.body).map_err(|mistake| odd(&mistake))?;
-        if answer.get("RequestId").is_none() {
-            return Err(odd(&"it has no RequestId"));
-        }
-        serde_json::from_value(answer).map_err(|mistake| odd(&mistake))
+        let answer = serde_json::from_slice(&response.body).map_err(|mistake| mistake.to_string());
+        let answer = answer.and_then(|answer: Value| match answer.get("RequestId") {
+            Some(_) => serde_json::from_value(answer).map_err(|mistake| mistake.to_string()),
+            None => Err("it has no RequestId".into()),
+        });
+        // Not the API: a login page, say. It denies nothing.
+        answer.map_err(|mistake| {
+            let action = call.action;
+            Failure::unavailable(format!("{action}: the answer is not what was expected: {mistake}"))
+        })
     }
 
     fn attempt(&self, call: &Call, credentials: &Credentials) -> Result<Response, Failure> {
+        let mut parameters = call.parameters.clone();
+        if call.action != "GetJobStatus" {
+            parameters.push(("RegionId".into(), self.global.region().into()));
+        }
         match self.global.signature {
-            SignatureKind::Acs3 => self.attempt_acs3(call, credentials),
-            SignatureKind::Rpc => self.attempt_rpc(call, credentials),
+            SignatureKind::Acs3 => self.attempt_acs3(call, &parameters, credentials),
+            SignatureKind::Rpc => self.attempt_rpc(call, parameters, credentials),
         }
     }
 
-    fn attempt_acs3(&self, call: &Call, credentials: &Credentials) -> Result<Response, Failure> {
-        let (keys, product) = (self.context.keys(), call.product());
-        let parameters = signature::query(&self.with_region(call));
-        let (query, body) = if product.in_body {
-            ("", parameters.as_str())
+    fn attempt_acs3(
+        &self,
+        call: &Call,
+        parameters: &[(String, String)],
+        credentials: &Credentials,
+    ) -> Result<Response, Failure> {
+        let (keys, product) = (self.context.keys(), call.product);
+        let mut query = signature::query(parameters);
+        let body = if product.in_body {
+            std::mem::take(&mut query)
         } else {
-            (parameters.as_str(), "")
+            String::new()
         };
         let url = self.global.endpoint(product);
-        let host = url
-            .split_once("://")
-            .map_or("", |(_, rest)| rest)
-            .split('/')
-            .next()
-            .unwrap_or_default();
-        let (hash, date) = (signature::hash_text(keys, body.as_bytes()), rfc3339(self.context.now()));
-        let nonce = self.nonce();
         let mut headers = vec![
-            ("host", host),
-            ("x-acs-action", call.action()),
-            ("x-acs-content-sha256", &hash),
-            ("x-acs-date", &date),
+            ("x-acs-action", call.action.to_owned()),
+            ("x-acs-content-sha256", signature::hash_text(keys, body.as_bytes())),
+            ("x-acs-date", rfc3339(self.context.now())),
+            ("x-acs-signature-nonce", self.nonce()),
+            ("x-acs-version", product.version.to_owned()),
         ];
-        headers.extend(credentials.token().map(|token| ("x-acs-security-token", token)));
-        headers.extend([
-            ("x-acs-signature-nonce", nonce.as_str()),
-            ("x-acs-version", product.version),
-        ]);
-        if product.in_body {
-            headers.insert(0, ("content-type", FORM));
-        }
+        headers.extend(credentials.token().map(|token| ("x-acs-security-token", token.into())));
+        let sent = headers.clone();
+        headers.push(("host", host_and_path(&url).0.into()));
+        headers.extend(product.in_body.then(|| ("content-type", FORM.into())));
         let secret = credentials.secret(self.context)?;
-        let authorization = signature::acs3(keys, &secret, credentials.id(), query, &headers, &hash)?;
-        let mut request = self
-            .http
-            .post(&format!("{url}/?{query}"))
-            .header("authorization", authorization);
-        for (name, value) in headers.into_iter().filter(|(name, _)| name.starts_with("x-acs-")) {
-            request = request.header(name.to_owned(), value);
-        }
-        if product.in_body {
-            request = request.body(FORM, body);
-        }
+        let authorization = signature::acs3(keys, &secret, credentials.id(), &query, headers)?;
+        let http = sent
+            .into_iter()
+            .fold(self.http.clone(), |http, (name, value)| http.header(name, value));
+        let request = http
+            .header("authorization", authorization)
+            .post(&format!("{url}/?{query}"));
+        let request = match product.in_body {
+            true => request.body(FORM, body),
+            false => request,
+        };
         request.send_any()
     }
 
-    fn attempt_rpc(&self, call: &Call, credentials: &Credentials) -> Result<Response, Failure> {
-        let product = call.product();
-        let mut parameters = self.with_region(call);
-        let mut add = |name: &str, value: &str| parameters.push((name.into(), value.into()));
-        add("AccessKeyId", credentials.id());
-        add("Action", call.action());
-        add("Format", "JSON");
-        add("SignatureMethod", "HMAC-SHA1");
-        add("SignatureNonce", &self.nonce());
-        add("SignatureVersion", "1.0");
-        add("Timestamp", &rfc3339(self.context.now()));
-        add("Version", product.version);
-        if let Some(token) = credentials.token() {
-            add("SecurityToken", token);
-        }
+    fn attempt_rpc(
+        &self,
+        call: &Call,
+        mut parameters: Vec<(String, String)>,
+        credentials: &Credentials,
+    ) -> Result<Response, Failure> {
+        let (nonce, now) = (self.nonce(), rfc3339(self.context.now()));
+        let own = [
+            ("AccessKeyId", credentials.id()),
+            ("Action", call.action),
+            ("Format", "JSON"),
+            ("SignatureMethod", "HMAC-SHA1"),
+            ("SignatureNonce", &nonce),
+            ("SignatureVersion", "1.0"),
+            ("Timestamp", &now),
+            ("Version", call.product.version),
+        ];
+        let token = credentials.token().map(|token| ("SecurityToken", token));
+        let own = own.into_iter().chain(token);
+        parameters.extend(own.map(|(name, value)| (name.into(), value.into())));
         let secret = credentials.secret(self.context)?;
         let signature = signature::rpc(self.context.keys(), &secret, "POST", &parameters)?;
         parameters.push(("Signature".into(), signature));
-        let body = signature::query(&parameters);
+        let url = format!("{}/", self.global.endpoint(call.product));
         self.http
-            .post(&format!("{}/", self.global.endpoint(product)))
-            .body(FORM, body)
+            .post(&url)
+            .body(FORM, signature::query(&parameters))
             .send_any()
-    }
-
-    fn with_region(&self, call: &Call) -> Vec<(String, String)> {
-        let mut parameters = call.parameters().to_vec();
-        if call.action() != "GetJobStatus" {
-            parameters.push(("RegionId".into(), self.global.region().into()));
-        }
-        parameters
     }
 
     /// A text that no other request has: of this call, and of this request in it.
@@ -199,7 +192,7 @@ impl Api {
     /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: &Call, paging: Paging, list: &str) -> Result<Vec<T>, Failure> {
         let mut seen = 0;
-        items::all(call.action(), |page| {
+        items::all(call.action, |page| {
             let asked = match paging {
                 Paging::Token(size) => call.clone().field(size, PAGE).opt("NextToken", page),
                 Paging::Number => call
@@ -210,7 +203,7 @@ impl Api {
             };
             let mut answer: Value = self.send(&asked)?;
             let found = taken(&mut answer, list)
-                .ok_or_else(|| Failure::unavailable(format!("{}: the answer has no list {list}", call.action())))?;
+                .ok_or_else(|| Failure::unavailable(format!("{}: the answer has no list {list}", call.action)))?;
             seen += found.len();
             let total = answer["TotalCount"]
                 .as_u64()
@@ -231,18 +224,23 @@ impl Api {
 /// The list at this place. An answer that counts none may leave it out.
 fn taken(answer: &mut Value, items: &str) -> Option<Vec<Value>> {
     let none = answer["TotalCount"] == 0;
-    let mut at = answer;
-    for part in items.split('.') {
-        match at.get_mut(part) {
-            Some(inner) => at = inner,
-            None => return none.then(Vec::new),
-        }
-    }
-    match at.take() {
-        Value::Array(found) => Some(found),
-        Value::Null if none => Some(Vec::new()),
+    match answer
+        .pointer_mut(&format!("/{}", items.replace('.', "/")))
+        .map(Value::take)
+    {
+        Some(Value::Array(found)) => Some(found),
+        None | Some(Value::Null) if none => Some(Vec::new()),
         _ => None,
     }
+}
+
+/// A list as older APIs write it: in an object that has nothing else.
+///
+/// # Errors
+/// When it is something else.
+pub fn inner<'de, D: Deserializer<'de>, T: Deserialize<'de>>(object: D) -> Result<Vec<T>, D::Error> {
+    let lists = BTreeMap::<String, Vec<T>>::deserialize(object)?;
+    Ok(lists.into_values().flatten().collect())
 }
 
 #[cfg(test)]

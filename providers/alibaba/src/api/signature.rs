@@ -1,6 +1,7 @@
 //! Signatures: ACS3-HMAC-SHA256 of a request, and HMAC-SHA1 of the parameters of an RPC call (Alibaba Cloud's API reference, "Request syntax and
 //! signature method V3", "V2 RPC").
 
+use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::keys::{Derivation, Hash, Key, Keys};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
@@ -49,13 +50,12 @@ fn hmac(keys: Keys, hash: Hash, key: &[u8], data: &[u8]) -> Vec<u8> {
 
 /// Parameters in order, as a query.
 pub fn query(parameters: &[(String, String)]) -> String {
-    let mut pairs: Vec<(&String, &String)> = parameters.iter().map(|(name, value)| (name, value)).collect();
-    pairs.sort();
-    let pairs: Vec<String> = pairs
+    let mut parameters: Vec<&(String, String)> = parameters.iter().collect();
+    parameters.sort();
+    let form = parameters
         .iter()
-        .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)))
-        .collect();
-    pairs.join("&")
+        .fold(Form::new(), |form, (name, value)| form.field(name, value));
+    form.encode()
 }
 
 /// SHA-256 as text.
@@ -63,7 +63,7 @@ pub fn hash_text(keys: Keys, data: &[u8]) -> String {
     HEXLOWER.encode(&keys.digest(Hash::Sha256, data))
 }
 
-/// The value of `Authorization` for a POST to `/`. `headers` are those that are signed, in order and with small names.
+/// The value of `Authorization` for a POST to `/`. `headers` are those that are signed, with small names; one is the hash of the body.
 ///
 /// # Errors
 /// `denied` when the key is not granted for this.
@@ -72,16 +72,15 @@ pub fn acs3(
     secret: &Secret<'_>,
     key_id: &str,
     query: &str,
-    headers: &[(&str, &str)],
-    body_hash: &str,
+    mut headers: Vec<(&str, String)>,
 ) -> Result<String, Failure> {
-    let lines: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}:{value}\n"))
-        .collect();
+    headers.sort_unstable();
     let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
-    let names = names.join(";");
-    let request = format!("POST\n/\n{query}\n{lines}\n{names}\n{body_hash}");
+    let lines = headers.iter().map(|(name, value)| format!("{name}:{value}\n"));
+    let (names, lines) = (names.join(";"), lines.collect::<String>());
+    let body = headers.iter().find(|(name, _)| *name == "x-acs-content-sha256");
+    let body = body.map_or("", |(_, hash)| hash);
+    let request = format!("POST\n/\n{query}\n{lines}\n{names}\n{body}");
     let text = format!("ACS3-HMAC-SHA256\n{}", hash_text(keys, request.as_bytes()));
     let signature = HEXLOWER.encode(&secret.hmac(keys, Hash::Sha256, "", text.as_bytes())?);
     Ok(format!(
@@ -149,19 +148,19 @@ mod tests {
             ("ImageId", "win2019_1809_x64_dtc_zh-cn_40G_alibase_20230811.vhd"),
         ]));
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let headers = [
-            ("host", "ecs.cn-shanghai.aliyuncs.com"),
-            ("x-acs-action", "RunInstances"),
-            ("x-acs-content-sha256", empty),
-            ("x-acs-date", "2023-10-26T10:22:32Z"),
-            ("x-acs-signature-nonce", "3156853299f313e23d1673dc12e1703d"),
-            ("x-acs-version", "2014-05-26"),
+        let headers = vec![
+            ("host", "ecs.cn-shanghai.aliyuncs.com".to_owned()),
+            ("x-acs-action", "RunInstances".to_owned()),
+            ("x-acs-content-sha256", empty.to_owned()),
+            ("x-acs-date", "2023-10-26T10:22:32Z".to_owned()),
+            ("x-acs-signature-nonce", "3156853299f313e23d1673dc12e1703d".to_owned()),
+            ("x-acs-version", "2014-05-26".to_owned()),
         ];
         let expected = "ACS3-HMAC-SHA256 Credential=YourAccessKeyId,SignedHeaders=host;x-acs-action;x-acs-content-sha256;x-acs-date;\
                         x-acs-signature-nonce;x-acs-version,Signature=06563a9e1b43f5dfe96b81484da74bceab24a1d853912eee15083a6f0f3283c0";
         both(
             "YourAccessKeySecret",
-            |keys, secret| acs3(keys, secret, "YourAccessKeyId", &query, &headers, empty),
+            |keys, secret| acs3(keys, secret, "YourAccessKeyId", &query, headers.clone()),
             expected,
         );
         let host = FakeHost::new();

@@ -40,10 +40,8 @@ impl LoadBalancers for Alibaba {
         let service = with_present_names(service);
         let task = Task::new(self, &service);
         let proxy = annotations::is(&service, "proxy-protocol", "on");
-        match task.find_to_delete()? {
-            Some(found) => Ok(Some(Balancer::at(ingress(&task, &found, proxy)))),
-            None => Ok(None),
-        }
+        let found = task.find_to_delete()?;
+        Ok(found.map(|found| Balancer::at(ingress(&task, &found, proxy))))
     }
 
     fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure> {
@@ -99,21 +97,13 @@ impl Alibaba {
         let mut reader = annotations::TABLE.read(service);
         let labels = reader.map("backend-label").unwrap_or_default();
         reader.finish()?;
-        let nodes = if labels.is_empty() {
-            Vec::new()
-        } else {
-            self.context.nodes()?
+        let nodes = match labels.is_empty() {
+            true => Vec::new(),
+            false => self.context.nodes()?,
         };
-        let has = |node: &&ClusterNode, (key, value): &(&str, &str)| {
-            let mut labels = node.labels.iter();
-            labels.any(|label| label.key == *key && label.value == *value)
-        };
-        let labelled = |node: &&ClusterNode| labels.iter().all(|label| has(node, label));
-        let chosen: Vec<&str> = nodes
-            .iter()
-            .filter(labelled)
-            .map(|node| node.ref_.name.as_str())
-            .collect();
+        let has = |node: &&ClusterNode, (key, value): &(&str, &str)| node.labels.contains(&Pair::new(*key, *value));
+        let labelled = nodes.iter().filter(|node| labels.iter().all(|label| has(node, label)));
+        let chosen: Vec<&str> = labelled.map(|node| node.ref_.name.as_str()).collect();
         let fits = |target: &&Target| labels.is_empty() || chosen.contains(&target.node.name.as_str());
         let region = self.global().region();
         Ok(targets::ids(targets.iter().filter(fits), |id| {
@@ -130,10 +120,7 @@ fn ingress(task: &Task<'_>, found: &Found, proxy: bool) -> Vec<Ingress> {
     };
     match (name, found.text("Address")) {
         ("", "") => Vec::new(),
-        ("", ip) => vec![Ingress {
-            endpoint: Endpoint::Ip((ip.to_owned(), proxy.then_some(IpMode::Proxy))),
-            ports: Vec::new(),
-        }],
+        ("", ip) => vec![Ingress::ip(ip).proxied(proxy)],
         (name, _) => vec![Ingress::hostname(name)],
     }
 }

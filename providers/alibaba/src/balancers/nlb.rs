@@ -1,5 +1,6 @@
 //! Network Load Balancers: changes are jobs, and server groups are things of their own.
 
+use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ impl Requests for Nlb {
         let mut zones = wanted.zones.clone();
         if zones.is_empty() {
             let vswitches = global.vswitches();
-            let only = global.zone().filter(|_| vswitches.len() == 1);
+            let only = given(&global.zoneid).filter(|_| vswitches.len() == 1);
             let zone = |(zone, vswitch)| Zone {
                 zone,
                 vswitch,
@@ -157,7 +158,7 @@ impl Requests for Nlb {
                 .field("ServerGroupType", "Instance")
                 .field("Protocol", port.protocol.trim_end_matches("SSL"))
                 .field("VpcId", found.text("VpcId"))
-                .opt("ResourceGroupId", task.cloud.global().resource_group())
+                .opt("ResourceGroupId", given(&task.cloud.global().resource_group_id))
                 .tags(&task.names.tags());
             return Some(sent(call, &port.of_group));
         };

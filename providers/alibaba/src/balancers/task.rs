@@ -1,5 +1,6 @@
 //! The load balancer of one Service: finding it, and what both kinds have in common.
 
+use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
@@ -87,7 +88,7 @@ impl<'a> Task<'a> {
 
     /// Resource group of a new load balancer.
     pub fn resource_group(&self) -> Option<&str> {
-        annotations::text(self.service, "resource-group-id").or(self.cloud.global().resource_group())
+        annotations::text(self.service, "resource-group-id").or(given(&self.cloud.global().resource_group_id))
     }
 
     /// The load balancer: the one that the annotation `id` gives, else the Service's own.

@@ -52,12 +52,12 @@ impl Apply for Alibaba {
     }
 
     fn deletes(call: &Call) -> bool {
-        call.action().starts_with("Delete")
+        call.action.starts_with("Delete")
     }
 
     fn apply(&self, name: &str, call: &Call) -> Result<Vec<String>, Failure> {
         let made: Changed = self.api.send(call)?;
-        if call.action() != CREATE {
+        if call.action != CREATE {
             return Ok(Some(made.job_id).into_iter().filter(|job| !job.is_empty()).collect());
         }
         let ids = [made.load_balancer_id, made.loadbalancer_id];

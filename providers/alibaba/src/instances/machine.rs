@@ -5,6 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::ip_address;
 use serde::Deserialize;
 
+use crate::api::inner;
 use crate::provider_id;
 
 /// What is read of an instance.
@@ -24,23 +25,18 @@ pub struct Machine {
     /// Region.
     pub region_id: String,
     /// Public addresses.
-    pub public_ip_address: Addresses,
+    #[serde(deserialize_with = "inner")]
+    pub public_ip_address: Vec<String>,
     /// Addresses in the classic network.
-    pub inner_ip_address: Addresses,
+    #[serde(deserialize_with = "inner")]
+    pub inner_ip_address: Vec<String>,
     /// Elastic address.
     pub eip_address: Elastic,
     /// Address in the VPC.
     pub vpc_attributes: Vpc,
     /// Interfaces.
-    pub network_interfaces: Interfaces,
-}
-
-/// A list of addresses.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-pub struct Addresses {
-    /// The addresses.
-    pub ip_address: Vec<String>,
+    #[serde(deserialize_with = "inner")]
+    pub network_interfaces: Vec<Interface>,
 }
 
 /// An elastic address.
@@ -56,15 +52,8 @@ pub struct Elastic {
 #[serde(default, rename_all = "PascalCase")]
 pub struct Vpc {
     /// Addresses in it.
-    pub private_ip_address: Addresses,
-}
-
-/// Interfaces.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-pub struct Interfaces {
-    /// The interfaces.
-    pub network_interface: Vec<Interface>,
+    #[serde(deserialize_with = "inner")]
+    pub private_ip_address: Vec<String>,
 }
 
 /// An interface.
@@ -75,15 +64,8 @@ pub struct Interface {
     #[serde(rename = "Type")]
     pub kind: String,
     /// IPv6 addresses.
-    pub ipv6_sets: Ipv6Sets,
-}
-
-/// IPv6 addresses.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-pub struct Ipv6Sets {
-    /// The addresses.
-    pub ipv6_set: Vec<Ipv6>,
+    #[serde(deserialize_with = "inner")]
+    pub ipv6_sets: Vec<Ipv6>,
 }
 
 /// An IPv6 address.
@@ -109,14 +91,11 @@ impl Machine {
         if self.status == "Stopped" {
             return Ok(Existing::Stopped(instance));
         }
-        if !instance
-            .addresses
-            .iter()
-            .any(|address| address.kind == AddressKind::InternalIp)
-        {
+        let mut addresses = instance.addresses.iter();
+        if !addresses.any(|address| address.kind == AddressKind::InternalIp) {
+            let id = &self.instance_id;
             return Err(Failure::unavailable(format!(
-                "the instance {} has no private address yet",
-                self.instance_id
+                "the instance {id} has no private address yet"
             )));
         }
         Ok(Existing::Running(instance))
@@ -124,22 +103,17 @@ impl Machine {
 
     /// Addresses inside.
     pub fn private(&self) -> impl Iterator<Item = &str> {
-        let inner = self.inner_ip_address.ip_address.iter();
-        inner
-            .chain(&self.vpc_attributes.private_ip_address.ip_address)
-            .map(String::as_str)
+        let inner = self.inner_ip_address.iter();
+        let all = inner.chain(&self.vpc_attributes.private_ip_address);
+        all.map(String::as_str)
     }
 
     /// In upstream's order.
     fn addresses(&self) -> Vec<Address> {
-        let public = self.public_ip_address.ip_address.iter().map(String::as_str);
+        let public = self.public_ip_address.iter().map(String::as_str);
         let public = public.chain([self.eip_address.ip_address.as_str()]);
-        let primary = self
-            .network_interfaces
-            .network_interface
-            .iter()
-            .find(|interface| interface.kind == "Primary");
-        let v6 = primary.into_iter().flat_map(|interface| &interface.ipv6_sets.ipv6_set);
+        let primary = self.network_interfaces.iter().find(|one| one.kind == "Primary");
+        let v6 = primary.into_iter().flat_map(|primary| &primary.ipv6_sets);
         let external = public.filter_map(|ip| ip_address(AddressKind::ExternalIp, ip));
         let internal = self.private().chain(v6.map(|v6| v6.ipv6_address.as_str()));
         external

@@ -4,6 +4,7 @@ pub mod machine;
 
 use std::net::IpAddr;
 
+use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::lookup::{Answers, Batch, Existing, Found, Id, Key, Machines, Name, ask_together_where_any};
 use cloudwit_guest_sdk::prelude::*;
 
@@ -37,14 +38,8 @@ impl Machines for Alibaba {
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
         let nothing = "no instance at all is seen; is this the right region and access key?";
         let ask = |ids: &[&str]| self.instances(ids);
-        ask_together_where_any(
-            ids,
-            answers,
-            ask,
-            |machine| &machine.instance_id,
-            || self.sees_any(),
-            nothing,
-        )
+        let any = || self.sees_any();
+        ask_together_where_any(ids, answers, ask, |machine| &machine.instance_id, any, nothing)
     }
 
     fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
@@ -63,7 +58,7 @@ impl Machines for Alibaba {
             let call = describe()
                 .field("InstanceNetworkType", "vpc")
                 .field("PrivateIpAddresses", json_list(&texts))
-                .opt("VpcId", self.global().known_vpc());
+                .opt("VpcId", given(&self.global().vpcid));
             for machine in self.machines(&call)? {
                 let own: Vec<IpAddr> = machine.private().filter_map(|ip| ip.parse().ok()).collect();
                 if let Some((_, name)) = some.iter().find(|(ip, _)| own.contains(ip)) {
@@ -102,23 +97,15 @@ enum Sought<'n> {
 impl<'n> Sought<'n> {
     /// Upstream looks by the Node's private address. Kubelets that do not know theirs are often named after it, `REGION.ADDRESS`.
     fn of(name: &Name<'n>, region: &str) -> Self {
-        let addresses = name
-            .node
-            .addresses
-            .iter()
-            .filter(|address| address.kind == AddressKind::InternalIp);
-        let ips: Vec<IpAddr> = addresses
-            .filter_map(|address| address.value.parse().ok())
-            .filter(IpAddr::is_ipv4)
-            .collect();
+        let addresses = name.node.addresses.iter();
+        let internal = addresses.filter(|address| address.kind == AddressKind::InternalIp);
+        let ips = internal.filter_map(|address| address.value.parse().ok());
+        let ips: Vec<IpAddr> = ips.filter(IpAddr::is_ipv4).collect();
         if !ips.is_empty() {
             return Self::Ips(ips);
         }
-        let short = name
-            .name
-            .strip_prefix(region)
-            .and_then(|rest| rest.strip_prefix('.'))
-            .unwrap_or(name.name);
+        let behind = name.name.strip_prefix(region);
+        let short = behind.and_then(|rest| rest.strip_prefix('.')).unwrap_or(name.name);
         match short.parse::<IpAddr>() {
             Ok(ip) => Self::Ips(vec![ip]),
             Err(_) if short.starts_with("i-") => Self::Id(short),
@@ -139,7 +126,7 @@ impl Alibaba {
 
     /// The filter by name takes one: few are asked for one by one, more are taken from a list of all.
     fn by_machine_names(&self, names: &[&str], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
-        let all = describe().opt("VpcId", self.global().known_vpc());
+        let all = describe().opt("VpcId", given(&self.global().vpcid));
         let calls: Vec<Call> = match names.len() {
             0..=FEW => names
                 .iter()

@@ -9,7 +9,7 @@ use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 
 use crate::Alibaba;
-use crate::api::{Call, Paging, VPC, errors};
+use crate::api::{Call, Paging, VPC, errors, inner};
 
 /// Entries in a request: the most that the cloud takes.
 const BATCH: usize = 50;
@@ -22,13 +22,8 @@ const SEPARATOR: char = ' ';
 struct Entry {
     destination_cidr_block: String,
     route_table_id: String,
-    next_hops: NextHops,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct NextHops {
-    next_hop: Vec<NextHop>,
+    #[serde(deserialize_with = "inner")]
+    next_hops: Vec<NextHop>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -74,11 +69,7 @@ impl Routes for Alibaba {
         let mut seen: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
         for table in &tables {
             for entry in self.entries(table)? {
-                let hop = entry
-                    .next_hops
-                    .next_hop
-                    .into_iter()
-                    .find(|hop| hop.next_hop_type == "Instance");
+                let hop = entry.next_hops.into_iter().find(|hop| hop.next_hop_type == "Instance");
                 if let Some(hop) = hop {
                     seen.entry((entry.destination_cidr_block, hop.next_hop_id))
                         .or_default()
@@ -226,7 +217,7 @@ impl Alibaba {
 impl Entry {
     fn leads(&self, piece: &Piece<'_>) -> bool {
         self.destination_cidr_block == piece.destination
-            && self.next_hops.next_hop.iter().any(|hop| hop.next_hop_id == piece.hop)
+            && self.next_hops.iter().any(|hop| hop.next_hop_id == piece.hop)
     }
 }
 
