@@ -63,7 +63,7 @@ pub use auth::{jwt, keys, token};
 pub use config::gcfg;
 #[cfg(feature = "yaml")]
 pub use config::yaml;
-pub use http::{classify, form, items, url, xml};
+pub use http::{classify, form, items, openstack, url, xml};
 pub use service::{annotations, cidr, names, ports, targets};
 
 pub use config::{NoConfig, Problems};

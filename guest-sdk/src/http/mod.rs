@@ -7,6 +7,7 @@
 pub mod classify;
 pub mod form;
 pub mod items;
+pub mod openstack;
 pub mod url;
 pub mod xml;
 

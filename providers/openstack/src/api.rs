@@ -4,6 +4,7 @@
 //! reads the answer. A token that is refused is renewed once: it may have been revoked, or Keystone's keys were rotated.
 
 use cloudwit_guest_sdk::http::each_page;
+use cloudwit_guest_sdk::openstack::{Complaint, complaint, next_page};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 pub use crate::catalog::Endpoint;
 use crate::config::Global;
 use crate::identity::{Identity, Session};
-use crate::wire::{Fields, Object, Read, entries, parse};
+use crate::wire::{Fields, Object, Read, parse};
 
 /// Nova's version that gives a server's flavor by its name (Pike, 2017).
 const COMPUTE_VERSION: (&str, &str) = ("X-OpenStack-Nova-API-Version", "2.47");
@@ -100,13 +101,11 @@ impl Api {
         collection: &str,
         each: &mut dyn FnMut(&Value) -> Read<()>,
     ) -> Result<usize, Failure> {
-        let links = format!("{collection}_links");
         let mut pages = 0;
         each_page::<Failure>(|query| {
             pages += 1;
             let mut page = call.clone();
             if let Some(query) = query {
-                // The host in the link is what the service takes itself for, behind a proxy it is wrong.
                 let path = page.path.split('?').next().unwrap_or_default();
                 page.path = format!("{path}?{query}");
             }
@@ -115,13 +114,7 @@ impl Api {
                     return Err(format!("\"{collection}\" is no list"));
                 };
                 items.iter().try_for_each(&mut *each)?;
-                let next = json.items(&links).iter().find(|link| link.text("rel") == Some("next"));
-                let href = next.and_then(|link| link.text("href"));
-                let query = href
-                    .and_then(|href| href.split_once('?'))
-                    .map(|(_, query)| query.into());
-                // Some services link to one more page, which is empty.
-                Ok(query.filter(|_| !items.is_empty()))
+                Ok(next_page(json, collection))
             })
         })?;
         Ok(pages)
@@ -266,7 +259,7 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if (200..300).contains(&response.status) {
         return Ok(response);
     }
-    let (kind, message) = complaint(&response.text());
+    let Complaint { kind, message } = complaint(&response);
     if let Some(message) = message {
         response.body = message.into_bytes();
     }
@@ -302,20 +295,4 @@ fn is_busy(conflict: &str) -> bool {
             .any(|part| part == words.as_bytes())
     };
     says("is immutable") || says("Invalid state PENDING_")
-}
-
-/// Kind and sentence of a complaint. Nova and Cinder: `{"itemNotFound": {"message": ...}}`; Neutron: `{"NeutronError": {"type": ..., "message": ...}}`;
-/// Octavia: `{"faultstring": ...}`; Keystone: `{"error": {"message": ...}}`.
-fn complaint(body: &str) -> (String, Option<String>) {
-    let Ok(json) = parse(body) else {
-        return Default::default();
-    };
-    if let Some(text) = json.text("faultstring") {
-        return (json.text_or_empty("faultcode"), Some(text.into()));
-    }
-    let Some((name, inner)) = entries(&json).next() else {
-        return Default::default();
-    };
-    let kind = inner.text("type").unwrap_or(name);
-    (kind.into(), inner.text("message").or(inner.as_str()).map(String::from))
 }

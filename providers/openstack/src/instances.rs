@@ -43,12 +43,7 @@ impl Machines for OpenStack {
             state.put(PAGES.0, &pages.to_string(), Keep::at_most(PAGES.1));
             take(servers, answers);
         }
-        let missing = wanted
-            .ids
-            .iter()
-            .copied()
-            .filter(|id| !answers.has(Key::Id(id.as_str())));
-        let missing: Vec<Id<'_>> = missing.collect();
+        let missing = answers.missing(&wanted.ids);
         self.by_ids(&missing, answers)
     }
 

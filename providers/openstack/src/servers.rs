@@ -2,12 +2,13 @@
 //!
 //! One listing answers for hundreds of Nodes. Only servers that are asked for are kept: a project may have thousands of others.
 
+use cloudwit_guest_sdk::openstack::denies;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 use serde_json::Value;
 
 use crate::api::{Api, Call, Endpoint, success};
-use crate::wire::{Fields, Read, entries, parse};
+use crate::wire::{Fields, Read, entries};
 
 /// Servers in a page; Nova may give fewer.
 const PAGE: &str = "500";
@@ -122,7 +123,7 @@ pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
     let path = format!("/servers/{}", percent_encode(id));
     let call = api.get(Endpoint::Compute, &path);
     let response = call.send_any()?;
-    if response.status == 404 && parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {
+    if denies(&response) {
         return Ok(None);
     }
     call.parse(&success(response)?, |json| Server::read(json.need_field("server")?))

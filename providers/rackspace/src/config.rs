@@ -4,7 +4,6 @@ use std::fmt;
 
 pub(crate) use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -115,34 +114,22 @@ impl Global {
     }
 
     fn validate(&self, problems: &mut Problems) {
-        if let Some(url) = given(&self.auth_url).filter(|url| !is_url(url)) {
-            let what = format!("\"{url}\" is no URL; write it like {IDENTITY}, or leave the key out");
-            problems.add("global.auth-url", what);
-        }
-        if given(&self.username).is_none() {
-            let also = match given(&self.user_id) {
-                Some(_) => "; identity v2 knows no user-id",
-                None => "",
-            };
-            problems.add(
-                "global.username",
-                format!("this key is missing; write the name of the user{also}"),
-            );
-        }
+        problems.url("global.auth-url", &self.auth_url, IDENTITY);
+        let also = match given(&self.user_id) {
+            Some(_) => "the name of the user; identity v2 knows no user-id",
+            None => "the name of the user",
+        };
+        problems.needed("global.username", &self.username, also);
         if given(&self.api_key).is_some() && given(&self.password).is_some() {
             problems.add("global.password", "stands beside api-key; write one of them");
         }
-        match given(&self.region) {
-            None => problems.add("global.region", "this key is missing; write the region, such as DFW"),
-            Some(region) if !is_region(region) => problems.add(
-                "global.region",
-                format!("\"{region}\" is no region; they look like DFW, IAD or LON"),
-            ),
-            Some(_) => {}
+        let region = problems.needed("global.region", &self.region, "the region, such as DFW");
+        if let Some(region) = region.filter(|region| !is_region(region)) {
+            let text = format!("\"{region}\" is no region; they look like DFW, IAD or LON");
+            problems.add("global.region", text);
         }
-        if self.domain_id.is_some() || self.domain_name.is_some() {
-            problems.warn("global.domain-id", "has no effect: identity v2 has no domains");
-        }
+        let domain = self.domain_id.is_some() || self.domain_name.is_some();
+        problems.no_effect("global.domain-id", domain, "identity v2 has no domains");
     }
 }
 

@@ -3,6 +3,9 @@
 //! The secret is a placeholder that the host fills in, unless the operator left it in the cloud config as the in-tree provider had it. Token and
 //! endpoint are kept in the host's memory until shortly before the token ends; of several calls that need one at the same time one asks.
 
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::openstack::{Complaint, complaint};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::{Token, Tried};
@@ -18,37 +21,29 @@ const NAME: &str = "identity";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     token: String,
-    /// Without a slash at the end, or why there is none.
-    servers: Result<String, String>,
-    /// Likewise.
-    balancers: Result<String, String>,
+    /// By the service's name: its URL without a slash at the end, or why there is none.
+    endpoints: BTreeMap<String, Result<String, String>>,
 }
 
-/// What the token is for.
+/// A service that the token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// Cloud Servers.
-    Servers,
-    /// Cloud Load Balancers.
-    LoadBalancers,
+pub struct Product {
+    /// In the catalog, by which it is known: the type of Cloud Servers is `compute`, which the first generation had too.
+    name: &'static str,
+    title: &'static str,
 }
 
-impl Product {
-    /// Its name in the catalog, by which it is known: the type of Cloud Servers is `compute`, which the first generation had too.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Servers => "cloudServersOpenStack",
-            Self::LoadBalancers => "cloudLoadBalancers",
-        }
-    }
+/// Cloud Servers.
+pub const SERVERS: Product = Product {
+    name: "cloudServersOpenStack",
+    title: "Cloud Servers",
+};
 
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Servers => "Cloud Servers",
-            Self::LoadBalancers => "Cloud Load Balancers",
-        }
-    }
-}
+/// Cloud Load Balancers.
+pub const BALANCERS: Product = Product {
+    name: "cloudLoadBalancers",
+    title: "Cloud Load Balancers",
+};
 
 /// The way to a token.
 #[derive(Debug)]
@@ -57,41 +52,6 @@ pub struct Identity {
     context: Context,
     body: Value,
     region: String,
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    access: Access,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Access {
-    token: Issued,
-    #[serde(default)]
-    service_catalog: Vec<CatalogEntry>,
-}
-
-#[derive(Deserialize)]
-struct Issued {
-    id: String,
-    expires: String,
-}
-
-#[derive(Deserialize)]
-struct CatalogEntry {
-    name: String,
-    #[serde(default)]
-    endpoints: Vec<Place>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Place {
-    #[serde(default)]
-    region: String,
-    #[serde(rename = "publicURL")]
-    public_url: String,
 }
 
 impl Identity {
@@ -113,7 +73,7 @@ impl Identity {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn get(&self, path: &str) -> Result<Response, Failure> {
-        self.send(Product::Servers, "GET", path, None)
+        self.send(SERVERS, "GET", path, None)
     }
 
     /// A request with the token, and once again with a new one when it is refused. The answer may have any other status.
@@ -130,11 +90,9 @@ impl Identity {
         let state = self.context.state();
         let obtain = || self.authenticate();
         Token::with(&state, NAME, obtain, |session: &Session| {
-            let endpoint = match product {
-                Product::Servers => &session.servers,
-                Product::LoadBalancers => &session.balancers,
-            };
-            let endpoint = endpoint.as_ref().map_err(|why| Failure::invalid(why.clone()))?;
+            let none = || Err(format!("the session has no {}", product.title));
+            let endpoint = session.endpoints.get(product.name).cloned().unwrap_or_else(none);
+            let endpoint = endpoint.map_err(Failure::invalid)?;
             let mut request = self.context.http().request(method, &format!("{endpoint}{path}"));
             if let Some(body) = body {
                 request = request.json(body);
@@ -146,15 +104,48 @@ impl Identity {
     fn authenticate(&self) -> Result<(Session, u64), Failure> {
         let response = success(self.http.post("/tokens").json(&self.body).send_any()?)
             .map_err(|failure| failure.context("authenticating"))?;
-        let access = response.json::<Answer>()?.access;
-        let unreadable = || Failure::unavailable("identity's answer cannot be read: expires is no time");
-        let expires = parse_rfc3339(&access.token.expires).ok_or_else(unreadable)?;
-        let session = Session {
-            token: access.token.id,
-            servers: endpoint(&access.service_catalog, &self.region, Product::Servers),
-            balancers: endpoint(&access.service_catalog, &self.region, Product::LoadBalancers),
+        let access = response.json::<Value>()?["access"].take();
+        let unreadable = |what| Failure::unavailable(format!("identity's answer cannot be read: {what}"));
+        let text = |key: &str| access["token"][key].as_str();
+        let token = text("id").ok_or_else(|| unreadable("it has no token"))?;
+        let expires = text("expires").and_then(parse_rfc3339);
+        let endpoint = |product: Product| {
+            (
+                product.name.to_owned(),
+                self.endpoint(&access["serviceCatalog"], product),
+            )
         };
-        Ok((session, expires))
+        let session = Session {
+            token: token.into(),
+            endpoints: [SERVERS, BALANCERS].map(endpoint).into(),
+        };
+        Ok((session, expires.ok_or_else(|| unreadable("expires is no time"))?))
+    }
+
+    /// The region's endpoint, or what there is instead.
+    fn endpoint(&self, catalog: &Value, product: Product) -> Result<String, String> {
+        let items = |list: &Value| list.as_array().cloned().unwrap_or_default();
+        let entries = items(catalog).into_iter().filter(|entry| entry["name"] == product.name);
+        let places: Vec<Value> = entries.flat_map(|entry| items(&entry["endpoints"])).collect();
+        let region = |place: &Value| place["region"].as_str().unwrap_or_default().to_owned();
+        let own = places
+            .iter()
+            .find(|place| region(place).eq_ignore_ascii_case(&self.region));
+        match own.and_then(|place| place["publicURL"].as_str()) {
+            Some(url) => Ok(url.trim_end_matches('/').to_owned()),
+            None => {
+                let regions: Vec<String> = places.iter().map(region).collect();
+                let regions = if regions.is_empty() {
+                    "none".into()
+                } else {
+                    regions.join(", ")
+                };
+                let (title, region) = (product.title, &self.region);
+                Err(format!(
+                    "the account has no {title} in the region {region}; regions: {regions}"
+                ))
+            }
+        }
     }
 }
 
@@ -181,31 +172,6 @@ fn body(global: &Global, context: &Context) -> Result<Value, Failure> {
     Ok(json!({ "auth": auth }))
 }
 
-/// The region's endpoint, or what there is instead.
-fn endpoint(catalog: &[CatalogEntry], region: &str, product: Product) -> Result<String, String> {
-    let places = || {
-        catalog
-            .iter()
-            .filter(|entry| entry.name == product.name())
-            .flat_map(|entry| &entry.endpoints)
-    };
-    let place = places().find(|place| place.region.eq_ignore_ascii_case(region));
-    place
-        .map(|place| place.public_url.trim_end_matches('/').to_owned())
-        .ok_or_else(|| {
-            let regions: Vec<&str> = places().map(|place| place.region.as_str()).collect();
-            let regions = if regions.is_empty() {
-                "none".into()
-            } else {
-                regions.join(", ")
-            };
-            format!(
-                "the account has no {} in the region {region}; regions: {regions}",
-                product.title()
-            )
-        })
-}
-
 /// The answer itself, or the failure that its status and its body are.
 ///
 /// # Errors
@@ -214,65 +180,41 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if response.status < 300 {
         return Ok(response);
     }
-    let complaint = response.json::<Map<String, Value>>().ok().and_then(complaint);
+    let flat = flat_complaint(&response);
     // Limits of rate were 413 before they were 429; of Cloud Load Balancers 413 is a limit of numbers as well.
     if response.status == 413 {
-        let number = complaint.as_ref().is_some_and(|complaint| complaint.flat);
-        if number && response.header("retry-after").is_none() {
-            let text = complaint.map(|complaint| complaint.message).unwrap_or_default();
+        if let Some(text) = flat.as_ref().filter(|_| response.header("retry-after").is_none()) {
             return Err(Failure::exhausted(text).with_code("413"));
         }
         response.status = 429;
     }
-    let Some(complaint) = complaint else {
-        return response.success();
+    let (code, message) = match flat {
+        Some(message) => (response.status.to_string(), message),
+        None => {
+            let Complaint { kind, message } = complaint(&response);
+            (kind, message.unwrap_or_default())
+        }
     };
-    let code = match complaint.flat {
-        true => response.status.to_string(),
-        false => complaint.code,
-    };
-    if !complaint.message.is_empty() {
-        response.body = complaint.message.into();
+    if !message.is_empty() {
+        response.body = message.into();
     }
-    response.success().map_err(|failure| failure.with_code(&code))
+    let coded = |failure: Failure| {
+        if code.is_empty() {
+            failure
+        } else {
+            failure.with_code(&code)
+        }
+    };
+    response.success().map_err(coded)
 }
 
-/// What a body says that is no success.
-struct Complaint {
-    /// Whether it is written as Cloud Load Balancers does, `{"message": ..., "code": 404}`, not `{"itemNotFound": {"message": ..., "code": 404}}`.
-    flat: bool,
-    code: String,
-    message: String,
-}
-
-fn complaint(body: Map<String, Value>) -> Option<Complaint> {
-    let texts = |value: &Value| match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(texts) => texts
-            .iter()
-            .filter_map(|text| text.as_str().map(String::from))
-            .collect(),
-        _ => Vec::new(),
-    };
-    if let Some(message) = body.get("message") {
-        let mut all = texts(message);
-        all.extend(
-            body.get("validationErrors")
-                .into_iter()
-                .flat_map(|all| texts(&all["messages"])),
-        );
-        return Some(Complaint {
-            flat: true,
-            code: String::new(),
-            message: all.join(": "),
-        });
-    }
-    let (code, inner) = body.into_iter().next()?;
-    Some(Complaint {
-        flat: false,
-        message: texts(&inner["message"]).concat(),
-        code,
-    })
+/// What Cloud Load Balancers say, without an envelope: `{"message": ..., "code": 404, "validationErrors": {"messages": [...]}}`.
+fn flat_complaint(response: &Response) -> Option<String> {
+    let body: Value = serde_json::from_slice(&response.body).ok()?;
+    let message = body.get("message")?.as_str();
+    let more = body["validationErrors"]["messages"].as_array().into_iter().flatten();
+    let all: Vec<&str> = message.into_iter().chain(more.filter_map(Value::as_str)).collect();
+    Some(all.join(": "))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl Provider for Rackspace {
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        self.any_server()
+        self.any_server().map(drop)
     }
 }
 

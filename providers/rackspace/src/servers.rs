@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::http::each_page;
+use cloudwit_guest_sdk::openstack::{denies, next_page};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 use serde::Deserialize;
@@ -52,19 +53,6 @@ struct One {
     server: Server,
 }
 
-#[derive(Deserialize)]
-struct Page {
-    servers: Vec<Value>,
-    #[serde(default)]
-    servers_links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    rel: String,
-    href: String,
-}
-
 impl Rackspace {
     /// The server of this id; none only when Cloud Servers itself says that there is none. A 404 of anything else, such as a proxy, is a failure.
     ///
@@ -72,11 +60,7 @@ impl Rackspace {
     /// What the cloud says.
     pub fn server(&self, id: &str) -> Result<Option<Server>, Failure> {
         let response = self.identity.get(&format!("/servers/{}", percent_encode(id)))?;
-        let missing = response.status == 404
-            && response
-                .json::<Value>()
-                .is_ok_and(|body| body.get("itemNotFound").is_some());
-        if missing {
+        if denies(&response) {
             return Ok(None);
         }
         match success(response) {
@@ -88,42 +72,37 @@ impl Rackspace {
         }
     }
 
-    /// The servers of the account, in this region, that `wanted` says, by id and name. A server that cannot be read is left out.
+    /// Hands on the servers of the account, in this region; those whose name has this in it. A server that cannot be read is left out.
     ///
     /// # Errors
     /// What the cloud says.
-    pub fn servers(&self, name: Option<&str>, wanted: impl Fn(&str, &str) -> bool) -> Result<Vec<Server>, Failure> {
-        let mut servers: Vec<Server> = Vec::new();
-        let name = name
-            .map(|name| format!("&name={}", percent_encode(name)))
-            .unwrap_or_default();
-        let first = format!("limit={PAGE}{name}");
-        each_page::<Failure>(|query| {
+    pub fn servers(&self, name: Option<&str>, each: &mut dyn FnMut(Server)) -> Result<(), Failure> {
+        let name = name.map(|name| format!("&name={}", percent_encode(name)));
+        let first = format!("limit={PAGE}{}", name.unwrap_or_default());
+        each_page(|query| {
             let query = query.unwrap_or(&first);
-            let page: Page = success(self.identity.get(&format!("/servers/detail?{query}"))?)?.json()?;
-            let is_last = page.servers.is_empty();
-            for server in page.servers {
-                let word = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
-                let (id, name) = (word("id"), word("name"));
-                // A server that is made while pages are read can move from one page to the next.
-                if wanted(&id, &name) && servers.iter().all(|known| known.id != id) {
-                    match serde_json::from_value(server) {
-                        Ok(server) => servers.push(server),
-                        Err(error) => warn!(server = id, "left out of the list, it cannot be read: {error}"),
-                    }
+            let mut page: Value = success(self.identity.get(&format!("/servers/detail?{query}"))?)?.json()?;
+            let next = next_page(&page, "servers");
+            let Value::Array(servers) = page["servers"].take() else {
+                return Err(Failure::unavailable("Cloud Servers' answer has no list of servers"));
+            };
+            for server in servers {
+                match serde_json::from_value(server) {
+                    Ok(server) => each(server),
+                    Err(error) => warn!("a server is left out of the list, it cannot be read: {error}"),
                 }
             }
-            let next = page.servers_links.into_iter().find(|link| link.rel == "next");
-            // The host in the link is what the service takes itself for.
-            let query = next.and_then(|link| link.href.split_once('?').map(|(_, query)| query.to_owned()));
-            Ok(query.filter(|_| !is_last))
-        })?;
-        Ok(servers)
+            Ok(next)
+        })
     }
 
-    /// Asks for one server, whichever, to see whether the way is free.
-    pub(crate) fn any_server(&self) -> Result<(), Failure> {
-        success(self.identity.get("/servers?limit=1")?).map(drop)
+    /// Whether there is any server, by a small request.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub(crate) fn any_server(&self) -> Result<bool, Failure> {
+        let page: Value = success(self.identity.get("/servers?limit=1")?)?.json()?;
+        Ok(page["servers"].as_array().is_some_and(|servers| !servers.is_empty()))
     }
 }
 

@@ -8,7 +8,7 @@ use cloudwit_guest_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Rackspace;
-use crate::identity::{Product, success};
+use crate::identity::{BALANCERS, success};
 
 /// Load balancers in a page: the most there are.
 const PAGE: usize = 100;
@@ -188,7 +188,7 @@ impl Rackspace {
         each_page::<Failure>(|marker| {
             let marker = marker.map(|id| format!("&marker={id}")).unwrap_or_default();
             let path = format!("/loadbalancers?limit={PAGE}{marker}");
-            let page: Page = success(self.identity.send(Product::LoadBalancers, "GET", &path, None)?)?.json()?;
+            let page: Page = success(self.identity.send(BALANCERS, "GET", &path, None)?)?.json()?;
             let full = page.load_balancers.len() >= PAGE;
             let before = all.len();
             // A page begins with the load balancer that its marker names.
@@ -209,7 +209,7 @@ impl Rackspace {
     /// What the cloud says.
     pub(crate) fn balancer(&self, id: u64) -> Result<Option<Clb>, Failure> {
         let path = format!("/loadbalancers/{id}");
-        let response = self.identity.send(Product::LoadBalancers, "GET", &path, None)?;
+        let response = self.identity.send(BALANCERS, "GET", &path, None)?;
         match success(response) {
             // A 404 without the cloud's own words is that of a proxy.
             Err(failure) if failure.is_not_found() && failure.code.is_some() => Ok(None),

@@ -12,10 +12,10 @@
 use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
-use cloudwit_guest_sdk::reconcile::{self, Steps};
+use cloudwit_guest_sdk::reconcile::{self, Apply, Rounds};
 
 use crate::Rackspace;
-use crate::identity::{Product, success};
+use crate::identity::{BALANCERS, success};
 use annotations::TABLE;
 use clb::{Clb, Listed, Phase};
 use plan::{Change, Plan};
@@ -55,13 +55,18 @@ impl LoadBalancers for Rackspace {
             self.warn_left_out(wanted.left_out);
         }
         let mut addresses = Vec::new();
-        let ended = self.converge(service, token, |found, listed| {
-            let source = Source::new(service, asked.internal, listed)?;
-            let settings = Settings::new(service, &self.context.cluster(), asked, config, source)?;
-            let plan = plan::whole(&wanted.ports, &settings, found, config.node_limit());
-            addresses.clone_from(&plan.addresses);
-            Ok(plan)
-        });
+        let ended = self.converge(
+            service,
+            token,
+            || self.balancers(),
+            |found, listed| {
+                let source = Source::new(service, asked.internal, listed)?;
+                let settings = Settings::new(service, &self.context.cluster(), asked, config, source)?;
+                let plan = plan::whole(&wanted.ports, &settings, found, config.node_limit());
+                addresses.clone_from(&plan.addresses);
+                Ok(plan)
+            },
+        );
         match ended {
             Err(failure) if addresses.is_empty() => Err(failure),
             Err(failure) => balancer(&addresses).despite(failure),
@@ -77,10 +82,7 @@ impl LoadBalancers for Rackspace {
         token: Option<&str>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
         self.balancers_enabled()?;
-        let limit = self.config.loadbalancer.node_limit();
-        let wanted = wanted::ports(service, targets, limit)?;
-        self.converge(service, token, |found, _| plan::nodes_only(&wanted.ports, found, limit))?;
-        Ok(Vec::new())
+        self.give_nodes(service, targets, token, || self.balancers())
     }
 
     /// All load balancers are listed together.
@@ -90,97 +92,80 @@ impl LoadBalancers for Rackspace {
         targets: &[Target],
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
         self.balancers_enabled()?;
-        let (listed, limit) = (self.balancers()?, self.config.loadbalancer.node_limit());
+        let listed = self.balancers()?;
         Ok(one_by_one(updates, |update| {
-            let (service, token) = (&update.service, update.token.as_deref());
-            let wanted = wanted::ports(service, targets, limit)?;
-            let own = living(listed.clone(), service);
-            self.converge_from(
-                service,
-                token,
-                || Ok(own.clone()),
-                |found, _| plan::nodes_only(&wanted.ports, found, limit),
-            )?;
-            Ok(Vec::new())
+            self.give_nodes(&update.service, targets, update.token(), || Ok(listed.clone()))
         }))
     }
 
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
         self.balancers_enabled()?;
-        let mut steps = steps(service, token);
-        loop {
+        self.rounds(service, token)?.run(|| {
             let own = living(self.balancers()?, service);
-            let mut waiting = None;
-            let mut changes = Vec::new();
-            for one in &own {
-                match Phase::of(&one.status) {
-                    Phase::Active | Phase::Error | Phase::Suspended => changes.push(Change::delete(one.id)),
-                    _ => waiting = Some(format!("load balancer {} is {}", one.id, one.status)),
-                }
-            }
-            for change in &changes {
-                self.make(change, &mut steps)?;
-            }
-            match waiting {
-                Some(state) if changes.is_empty() => return Err(steps.pending(state)),
-                _ if changes.is_empty() => return Ok(Vec::new()),
-                _ => {}
-            }
-        }
+            plan::deletion(&own).next()
+        })?;
+        Ok(Vec::new())
+    }
+}
+
+impl Apply for Rackspace {
+    type Change = Change;
+
+    fn text(change: &Change) -> String {
+        change.to_string()
+    }
+
+    fn codes(text: &str) -> reconcile::Change<'_> {
+        reconcile::Change::new(text).busy_by(BUSY).done_by(GONE)
+    }
+
+    fn deletes(change: &Change) -> bool {
+        change.method == "DELETE"
+    }
+
+    fn apply(&self, _: &str, change: &Change) -> Result<Vec<String>, Failure> {
+        let (method, path, body) = (change.method, change.path.as_str(), change.body.as_ref());
+        let response = self.identity.send(BALANCERS, method, path, body)?;
+        success(response).map(|_| Vec::new())
     }
 }
 
 impl Rackspace {
-    /// Makes changes until the plan has none.
-    fn converge(
-        &self,
-        service: &Service,
-        token: Option<&str>,
-        plan: impl FnMut(&[Clb], &[Listed]) -> Result<Plan, Failure>,
-    ) -> Result<(), Failure> {
-        self.converge_from(service, token, || self.balancers(), plan)
+    fn rounds(&self, service: &Service, token: Option<&str>) -> Result<Rounds<'_, Self>, Failure> {
+        Rounds::new(self, &default_balancer_name(service), token)
     }
 
-    /// The same from what `list` gives.
-    fn converge_from(
+    /// Makes changes until the plan has none, of the load balancers that `list` gives.
+    fn converge(
         &self,
         service: &Service,
         token: Option<&str>,
         list: impl Fn() -> Result<Vec<Listed>, Failure>,
         mut plan: impl FnMut(&[Clb], &[Listed]) -> Result<Plan, Failure>,
     ) -> Result<(), Failure> {
-        let mut steps = steps(service, token);
-        loop {
+        self.rounds(service, token)?.run(|| {
             let listed = list()?;
             let mut found = Vec::new();
             for one in living(listed.clone(), service) {
                 found.extend(self.balancer(one.id)?);
             }
-            let plan = plan(&found, &listed)?;
-            for change in &plan.changes {
-                self.make(change, &mut steps)?;
-            }
-            if plan.changes.is_empty() {
-                return match (plan.broken, plan.waiting) {
-                    (Some(failure), _) => Err(failure),
-                    (None, Some(state)) => Err(steps.pending(state)),
-                    (None, None) => Ok(()),
-                };
-            }
-        }
+            plan(&found, &listed)?.next()
+        })
     }
 
-    fn make(&self, change: &Change, steps: &mut Steps) -> Result<(), Failure> {
-        let text = change.to_string();
-        let step = reconcile::Change::new(&text).busy_by(BUSY).done_by(GONE);
-        steps.make(&self.context, &step, || {
-            let (method, path) = (change.method, change.path.as_str());
-            success(
-                self.identity
-                    .send(Product::LoadBalancers, method, path, change.body.as_ref())?,
-            )
-        })?;
-        Ok(())
+    /// Brings only the nodes behind the Service's load balancers up to date.
+    fn give_nodes(
+        &self,
+        service: &Service,
+        targets: &[Target],
+        token: Option<&str>,
+        list: impl Fn() -> Result<Vec<Listed>, Failure>,
+    ) -> Result<Vec<AnnotationChange>, Failure> {
+        let limit = self.config.loadbalancer.node_limit();
+        let wanted = wanted::ports(service, targets, limit)?;
+        let plan = |found: &[Clb], _: &[Listed]| plan::nodes_only(&wanted.ports, found, limit);
+        self.converge(service, token, list, plan)?;
+        Ok(Vec::new())
     }
 
     fn warn_left_out(&self, left_out: usize) {
@@ -205,10 +190,6 @@ impl Rackspace {
     }
 }
 
-fn steps(service: &Service, token: Option<&str>) -> Steps {
-    Steps::continued(token.and_then(Steps::read).as_ref(), &default_balancer_name(service))
-}
-
 /// Those of the Service that are not over.
 fn living(listed: Vec<Listed>, service: &Service) -> Vec<Listed> {
     let name = default_balancer_name(service);
@@ -218,12 +199,8 @@ fn living(listed: Vec<Listed>, service: &Service) -> Vec<Listed> {
 }
 
 fn balancer(addresses: &[std::net::IpAddr]) -> Balancer {
-    Balancer::at(
-        addresses
-            .iter()
-            .map(|address| Ingress::ip(address.to_string()))
-            .collect(),
-    )
+    let ingress = addresses.iter().map(|address| Ingress::ip(address.to_string()));
+    Balancer::at(ingress.collect())
 }
 
 #[cfg(test)]

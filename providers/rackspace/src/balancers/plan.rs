@@ -11,10 +11,11 @@ use std::fmt;
 use std::net::IpAddr;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile;
 use serde_json::{Value, json};
 
 use super::access::{self, Next};
-use super::clb::{Clb, Phase};
+use super::clb::{Clb, Listed, Phase};
 use super::wanted::{Settings, Source, WantedPort, addresses, kind};
 
 /// Nodes that are deleted in one request (CLB's limit `BATCH_DELETE_LIMIT`), and added in one.
@@ -93,9 +94,9 @@ pub fn whole(ports: &[WantedPort], settings: &Settings, found: &[Clb], node_limi
             .min_by_key(|clb| (clb.phase() == Phase::Error, clb.id));
         let Some(current) = current else {
             if let Some(leaving) = own().find(|clb| clb.phase() == Phase::Deleting) {
-                plan.wait(leaving);
+                plan.wait(leaving.id, &leaving.status);
             } else if let Some(anchor) = anchor.filter(|anchor| anchor.phase() != Phase::Active) {
-                plan.wait(anchor);
+                plan.wait(anchor.id, &anchor.status);
             } else if anchor.is_some() || !created {
                 // Without an anchor the first one gets the address that the others share.
                 created = true;
@@ -106,12 +107,7 @@ pub fn whole(ports: &[WantedPort], settings: &Settings, found: &[Clb], node_limi
         kept.push(current.id);
         match current.phase() {
             Phase::Active => plan.changes.extend(next_of(current, port, settings, node_limit)),
-            Phase::Error
-                if current
-                    .virtual_ips
-                    .iter()
-                    .any(|vip| settings.published.contains(&vip.address)) =>
-            {
+            Phase::Error if settings.shows(current) => {
                 plan.broken = Some(Failure::unavailable(format!(
                     "load balancer {} is in ERROR and cannot be changed; Rackspace's support repairs it, and after it is deleted another one is made",
                     current.id
@@ -123,7 +119,7 @@ pub fn whole(ports: &[WantedPort], settings: &Settings, found: &[Clb], node_limi
                 let text = format!("load balancer {} is SUSPENDED; ask Rackspace's support", current.id);
                 plan.broken = Some(Failure::unavailable(text));
             }
-            Phase::Busy | Phase::Deleting | Phase::Deleted => plan.wait(current),
+            Phase::Busy | Phase::Deleting | Phase::Deleted => plan.wait(current.id, &current.status),
         }
     }
     // What is not wanted goes last: the address stays as long as one has it.
@@ -131,7 +127,7 @@ pub fn whole(ports: &[WantedPort], settings: &Settings, found: &[Clb], node_limi
         for surplus in found.iter().filter(|clb| !kept.contains(&clb.id)) {
             match surplus.phase() {
                 Phase::Deleted => {}
-                Phase::Busy | Phase::Deleting => plan.wait(surplus),
+                Phase::Busy | Phase::Deleting => plan.wait(surplus.id, &surplus.status),
                 Phase::Active | Phase::Error | Phase::Suspended => plan.changes.push(Change::delete(surplus.id)),
             }
         }
@@ -157,7 +153,7 @@ pub fn nodes_only(ports: &[WantedPort], found: &[Clb], node_limit: usize) -> Res
         };
         match current.phase() {
             Phase::Active => plan.changes.extend(next_of_nodes(current, port, node_limit)),
-            Phase::Busy => plan.wait(current),
+            Phase::Busy => plan.wait(current.id, &current.status),
             _ => {
                 let text = format!(
                     "load balancer {} is {} and cannot be changed",
@@ -170,9 +166,34 @@ pub fn nodes_only(ports: &[WantedPort], found: &[Clb], node_limit: usize) -> Res
     Ok(plan)
 }
 
+/// Everything goes.
+pub fn deletion(own: &[Listed]) -> Plan {
+    let mut plan = Plan::default();
+    for one in own {
+        match Phase::of(&one.status) {
+            Phase::Active | Phase::Error | Phase::Suspended => plan.changes.push(Change::delete(one.id)),
+            Phase::Busy | Phase::Deleting | Phase::Deleted => plan.wait(one.id, &one.status),
+        }
+    }
+    plan
+}
+
 impl Plan {
-    fn wait(&mut self, clb: &Clb) {
-        self.waiting = Some(format!("load balancer {} is {}", clb.id, clb.status));
+    fn wait(&mut self, id: u64, status: &str) {
+        self.waiting = Some(format!("load balancer {id} is {status}"));
+    }
+
+    /// What comes next.
+    ///
+    /// # Errors
+    /// What a person has to decide, when nothing else is left.
+    pub fn next(self) -> Result<reconcile::Next<(), Change>, Failure> {
+        match (self.broken, self.waiting) {
+            _ if !self.changes.is_empty() => Ok(reconcile::Next::Changes(self.changes)),
+            (Some(failure), _) => Err(failure),
+            (None, Some(state)) => Ok(reconcile::Next::Wait(state)),
+            (None, None) => Ok(reconcile::Next::Done(())),
+        }
     }
 }
 
@@ -182,13 +203,8 @@ fn anchor<'a>(settings: &Settings, found: &'a [Clb]) -> Option<&'a Clb> {
         !matches!(clb.phase(), Phase::Deleting | Phase::Deleted)
             && settings.source.fits(&clb.virtual_ips, &settings.families)
     };
-    found.iter().filter(fits).min_by_key(|clb| {
-        let shown = clb
-            .virtual_ips
-            .iter()
-            .any(|vip| settings.published.contains(&vip.address));
-        (!shown, clb.phase() != Phase::Active, clb.id)
-    })
+    let fitting = found.iter().filter(fits);
+    fitting.min_by_key(|clb| (!settings.shows(clb), clb.phase() != Phase::Active, clb.id))
 }
 
 fn create(port: &WantedPort, settings: &Settings, anchor: Option<&Clb>) -> Change {
@@ -238,19 +254,13 @@ fn create(port: &WantedPort, settings: &Settings, anchor: Option<&Clb>) -> Chang
 
 /// What is next for one that works: who may connect first, then everything else.
 fn next_of(clb: &Clb, port: &WantedPort, settings: &Settings, node_limit: usize) -> Option<Change> {
+    let post = |below, body| Some(Change::new("POST", clb, below, Some(body)));
+    let put = |below, body| Some(Change::new("PUT", clb, below, Some(body)));
+    let delete = |below| Some(Change::new("DELETE", clb, below, None));
     match access::next(&settings.access, &clb.access_list) {
-        Some(Next::Add(items)) => {
-            return Some(Change::new(
-                "POST",
-                clb,
-                "/accesslist",
-                Some(json!({ "accessList": items })),
-            ));
-        }
-        Some(Next::Delete(ids)) => {
-            return Some(Change::new("DELETE", clb, &format!("/accesslist{}", query(&ids)), None));
-        }
-        Some(Next::Clear) => return Some(Change::new("DELETE", clb, "/accesslist", None)),
+        Some(Next::Add(items)) => return post("/accesslist", json!({ "accessList": items })),
+        Some(Next::Delete(ids)) => return delete(&format!("/accesslist{}", query(&ids))),
+        Some(Next::Clear) => return delete("/accesslist"),
         None => {}
     }
     let sticky = clb
@@ -258,22 +268,21 @@ fn next_of(clb: &Clb, port: &WantedPort, settings: &Settings, node_limit: usize)
         .as_ref()
         .map(|one| one.persistence_type.as_str());
     if settings.sticky && sticky != Some("SOURCE_IP") {
-        let body = json!({ "sessionPersistence": persistence() });
-        return Some(Change::new("PUT", clb, "/sessionpersistence", Some(body)));
+        return put("/sessionpersistence", json!({ "sessionPersistence": persistence() }));
     }
     if !settings.sticky && sticky.is_some() {
-        return Some(Change::new("DELETE", clb, "/sessionpersistence", None));
+        return delete("/sessionpersistence");
     }
     if clb.algorithm != settings.algorithm || clb.timeout != settings.timeout {
         let body = json!({ "algorithm": settings.algorithm, "timeout": settings.timeout });
-        return Some(Change::new("PUT", clb, "", Some(json!({ "loadBalancer": body }))));
+        return put("", json!({ "loadBalancer": body }));
     }
     let monitor = settings.monitor_of(port);
     if monitor != clb.health_monitor.as_ref() {
-        return Some(match monitor {
-            Some(monitor) => Change::new("PUT", clb, "/healthmonitor", Some(json!({ "healthMonitor": monitor }))),
-            None => Change::new("DELETE", clb, "/healthmonitor", None),
-        });
+        return match monitor {
+            Some(monitor) => put("/healthmonitor", json!({ "healthMonitor": monitor })),
+            None => delete("/healthmonitor"),
+        };
     }
     next_of_nodes(clb, port, node_limit)
 }
@@ -281,8 +290,7 @@ fn next_of(clb: &Clb, port: &WantedPort, settings: &Settings, node_limit: usize)
 /// What is next for the nodes behind one: new ones first where there is room.
 fn next_of_nodes(clb: &Clb, port: &WantedPort, limit: usize) -> Option<Change> {
     let is = |wanted: &(String, u16), found: &super::clb::Node| found.address == wanted.0 && found.port == wanted.1;
-    let differ =
-        cloudwit_guest_sdk::reconcile::diff(&port.nodes, &clb.nodes, is, |_, found| found.condition == "ENABLED");
+    let differ = reconcile::diff(&port.nodes, &clb.nodes, is, |_, found| found.condition == "ENABLED");
     let room = limit.saturating_sub(clb.nodes.len()).min(BATCH);
     let add: Vec<Value> = differ.create.iter().take(room).map(|wanted| node(wanted)).collect();
     if !add.is_empty() {

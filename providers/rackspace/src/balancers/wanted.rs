@@ -1,7 +1,9 @@
 //! What a Service wants: load balancers, one for each port, and the settings that all of them have. Pure.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use cloudwit_guest_sdk::ports::node_ports;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::targets::address;
 
@@ -55,7 +57,7 @@ impl Source {
     /// # Errors
     /// `invalid` when the address is none of the account's, or not of the wanted kind.
     pub fn new(service: &Service, internal: bool, listed: &[Listed]) -> Result<Self, Failure> {
-        let Some(text) = service.load_balancer_ip.as_deref().filter(|text| !text.is_empty()) else {
+        let Some(text) = service.fixed_ip() else {
             return Ok(Self::New { internal });
         };
         let invalid = |why: &str| Failure::invalid(format!("loadBalancerIP {text} {why}"));
@@ -152,6 +154,12 @@ impl Settings {
         })
     }
 
+    /// Whether the Service shows an address of this one.
+    pub fn shows(&self, clb: &Clb) -> bool {
+        let mut vips = clb.virtual_ips.iter();
+        vips.any(|vip| self.published.contains(&vip.address))
+    }
+
     /// The monitor of a port.
     pub fn monitor_of(&self, port: &WantedPort) -> Option<&Monitor> {
         self.monitor.as_ref().filter(|_| port.protocol == "TCP")
@@ -171,35 +179,25 @@ pub fn ports(service: &Service, targets: &[Target], limit: usize) -> Result<Want
     reachable.sort_by_key(|(target, _)| (!target.ready, target.node.name.as_str()));
     let left_out = reachable.len().saturating_sub(limit);
     reachable.truncate(limit);
-    let mut ports = Vec::with_capacity(service.ports.len());
-    for port in &service.ports {
-        let node_port = port.node_port.ok_or_else(|| {
-            Failure::invalid(format!(
-                "port {} has no node port: set allocateLoadBalancerNodePorts to true",
-                port.port
-            ))
-        })?;
-        let protocol = match port.protocol {
-            Protocol::Tcp => "TCP",
-            Protocol::Udp => "UDP",
-            Protocol::Sctp => {
-                let text = format!("port {}: Cloud Load Balancers have no SCTP", port.port);
-                return Err(Failure::invalid(text));
-            }
-        };
-        let mut nodes: Vec<(String, u16)> = reachable
-            .iter()
-            .map(|(_, address)| ((*address).to_owned(), node_port))
-            .collect();
-        nodes.sort_unstable();
-        nodes.dedup();
+    let (mut ports, mut wrong) = (Vec::with_capacity(service.ports.len()), Vec::new());
+    let protocol = |port: &ServicePort| match port.protocol {
+        Protocol::Tcp => Some("TCP"),
+        Protocol::Udp => Some("UDP"),
+        Protocol::Sctp => None,
+    };
+    for found in node_ports(service, protocol, |mistake| wrong.push(mistake)) {
+        let node = |(_, address): &(&Target, &str)| ((*address).to_owned(), found.node_port);
+        let nodes: BTreeSet<(String, u16)> = reachable.iter().map(node).collect();
         ports.push(WantedPort {
-            port: port.port,
-            protocol,
-            nodes,
+            port: found.port.port,
+            protocol: found.protocol,
+            nodes: nodes.into_iter().collect(),
         });
     }
-    Ok(WantedPorts { ports, left_out })
+    match wrong.is_empty() {
+        true => Ok(WantedPorts { ports, left_out }),
+        false => Err(Failure::invalid(wrong.join("; "))),
+    }
 }
 
 /// Families of the Service, the first one first; IPv4 when it names none.

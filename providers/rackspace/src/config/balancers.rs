@@ -54,12 +54,8 @@ impl BalancerConfig {
 
     /// What types cannot express. The bounds are Cloud Load Balancers' own.
     pub fn validate(&self, problems: &mut Problems) {
-        if self.subnet_id.is_some() {
-            problems.warn(
-                "loadbalancer.subnet-id",
-                "has no effect: an address comes from the Internet or from ServiceNet",
-            );
-        }
+        let why = "an address comes from the Internet or from ServiceNet";
+        problems.no_effect("loadbalancer.subnet-id", self.subnet_id.is_some(), why);
         for (key, value, most) in [
             ("monitor-delay", &self.monitor_delay, 3600),
             ("monitor-timeout", &self.monitor_timeout, 300),

@@ -45,7 +45,11 @@ fn many_nodes_take_one_listing_and_absence_needs_the_id() {
         "{told:?}"
     );
     assert_eq!(told[1..], ["stopped", "absent by name", "absent by id"]);
-    assert_eq!(calls(&host).len(), 3, "two pages, and the id that they do not have");
+    assert_eq!(
+        calls(&host).len(),
+        5,
+        "two pages, the id that they do not have twice, and whether there are others"
+    );
 }
 
 #[test]

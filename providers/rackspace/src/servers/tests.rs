@@ -11,10 +11,16 @@ fn pages(request: &cloudwit_guest_sdk::testing::SentRequest) -> FakeAnswer {
     }
 }
 
+fn all(host: &cloudwit_guest_sdk::testing::FakeHost) -> Vec<Server> {
+    let mut all = Vec::new();
+    provider(host).servers(None, &mut |server| all.push(server)).unwrap();
+    all
+}
+
 #[test]
 fn all_pages_are_read() {
     let host = host(pages);
-    let servers = provider(&host).servers(None, |_, _| true).unwrap();
+    let servers = all(&host);
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["node-1", "node-2", "node-3"]);
     let calls = calls(&host);
@@ -42,7 +48,7 @@ fn a_server_that_cannot_be_read_costs_itself_alone() {
             r#"{"servers": [{"id": "a", "name": "n"}, {"id": "b", "name": "n", "status": "ACTIVE"}]}"#,
         )
     });
-    let servers = provider(&host).servers(None, |_, _| true).unwrap();
+    let servers = all(&host);
     assert_eq!(servers.len(), 1);
     assert_eq!(servers[0].id, "b");
 }

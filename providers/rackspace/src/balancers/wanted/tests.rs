@@ -87,7 +87,11 @@ fn over_the_limit_ready_nodes_come_first_then_names() {
 fn what_cannot_be_had_is_refused() {
     let mut service = service(&[(Protocol::Sctp, 80, 30080)]);
     let failure = ports(&service, &[], 25).unwrap_err();
-    assert!(failure.message().contains("no SCTP"), "{}", failure.message());
+    assert!(
+        failure.message().contains("no load balancers for SCTP"),
+        "{}",
+        failure.message()
+    );
     service.ports[0].protocol = Protocol::Tcp;
     service.ports[0].node_port = None;
     let failure = ports(&service, &[], 25).unwrap_err();
