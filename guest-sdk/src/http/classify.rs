@@ -87,16 +87,19 @@ pub fn not_the_cloud(response: &Response, what: &str, whose: &str) -> Failure {
 pub struct Codes(&'static [(&'static str, Case)]);
 
 impl Codes {
-    /// A code that ends with `*` stands for all that begin so; of several that fit the first counts.
+    /// A code that ends with `*` stands for all that begin so, one that begins with `*` for all that end so, one with both for all that have it; of several that
+    /// fit the first counts.
     pub const fn new(codes: &'static [(&'static str, Case)]) -> Self {
         Self(codes)
     }
 
     /// What a code means; none when it is not in the table.
     pub fn case(&self, code: &str) -> Option<Case> {
-        let fits = |known: &str| match known.strip_suffix('*') {
-            Some(start) => code.starts_with(start),
-            None => known == code,
+        let fits = |known: &str| match (known.strip_prefix('*'), known.strip_suffix('*')) {
+            (Some(part), Some(_)) => code.contains(part.trim_end_matches('*')),
+            (Some(end), None) => code.ends_with(end),
+            (None, Some(start)) => code.starts_with(start),
+            (None, None) => known == code,
         };
         self.0.iter().find(|(known, _)| fits(known)).map(|(_, case)| *case)
     }
@@ -141,6 +144,8 @@ mod tests {
         ("Slow*", Case::RateLimited),
         ("Odd", Case::Other),
         ("SlowButWrong", Case::Invalid),
+        ("*.None", Case::NotFound),
+        ("*Quota*", Case::Exhausted),
     ]);
 
     fn failure(status: u16, headers: &[(&str, &str)], code: &str) -> Failure {
@@ -189,6 +194,10 @@ mod tests {
         assert_eq!(CODES.case("SlowButWrong"), Some(Case::RateLimited));
         assert_eq!(CODES.case("Auth"), Some(Case::Denied));
         assert_eq!(CODES.case("GoneToo"), None);
+        assert_eq!(CODES.case("Disk.None"), Some(Case::NotFound));
+        assert_eq!(CODES.case("Disk.NoneToo"), None);
+        assert_eq!(CODES.case("DiskQuotaReached"), Some(Case::Exhausted));
+        assert_eq!(CODES.case("Authority.None"), Some(Case::Denied));
         assert_eq!(CODES.case(""), None);
     }
 

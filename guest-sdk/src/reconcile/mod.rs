@@ -4,9 +4,11 @@
 mod brake;
 mod diff;
 mod rounds;
+mod single;
 mod steps;
 
 pub use brake::Brake;
 pub use diff::{Diff, diff};
 pub use rounds::{Apply, Jobs, Kept, Next, Rounds};
+pub use single::single;
 pub use steps::{Change, Steps};

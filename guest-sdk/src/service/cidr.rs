@@ -25,6 +25,17 @@ pub fn parse(text: &str) -> Result<IpNet, Failure> {
     })
 }
 
+/// Whether both are the same network, however they are written; what is no network is the same as nothing.
+pub fn same(one: &str, other: &str) -> bool {
+    matches!((parse(one), parse(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether a network lies in one of these, all as texts.
+pub fn is_within(part: &str, ranges: &[String]) -> bool {
+    let contains = |whole: &String, part: &IpNet| parse(whole).is_ok_and(|whole| whole.contains(part));
+    parse(part).is_ok_and(|part| ranges.iter().any(|whole| contains(whole, &part)))
+}
+
 /// Who may connect to the Service: its own ranges, else everybody of each of its families (IPv4 when it names none).
 ///
 /// # Errors
@@ -91,6 +102,14 @@ mod tests {
             let expected = format!("\"{wrong}\" is no network; write it like 10.0.0.0/8 or fd00::/64");
             assert_eq!(parse(wrong), Err(Failure::invalid(expected)));
         }
+    }
+
+    #[test]
+    fn texts_are_compared_as_networks() {
+        assert!(same("10.1.2.3/8", "10.0.0.0/8") && !same("10.0.0.0/8", "10.0.0.0/9") && !same("x", "x"));
+        let ranges = ["10.0.0.0/8".to_owned(), "x".to_owned(), "fd00::/48".to_owned()];
+        assert!(is_within("10.1.0.0/16", &ranges) && is_within("fd00:0:0:1::/64", &ranges));
+        assert!(!is_within("11.0.0.0/16", &ranges) && !is_within("0.0.0.0/0", &ranges) && !is_within("x", &ranges));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::fmt;
 pub(crate) use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::config::{Tree, parse_json};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -147,34 +146,19 @@ impl Config {
                 "the VPC of the machines, such as vpc-pxxxxxxxxxxx",
             ),
         ] {
-            if given(value).is_none() {
-                problems.add(key, format!("this key is missing; write {example}"));
-            }
+            problems.needed(key, value, example);
         }
         if let Some(region) = given(&self.region).filter(|region| !region.bytes().all(|b| b.is_ascii_alphanumeric())) {
             problems.add("Region", format!("\"{region}\" is no region; they look like bj"));
         }
         for product in Product::ALL {
-            let url = given(self.written(product)).filter(|url| !is_url(url));
-            if let Some(url) = url {
-                let name = product.name();
-                let key = KEYS
-                    .iter()
-                    .find(|key| key.to_ascii_lowercase() == format!("{name}endpoint"));
-                problems.add(
-                    *key.unwrap_or(&name),
-                    format!("\"{url}\" is no URL; write it like https://{name}.bj.baidubce.com"),
-                );
-            }
+            let name = product.name();
+            let is_of = |key: &&&str| key.to_ascii_lowercase() == format!("{name}endpoint");
+            let key = KEYS.iter().find(is_of).unwrap_or(&name);
+            problems.url(key, self.written(product), &format!("https://{name}.bj.baidubce.com"));
         }
-        if given(&self.secret_access_key).is_some() {
-            problems.add(
-                "SecretAccessKey",
-                format!(
-                    "the host signs with it: write it into a file that is granted as the secret {SECRET_KEY} with uses: [hmac], and remove this key"
-                ),
-            );
-        }
+        let secret = &self.secret_access_key;
+        problems.no_secret("SecretAccessKey", secret, SECRET_KEY, SecretUse::Hmac);
         let unused = [
             ("ClusterName", given(&self.cluster_name).is_some()),
             ("MasterId", given(&self.master_id).is_some()),
@@ -182,8 +166,8 @@ impl Config {
             ("NodeName", given(&self.node_name).is_some()),
             ("Debug", self.debug.is_some()),
         ];
-        for (key, _) in unused.into_iter().filter(|(_, written)| *written) {
-            problems.warn(key, "has no effect: machines are asked for at BCC, not at CCE");
+        for (key, is_set) in unused {
+            problems.no_effect(key, is_set, "machines are asked for at BCC, not at CCE");
         }
     }
 }

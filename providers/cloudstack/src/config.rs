@@ -4,7 +4,6 @@ use std::fmt;
 
 pub(crate) use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
 /// The secret of the grants: the user's secret key.
@@ -60,40 +59,12 @@ impl Global {
 
     fn validate(&self, problems: &mut Problems) {
         const EXAMPLE: &str = "https://cloud.example.com/client/api";
-        match given(&self.api_url) {
-            None => problems.add(
-                "global.api-url",
-                format!("this key is missing; write the URL of the API, such as {EXAMPLE}"),
-            ),
-            Some(url) if !is_url(url) => {
-                problems.add(
-                    "global.api-url",
-                    format!("\"{url}\" is no URL; write it like {EXAMPLE}"),
-                );
-            }
-            Some(_) => {}
-        }
-        if given(&self.api_key).is_none() {
-            problems.add("global.api-key", "this key is missing; write the user's API key");
-        }
-        if given(&self.secret_key).is_some() {
-            problems.add(
-                "global.secret-key",
-                format!(
-                    "the host signs with it: write it into a file that is granted as the secret {SECRET_KEY} with uses: [hmac], and remove this key"
-                ),
-            );
-        }
-        if self.ssl_no_verify {
-            problems.add(
-                "global.ssl-no-verify",
-                "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grant \
-                 of its host and remove this key",
-            );
-        }
-        if given(&self.zone).is_some() {
-            problems.warn("global.zone", "has no effect: each Node gets the zone of its machine");
-        }
+        problems.needed_url("global.api-url", &self.api_url, "the API", EXAMPLE);
+        problems.needed("global.api-key", &self.api_key, "the user's API key");
+        problems.no_secret("global.secret-key", &self.secret_key, SECRET_KEY, SecretUse::Hmac);
+        problems.no_insecurity("global.ssl-no-verify", self.ssl_no_verify);
+        let zone = given(&self.zone).is_some();
+        problems.no_effect("global.zone", zone, "each Node gets the zone of its machine");
     }
 }
 

@@ -12,7 +12,7 @@
 
 use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::types::id_after;
+use cloudwit_guest_sdk::types::{id_after, is_plain_id};
 
 pub mod api;
 mod balancers;
@@ -78,9 +78,7 @@ impl Provider for CloudStack {
 /// The id of the machine in a provider id; none when it is of another cloud or no id.
 pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
     let id = id_after(PROVIDER_ID_PREFIX, provider_id).or(id_after(FORMER_PREFIX, provider_id))?;
-    id.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        .then_some(id)
+    is_plain_id(id).then_some(id)
 }
 
 register_provider!(CloudStack: Instances, LoadBalancers);

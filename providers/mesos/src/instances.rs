@@ -22,15 +22,10 @@ impl Machines for Mesos {
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Agent>) -> Result<(), Failure> {
         let agents = self.api.agents()?;
         answers.found_all(readable(&agents), |agent| Key::Id(&agent.id));
-        let mut missing = ids
-            .iter()
-            .filter(|id| !answers.has(Key::Id(id.as_str())))
-            .copied()
-            .peekable();
-        if missing.peek().is_none() {
+        let missing = answers.missing(ids);
+        if missing.is_empty() {
             return Ok(());
         }
-        let missing: Vec<Id<'_>> = missing.collect();
         let registry = match self.api.registry(&agents.leader) {
             Ok(registry) => registry,
             Err(failure) => {

@@ -119,19 +119,12 @@ impl<'a> BalancerTask<'a> {
         self.octavia.named(&default_load_balancer_name(&self.service.uid))
     }
 
-    pub(crate) fn single(&self, mut found: Vec<Found>) -> Result<Option<Box<LoadBalancer>>, Failure> {
-        if found.len() > 1 {
-            let ids: Vec<&str> = found.iter().map(|balancer| balancer.id.as_str()).collect();
-            let text = [
-                "there are several load balancers of the name ",
-                &self.name,
-                ": ",
-                &ids.join(", "),
-                "; delete all but one",
-            ];
-            return Err(Failure::conflict(text.concat()));
-        }
-        Ok(found.pop())
+    pub(crate) fn single(&self, found: Vec<Found>) -> Result<Option<Found>, Failure> {
+        reconcile::single(
+            found,
+            &format!("load balancers of the name {}", self.name),
+            |balancer| &balancer.id,
+        )
     }
 
     /// Keeps other Services that share the load balancer from changing its tags at the same time.

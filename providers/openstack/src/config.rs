@@ -164,17 +164,8 @@ impl Global {
     }
 
     fn validate(&self, problems: &mut Problems) {
-        match given(&self.auth_url) {
-            None => problems.add(
-                "global.auth-url",
-                "this key is missing; write Keystone's URL, such as https://keystone.example.com/v3",
-            ),
-            Some(url) if !is_url(url) => problems.add(
-                "global.auth-url",
-                format!("\"{url}\" is no URL; write it like https://keystone.example.com/v3"),
-            ),
-            Some(_) => {}
-        }
+        let example = "https://keystone.example.com/v3";
+        problems.needed_url("global.auth-url", &self.auth_url, "Keystone", example);
         if !matches!(
             given(&self.os_endpoint_type).map(endpoint_type),
             None | Some("public" | "internal" | "admin")
@@ -199,12 +190,7 @@ impl Global {
                 "provider ids with a region need the key region",
             );
         }
-        if self.tls_insecure {
-            problems.add(
-                "global.tls-insecure",
-                "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grants of its hosts and remove this key",
-            );
-        }
+        problems.no_insecurity("global.tls-insecure", self.tls_insecure);
         if given(&self.cert_file).is_some() || given(&self.key_file).is_some() {
             problems.add(
                 "global.cert-file",

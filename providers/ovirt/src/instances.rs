@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_where_any};
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::types::{id_after, is_plain_id};
 use serde_json::Value;
 
 use crate::machine::Machine;
@@ -27,16 +28,9 @@ impl Machines for Ovirt {
     type Machine = Machine;
 
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
-        let key = Key::of(node, PROVIDER_ID_PREFIX)?;
-        match key {
-            Key::Id(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
-                Err(Failure::invalid(format!(
-                    "the provider id {PROVIDER_ID_PREFIX}{id} is none of oVirt's; they look like \
-                     {PROVIDER_ID_PREFIX}0b3a6a5c-5f0e-4c3e-9d5f-1a2b3c4d5e6f"
-                )))
-            }
-            key => Ok(key),
-        }
+        let read = |id| id_after(PROVIDER_ID_PREFIX, id).filter(|id| is_plain_id(id));
+        let example = "ovirt:///0b3a6a5c-5f0e-4c3e-9d5f-1a2b3c4d5e6f";
+        Key::read(node, read, "oVirt's", example)
     }
 
     fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
@@ -49,11 +43,7 @@ impl Machines for Ovirt {
                 answers.found_all([machine], |machine| Key::Id(&machine.id));
             })?;
         }
-        let missing = |answers: &Answers<'_, Machine>| -> Vec<Id<'_>> {
-            let ids = wanted.ids.iter().copied();
-            ids.filter(|id| !answers.has(Key::Id(id.as_str()))).collect()
-        };
-        let mut ids = missing(answers);
+        let mut ids = answers.missing(&wanted.ids);
         // Too many to ask for one by one, and the filter is about new Nodes alone.
         if filter.is_some() && ids.len() > MOST_MISSING {
             let outside: BTreeSet<&str> = ids.iter().map(Id::as_str).collect();
@@ -62,7 +52,7 @@ impl Machines for Ovirt {
                     answers.found_all([machine], |machine| Key::Id(&machine.id));
                 }
             })?;
-            ids = missing(answers);
+            ids = answers.missing(&wanted.ids);
         }
         self.by_ids(&ids, answers)
     }

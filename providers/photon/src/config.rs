@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
+pub(crate) use cloudwit_guest_sdk::types::is_plain_id as is_id;
 use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
@@ -76,17 +77,8 @@ impl Global {
     }
 
     pub(crate) fn validate(&self, problems: &mut Problems) {
-        match given(&self.target) {
-            None => problems.add(
-                "global.target",
-                "this key is missing; write the URL of Photon Controller, such as https://photon.example.com",
-            ),
-            Some(url) if !is_url(url) => problems.add(
-                "global.target",
-                format!("\"{url}\" is no URL; write it like https://photon.example.com"),
-            ),
-            Some(_) => {}
-        }
+        let example = "https://photon.example.com";
+        problems.needed_url("global.target", &self.target, "Photon Controller", example);
         match (self.tenant(), self.project()) {
             (_, "") => problems.add(
                 "global.project",
@@ -98,19 +90,14 @@ impl Global {
             ),
             _ => {}
         }
-        if given(&self.vmid).is_some() {
-            problems.warn("global.vmid", "has no effect: machines are found by their Nodes");
-        }
+        let vmid = given(&self.vmid).is_some();
+        problems.no_effect("global.vmid", vmid, "machines are found by their Nodes");
         if self.authentication && self.lightwave().is_none() {
             let text =
                 "needs lightwave, the URL where tokens come from, and username; the password is the secret password";
             problems.add("global.authentication", text);
         }
-        if self.ignorecertificate {
-            let text = "certificates are always checked; write the cloud's authority as `ca: FILE`, or the certificate's `thumbprints`, into the grant of \
-                        its host and remove this key";
-            problems.add("global.ignorecertificate", text);
-        }
+        problems.no_insecurity("global.ignorecertificate", self.ignorecertificate);
         if !self.root().is_empty() && !self.root().starts_with('/') {
             problems.add("global.api-root", "is no path; write /v1, or / where the API has none");
         }
@@ -132,11 +119,6 @@ impl Global {
             _ => {}
         }
     }
-}
-
-/// Whether it can be an id, which stands in paths.
-pub(crate) fn is_id(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_where_any};
+use cloudwit_guest_sdk::lookup::{Existing, Key, Listing};
 use cloudwit_guest_sdk::names::label_value;
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
@@ -10,15 +10,6 @@ use serde_json::Value;
 
 use crate::config::is_id;
 use crate::{PROVIDER_ID_PREFIX, Photon};
-
-/// So many machines are asked for one by one; more are taken from the project's list.
-const FEW: usize = 3;
-
-/// Machines are asked for by id at most so many in a call: more that are not in the list are no deleted machines but another project.
-const MOST_MISSING: usize = 100;
-
-/// What to check when the project has no machine.
-const NOTHING: &str = "no virtual machine at all is seen; are tenant and project right?";
 
 /// What is read of a virtual machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -30,8 +21,10 @@ pub struct Machine {
     flavor: String,
 }
 
-impl Machines for Photon {
+impl Listing for Photon {
     type Machine = Machine;
+
+    const NOTHING: &'static str = "no virtual machine at all is seen; are tenant and project right?";
 
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
         let key = Key::of(node, PROVIDER_ID_PREFIX)?;
@@ -43,74 +36,35 @@ impl Machines for Photon {
         }
     }
 
-    fn find(&self, wanted: &Wanted<'_>, answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
-        if !wanted.names.is_empty() || wanted.ids.len() > FEW {
-            let machines = self.machines()?;
-            for name in &wanted.names {
-                self.note(name, &machines, answers);
+    fn each(&self, each: &mut dyn FnMut(Machine)) -> Result<(), Failure> {
+        self.machines()?.into_iter().for_each(each);
+        Ok(())
+    }
+
+    fn one(&self, id: &str) -> Result<Option<Machine>, Failure> {
+        self.api.machine(id)
+    }
+
+    fn sees_any(&self) -> Result<bool, Failure> {
+        Ok(!self.api.machines()?.is_empty())
+    }
+
+    fn id(machine: &Machine) -> &str {
+        &machine.id
+    }
+
+    /// By its name, or by the address that the name is where the operator named Nodes so.
+    fn is_called(&self, machine: &Machine, name: &str) -> Result<bool, Failure> {
+        match name.parse::<IpAddr>() {
+            Ok(address) if self.config.global.by_address() => {
+                Ok(machine.state == "STARTED" && self.addresses(machine)?.contains(&address))
             }
-            answers.found_all(machines, |machine| Key::Id(&machine.id));
+            _ => Ok(machine.name.eq_ignore_ascii_case(name)),
         }
-        let missing = wanted.ids.iter().copied();
-        let missing: Vec<Id<'_>> = missing.filter(|id| !answers.has(Key::Id(id.as_str()))).collect();
-        self.by_ids(&missing, answers)
-    }
-
-    fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
-        let machine = |id: &str| self.api.machine(id);
-        let sees_any = || Ok(!self.api.machines()?.is_empty());
-        ask_each_where_any(ids, MOST_MISSING, answers, machine, sees_any, NOTHING);
-        Ok(())
-    }
-
-    fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
-        let machines = self.machines()?;
-        for name in names {
-            self.note(name, &machines, answers);
-        }
-        Ok(())
     }
 
     fn label(&self, machine: &Machine) -> String {
         format!("{} ({})", machine.id, machine.name)
-    }
-
-    fn describe(&self, found: &[Found<'_, Machine>]) -> Result<Vec<Result<Existing, Failure>>, Failure> {
-        Ok(found.iter().map(|found| self.existing(found.machine)).collect())
-    }
-}
-
-impl Photon {
-    /// The project's machines. One that cannot be read is left out.
-    pub(crate) fn machines(&self) -> Result<Vec<Machine>, Failure> {
-        let read = |item: Value| {
-            let read = serde_json::from_value::<Machine>(item);
-            read.inspect_err(|mistake| warn!("a machine is left out of the list, it cannot be read: {mistake}"))
-                .ok()
-        };
-        Ok(self.api.machines()?.into_iter().filter_map(read).collect())
-    }
-
-    /// Notes the machines of this name, or of the address that the name is where the operator named Nodes so.
-    fn note(&self, name: &Name<'_>, machines: &[Machine], answers: &mut Answers<'_, Machine>) {
-        let key = Key::Name(name.name);
-        let address = name
-            .name
-            .parse::<IpAddr>()
-            .ok()
-            .filter(|_| self.config.global.by_address());
-        for machine in machines {
-            let fits = match address {
-                None => Ok(machine.name.eq_ignore_ascii_case(name.name)),
-                Some(_) if machine.state != "STARTED" => Ok(false),
-                Some(address) => self.addresses(machine).map(|found| found.contains(&address)),
-            };
-            match fits {
-                Ok(true) => answers.found(key, machine.clone()),
-                Ok(false) => {}
-                Err(failure) => answers.failed(key, failure),
-            }
-        }
     }
 
     fn existing(&self, machine: &Machine) -> Result<Existing, Failure> {
@@ -139,6 +93,18 @@ impl Photon {
             .map(|ip| Address::new(AddressKind::InternalIp, ip.to_string()));
         instance.addresses = internal.chain(hostname).collect();
         Ok(Existing::Running(instance))
+    }
+}
+
+impl Photon {
+    /// The project's machines. One that cannot be read is left out.
+    pub(crate) fn machines(&self) -> Result<Vec<Machine>, Failure> {
+        let read = |item: Value| {
+            let read = serde_json::from_value::<Machine>(item);
+            read.inspect_err(|mistake| warn!("a machine is left out of the list, it cannot be read: {mistake}"))
+                .ok()
+        };
+        Ok(self.api.machines()?.into_iter().filter_map(read).collect())
     }
 
     /// Its addresses; an interface without one has `-`.

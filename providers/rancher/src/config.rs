@@ -4,7 +4,6 @@ use std::fmt;
 
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
 /// The secret of the grants: the access key, which is the user of Basic.
@@ -64,29 +63,12 @@ impl Global {
 
     pub(crate) fn validate(&self, problems: &mut Problems) {
         const EXAMPLE: &str = "https://rancher.example.com/v2-beta/projects/1a5";
-        match given(&self.cattle_url) {
-            None => problems.add(
-                "global.cattle-url",
-                format!("this key is missing; write the URL of the environment's API, such as {EXAMPLE}"),
-            ),
-            Some(url) if !is_url(url) => problems.add(
-                "global.cattle-url",
-                format!("\"{url}\" is no URL; write it like {EXAMPLE}"),
-            ),
-            Some(_) => {}
-        }
+        problems.needed_url("global.cattle-url", &self.cattle_url, "the environment's API", EXAMPLE);
         for (key, value, secret) in [
             ("global.cattle-access-key", &self.cattle_access_key, ACCESS_KEY),
             ("global.cattle-secret-key", &self.cattle_secret_key, SECRET_KEY),
         ] {
-            if given(value).is_some() {
-                problems.add(
-                    key,
-                    format!(
-                        "the host fills it in: write it into a file that is granted as the secret {secret} with uses: [placeholder], and remove this key"
-                    ),
-                );
-            }
+            problems.no_secret(key, value, secret, SecretUse::Placeholder);
         }
     }
 }

@@ -6,7 +6,7 @@ use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::token::Token;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::signature::Secret;
 use crate::config::{Global, SECRET};
@@ -19,8 +19,15 @@ const SESSION: &str = "21600";
 
 const ROLES: &str = "/latest/meta-data/ram/security-credentials/";
 
-/// Key id, secret and security token, as they are kept.
-type Given = Vec<String>;
+/// What the metadata service gives; kept in the state.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Given {
+    access_key_id: String,
+    access_key_secret: String,
+    security_token: String,
+    expiration: String,
+}
 
 /// What a request is signed with.
 pub enum Credentials {
@@ -57,7 +64,7 @@ impl Credentials {
     pub fn id(&self) -> &str {
         match self {
             Self::Key(id) => id,
-            Self::Role(token) => part(token, 0),
+            Self::Role(token) => &token.value.access_key_id,
         }
     }
 
@@ -68,7 +75,7 @@ impl Credentials {
     pub fn secret(&self, context: Context) -> Result<Secret<'_>, Failure> {
         match self {
             Self::Key(_) => context.keys().open(SECRET).map(Secret::Host),
-            Self::Role(token) => Ok(Secret::Held(part(token, 1))),
+            Self::Role(token) => Ok(Secret::Held(&token.value.access_key_secret)),
         }
     }
 
@@ -76,13 +83,9 @@ impl Credentials {
     pub fn token(&self) -> Option<&str> {
         match self {
             Self::Key(_) => None,
-            Self::Role(token) => Some(part(token, 2)),
+            Self::Role(token) => Some(&token.value.security_token),
         }
     }
-}
-
-fn part(token: &Token<Given>, at: usize) -> &str {
-    token.value.get(at).map(String::as_str).unwrap_or_default()
 }
 
 /// Credentials of the machine's role, and when they end.
@@ -111,11 +114,10 @@ fn of_the_role(global: &Global, context: Context) -> Result<(Given, u64), Failur
             "the metadata service's credentials for the role {role} are not whole"
         ))
     };
-    let answer: Value = serde_json::from_slice(&response.body).map_err(|_| not_whole())?;
-    let field = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let given = vec![field("AccessKeyId"), field("AccessKeySecret"), field("SecurityToken")];
-    match parse_rfc3339(&field("Expiration")) {
-        Some(expires) if given.iter().all(|part| !part.is_empty()) => Ok((given, expires)),
+    let given: Given = serde_json::from_slice(&response.body).map_err(|_| not_whole())?;
+    let parts = [&given.access_key_id, &given.access_key_secret, &given.security_token];
+    match parse_rfc3339(&given.expiration) {
+        Some(expires) if parts.iter().all(|part| !part.is_empty()) => Ok((given, expires)),
         _ => Err(not_whole()),
     }
 }

@@ -4,7 +4,7 @@ use cloudwit_guest_sdk::classify::{Case, Codes, not_the_cloud};
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 
-/// Codes of all products. What ends with `.NotFound` is judged apart, after these.
+/// Codes of all products.
 const CODES: Codes = Codes::new(&[
     ("Throttling*", Case::RateLimited),
     ("ServiceUnavailable*", Case::Unavailable),
@@ -43,6 +43,11 @@ const CODES: Codes = Codes::new(&[
     ("VSwitchAvailableIpNotExist", Case::Exhausted),
     ("InsufficientBalance", Case::Exhausted),
     ("MissingParameter*", Case::Invalid),
+    ("*.NotFound", Case::NotFound),
+    ("*.NotExist", Case::NotFound),
+    ("*NotExists", Case::NotFound),
+    ("*Quota*", Case::Exhausted),
+    ("*ExceedLimit*", Case::Exhausted),
 ]);
 
 /// Codes with which temporary credentials end.
@@ -66,42 +71,23 @@ pub fn failure(action: &str, response: &Response) -> Failure {
     let Ok(Refusal { code, message }) = serde_json::from_slice(&response.body) else {
         return not_the_cloud(response, action, "Alibaba Cloud's API");
     };
-    let mut failure = CODES.failure(response, &code, &message);
-    failure.kind = of_code(&code, failure.kind);
-    failure.message = format!("{action}: {code}: {message}");
-    match code.as_str() {
-        "SignatureDoesNotMatch" => failure
-            .message
-            .push_str("; check accessKeyID and the secret access-key-secret"),
-        _ if code.starts_with("InvalidTimeStamp") => failure.message.push_str("; check the clock of this machine"),
-        _ if code.starts_with("InvalidAccessKeyId") => failure.message.push_str("; check accessKeyID"),
-        _ => {}
+    let hint = match code.as_str() {
+        "SignatureDoesNotMatch" => "; check accessKeyID and the secret access-key-secret",
+        _ if code.starts_with("InvalidTimeStamp") => "; check the clock of this machine",
+        _ if code.starts_with("InvalidAccessKeyId") => "; check accessKeyID",
+        _ => "",
+    };
+    Failure {
+        message: format!("{action}: {code}: {message}{hint}"),
+        ..CODES.failure(response, &code, &message)
     }
-    failure
 }
 
 /// The failure of one item of an action that was done for others.
 pub fn of_item(action: &str, code: &str, message: &str) -> Failure {
     let case = CODES.case(code).unwrap_or(Case::Other);
-    let failure = case
-        .failure(None, format!("{action}: {code}: {message}"))
-        .with_code(code);
-    Failure {
-        kind: of_code(code, failure.kind.clone()),
-        ..failure
-    }
-}
-
-/// What parts of a code say that no table has whole.
-fn of_code(code: &str, kind: FailureKind) -> FailureKind {
-    match CODES.case(code) {
-        Some(_) => kind,
-        None if code.ends_with(".NotFound") || code.ends_with(".NotExist") || code.ends_with("NotExists") => {
-            FailureKind::NotFound
-        }
-        None if code.contains("Quota") || code.contains("ExceedLimit") => FailureKind::Exhausted,
-        None => kind,
-    }
+    let text = format!("{action}: {code}: {message}");
+    case.failure(None, text).with_code(code)
 }
 
 /// Whether other credentials may help.

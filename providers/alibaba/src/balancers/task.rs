@@ -2,6 +2,7 @@
 
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::reconcile::single;
 use serde_json::Value;
 
 use super::annotations::{self, ID_LABEL};
@@ -97,12 +98,8 @@ impl<'a> Task<'a> {
     /// `not-found` when the annotation names none, `invalid` when it names another Service's; when there are several; what the cloud says.
     pub fn find(&self) -> Result<Option<Found>, Failure> {
         if let Some(id) = annotations::text(self.service, "id") {
-            let found = self.by_id(id)?;
-            let Some(mut found) = found else {
-                return Err(Failure::not_found(format!(
-                    "there is no load balancer {id}, which the annotation id names"
-                )));
-            };
+            let text = || format!("there is no load balancer {id}, which the annotation id names");
+            let mut found = self.by_id(id)?.ok_or_else(|| Failure::not_found(text()))?;
             match found.owner() {
                 Some(owner) if owner != self.names.balancer => {
                     return Err(Failure::invalid(format!(
@@ -113,12 +110,8 @@ impl<'a> Task<'a> {
             }
             return Ok(Some(found));
         }
-        let made: Option<String> = self
-            .cloud
-            .context
-            .state()
-            .get(&made_key(&self.names.balancer))
-            .map(|made| made.value);
+        let made = self.cloud.context.state().get(&made_key(&self.names.balancer));
+        let made: Option<String> = made.map(|made| made.value);
         let label = self.service.labels.iter().find(|pair| pair.key == ID_LABEL);
         for id in made.iter().chain(label.map(|pair| &pair.value)) {
             // A label may be that of one that was given by annotation.
@@ -137,17 +130,7 @@ impl<'a> Task<'a> {
             })?;
         }
         found.retain(|found| self.is_own(found));
-        match found.as_slice() {
-            [] => Ok(None),
-            [_] => Ok(found.pop()),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|found| found.id.as_str()).collect();
-                Err(Failure::conflict(format!(
-                    "several load balancers are the Service's: {}; delete all but one",
-                    ids.join(", ")
-                )))
-            }
-        }
+        single(found, "load balancers of the Service", |found| &found.id)
     }
 
     /// The load balancer, where there has to be one.
@@ -161,13 +144,9 @@ impl<'a> Task<'a> {
 
     /// The load balancer, for a deletion: one of the user's that is gone, and one of another Service, are none.
     pub fn find_to_delete(&self) -> Result<Option<Found>, Failure> {
+        let given = annotations::text(self.service, "id").is_some();
         match self.find() {
-            Err(failure)
-                if annotations::text(self.service, "id").is_some()
-                    && matches!(failure.kind, FailureKind::NotFound | FailureKind::Invalid) =>
-            {
-                Ok(None)
-            }
+            Err(failure) if given && matches!(failure.kind, FailureKind::NotFound | FailureKind::Invalid) => Ok(None),
             found => found,
         }
     }

@@ -69,24 +69,22 @@ impl Routes for Alibaba {
         let mut seen: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
         for table in &tables {
             for entry in self.entries(table)? {
-                let hop = entry.next_hops.into_iter().find(|hop| hop.next_hop_type == "Instance");
-                if let Some(hop) = hop {
-                    seen.entry((entry.destination_cidr_block, hop.next_hop_id))
-                        .or_default()
-                        .push(table.clone());
+                let mut hops = entry.next_hops.into_iter();
+                if let Some(hop) = hops.find(|hop| hop.next_hop_type == "Instance") {
+                    let route = (entry.destination_cidr_block, hop.next_hop_id);
+                    seen.entry(route).or_default().push(table.clone());
                 }
             }
         }
         let nodes = self.context.nodes()?;
-        let cluster = self.context.cluster();
-        let is_inside =
-            |range: &str| cluster.cidrs.is_empty() || cluster.cidrs.iter().any(|whole| contains(whole, range));
+        let ranges = self.context.cluster().cidrs;
+        let is_inside = |range: &str| ranges.is_empty() || cidr::is_within(range, &ranges);
         let mut routes = Vec::new();
         for ((destination, hop), there) in seen.into_iter().filter(|((destination, _), _)| is_inside(destination)) {
             let node = nodes
                 .iter()
                 .find(|node| self.instance_of(&node.ref_) == Some(hop.as_str()));
-            let wanted = node.is_some_and(|node| node.pod_cidrs.iter().any(|range| same(range, &destination)));
+            let wanted = node.is_some_and(|node| node.pod_cidrs.iter().any(|range| cidr::same(range, &destination)));
             // In some tables only: it is told as missing and so made in the others, where it is wanted; else it is deleted where it is.
             if there.len() < tables.len() && wanted {
                 continue;
@@ -251,14 +249,6 @@ fn set(results: &mut [Result<(), Failure>], change: usize, failure: impl FnOnce(
     if let Some(result) = results.get_mut(change).filter(|result| result.is_ok()) {
         *result = Err(failure());
     }
-}
-
-fn contains(whole: &str, part: &str) -> bool {
-    matches!((cidr::parse(whole), cidr::parse(part)), (Ok(whole), Ok(part)) if whole.contains(&part))
-}
-
-fn same(one: &str, other: &str) -> bool {
-    matches!((cidr::parse(one), cidr::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 #[cfg(test)]

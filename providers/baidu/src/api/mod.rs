@@ -7,6 +7,7 @@ mod signature;
 use cloudwit_guest_sdk::http::items::{self, Page};
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::time::rfc3339;
+use cloudwit_guest_sdk::url::host_and_path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -66,11 +67,7 @@ impl Api {
         }
         let named = |(product, _): &&(Product, String)| *product == call.product;
         let base = self.endpoints.iter().find(named).map_or("", |(_, url)| url.as_str());
-        let (_, rest) = base.split_once("://").unwrap_or_default();
-        let (host, prefix) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
-            None => (rest, ""),
-        };
+        let (host, prefix) = host_and_path(base);
         let time = rfc3339(self.context.now());
         let key = self.context.keys().open(SECRET_KEY)?;
         let signable = Signable {

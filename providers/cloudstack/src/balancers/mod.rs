@@ -131,10 +131,7 @@ fn ingress(service: &Service, ip: &str, proxied: bool) -> Ingress {
     if let Some(name) = annotations::hostname(service) {
         return Ingress::hostname(name);
     }
-    Ingress {
-        endpoint: Endpoint::Ip((ip.into(), proxied.then_some(IpMode::Proxy))),
-        ports: Vec::new(),
-    }
+    Ingress::ip(ip).proxied(proxied)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::lookup::{Existing, Key, Listing};
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::types::id_after;
+use cloudwit_guest_sdk::types::{id_after, is_plain_id};
 use serde_json::Value;
 
 use crate::api::HOSTS;
@@ -22,8 +22,7 @@ impl Listing for Rancher {
 
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure> {
         let example = "rancher://0b3a6a5c-5f0e-4c3e-9d5f-1a2b3c4d5e6f";
-        let plain = |id: &&str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let read = |id| id_after(PROVIDER_ID_PREFIX, id).filter(plain);
+        let read = |id| id_after(PROVIDER_ID_PREFIX, id).filter(|id| is_plain_id(id));
         Key::read(node, read, "Rancher's", example)
     }
 
