@@ -113,6 +113,14 @@ impl Failure {
         self.kind == FailureKind::NotFound
     }
 
+    /// Whether the next request would most likely fail alike: it is refused for who sends it, or the cloud is away or asks to slow down.
+    pub fn is_shared(&self) -> bool {
+        matches!(
+            self.kind,
+            FailureKind::Denied | FailureKind::RateLimited | FailureKind::Unavailable
+        )
+    }
+
     /// The text for people.
     pub fn message(&self) -> &str {
         &self.message

@@ -45,6 +45,9 @@ impl From<Placeholder> for String {
     }
 }
 
+/// Bytes of a block of SHA-1 and SHA-256.
+const BLOCK: usize = 64;
+
 /// Key handles and hashes. From [`Context::keys`](crate::Context::keys).
 #[derive(Debug, Clone, Copy)]
 pub struct Keys(pub(crate) ());
@@ -102,6 +105,19 @@ impl Keys {
     /// `denied` when it is not granted for this use.
     pub fn reveal(&self, name: &str) -> Result<Vec<u8>, Failure> {
         host::key_reveal(name).map_err(Failure::from)
+    }
+
+    /// HMAC (RFC 2104) under a key that the cloud gave at run time, of the host's hash. For the operator's secrets there is [`open`](Self::open).
+    pub fn hmac(&self, hash: Hash, key: &[u8], data: &[u8]) -> Vec<u8> {
+        let mut block = if key.len() > BLOCK {
+            self.digest(hash, key)
+        } else {
+            key.to_vec()
+        };
+        block.resize(BLOCK, 0);
+        let pad = |with: u8| block.iter().map(|byte| byte ^ with).collect::<Vec<u8>>();
+        let inner = self.digest(hash, &[pad(0x36), data.to_vec()].concat());
+        self.digest(hash, &[pad(0x5c), inner].concat())
     }
 
     /// Hash of the data. Computed by the host, which saves the component from carrying the code.
@@ -202,6 +218,26 @@ mod tests {
             signing,
             "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"
         );
+    }
+
+    /// RFC 2202, RFC 4231: test cases 2 and 6.
+    #[test]
+    fn keys_of_the_cloud_have_the_published_hmacs() {
+        let _host = FakeHost::new();
+        let hmac = |hash, key: &[u8], text: &str| {
+            let mac = Context::new().keys().hmac(hash, key, text.as_bytes());
+            mac.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let text = "what do ya want for nothing?";
+        assert_eq!(
+            hmac(Hash::Sha1, b"Jefe", text),
+            "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"
+        );
+        let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(hmac(Hash::Sha256, b"Jefe", text), expected);
+        let text = "Test Using Larger Than Block-Size Key - Hash Key First";
+        let expected = "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54";
+        assert_eq!(hmac(Hash::Sha256, &[0xaa; 131], text), expected);
     }
 
     #[test]

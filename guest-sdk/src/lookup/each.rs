@@ -1,7 +1,7 @@
 //! Ids one by one, for clouds that have no filter for several.
 
 use super::{Answers, Id, Key};
-use crate::types::{Failure, FailureKind};
+use crate::types::Failure;
 
 /// Asks for each of these ids by itself and notes the answers; `ask` gives none where the cloud says that it has no such machine.
 ///
@@ -24,11 +24,7 @@ pub fn ask_each<M>(
             Ok(Some(machine)) => answers.found(key, machine),
             Ok(None) => answers.denied(*id),
             Err(failure) => {
-                let is_shared = matches!(
-                    failure.kind,
-                    FailureKind::RateLimited | FailureKind::Unavailable | FailureKind::Denied
-                );
-                if is_shared {
+                if failure.is_shared() {
                     stop.get_or_insert(failure.clone());
                 }
                 answers.failed(key, failure);

@@ -198,14 +198,7 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if !message.is_empty() {
         response.body = message.into();
     }
-    let coded = |failure: Failure| {
-        if code.is_empty() {
-            failure
-        } else {
-            failure.with_code(&code)
-        }
-    };
-    response.success().map_err(coded)
+    response.success().map_err(|failure| failure.with_code(&code))
 }
 
 /// What Cloud Load Balancers say, without an envelope: `{"message": ..., "code": 404, "validationErrors": {"messages": [...]}}`.

@@ -7,9 +7,6 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::percent_encode;
 use data_encoding::{BASE64, HEXLOWER};
 
-/// Bytes of a block of SHA-1 and SHA-256.
-const BLOCK: usize = 64;
-
 /// What signs.
 pub enum Secret<'a> {
     /// The host, with a secret that it keeps.
@@ -30,22 +27,9 @@ impl Secret<'_> {
                 };
                 key.hmac_with(hash, data, &how)
             }
-            Self::Held(secret) => Ok(hmac(keys, hash, &[secret.as_bytes(), suffix.as_bytes()].concat(), data)),
+            Self::Held(secret) => Ok(keys.hmac(hash, format!("{secret}{suffix}").as_bytes(), data)),
         }
     }
-}
-
-/// HMAC (RFC 2104), of the host's hash.
-fn hmac(keys: Keys, hash: Hash, key: &[u8], data: &[u8]) -> Vec<u8> {
-    let mut block = if key.len() > BLOCK {
-        keys.digest(hash, key)
-    } else {
-        key.to_vec()
-    };
-    block.resize(BLOCK, 0);
-    let pad = |with: u8| block.iter().map(|byte| byte ^ with).collect::<Vec<u8>>();
-    let inner = keys.digest(hash, &[pad(0x36), data.to_vec()].concat());
-    keys.digest(hash, &[pad(0x5c), inner].concat())
 }
 
 /// Parameters in order, as a query.

@@ -177,7 +177,7 @@ impl Alibaba {
             let failed = match self.api.send::<Changed>(&change_of(action, some)) {
                 Ok(changed) => changed.failed_route_entries,
                 // Whatever is wrong with one of them costs the others nothing.
-                Err(failure) if some.len() > 1 && !is_shared(&failure) => {
+                Err(failure) if some.len() > 1 && !failure.is_shared() => {
                     some.iter()
                         .for_each(|piece| self.change(action, std::slice::from_ref(piece), results, done));
                     continue;
@@ -234,14 +234,6 @@ fn change_of(action: &'static str, pieces: &[Piece<'_>]) -> Call {
                 _ => call,
             }
         })
-}
-
-/// Whether the next request would fail alike.
-fn is_shared(failure: &Failure) -> bool {
-    matches!(
-        failure.kind,
-        FailureKind::Denied | FailureKind::RateLimited | FailureKind::Unavailable
-    )
 }
 
 /// Notes the first failure of a change.
