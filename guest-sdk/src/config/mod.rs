@@ -122,8 +122,8 @@ pub fn given(value: &Option<String>) -> Option<&str> {
 ///
 /// ```
 /// # use cloudwit_guest_sdk::config::given_list;
-/// let entries: Vec<&str> = given_list(&Some("a, b,,".into())).collect();
-/// assert_eq!(entries, ["a", "b"]);
+/// let zones = Some("a, b,,".into());
+/// assert_eq!(given_list(&zones).collect::<Vec<&str>>(), ["a", "b"]);
 /// ```
 pub fn given_list(value: &Option<String>) -> impl Iterator<Item = &str> {
     let entries = given(value).unwrap_or_default().split(',').map(str::trim_ascii);
