@@ -109,9 +109,19 @@ where
 pub async fn until<T, Fut: Future<Output = Option<T>>>(
     sidecars: &mut Running,
     what: &str,
+    look: impl FnMut() -> Fut,
+) -> T {
+    until_within(SOON, sidecars, what, look).await
+}
+
+/// The same for what takes longer.
+pub async fn until_within<T, Fut: Future<Output = Option<T>>>(
+    limit: Duration,
+    sidecars: &mut Running,
+    what: &str,
     mut look: impl FnMut() -> Fut,
 ) -> T {
-    eventually(SOON, what, || {
+    eventually(limit, what, || {
         sidecars.tend();
         let (found, logs) = (look(), sidecars.logs());
         async move { found.await.ok_or(logs) }

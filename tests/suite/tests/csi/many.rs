@@ -11,11 +11,14 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, claim};
 use crate::replica::turn;
-use crate::running::{make, until};
+use crate::running::{make, until_within};
 use crate::sidecars::{DRIVER, NODE};
 
 const CLAIMS: usize = 200;
 const LATENCY: Duration = Duration::from_millis(20);
+
+/// How long all of them may take one after the other on a busy machine.
+const LONG: Duration = Duration::from_secs(300);
 
 /// What the cloud is requested of disks.
 const OPERATIONS: [Operation; 5] = [
@@ -93,7 +96,7 @@ async fn costs(workers: u32) -> [Cost; 4] {
     for number in 0..CLAIMS {
         make(&claims, claim(&format!("many-{number}"), 2, None)).await;
     }
-    let names = until(&mut cluster.sidecars, "all are bound", || async {
+    let names = until_within(LONG, &mut cluster.sidecars, "all are bound", || async {
         let claims = claims.list(&all).await.ok()?.items;
         let bound = |claim: &PersistentVolumeClaim| {
             claim
@@ -120,7 +123,7 @@ async fn costs(workers: u32) -> [Cost; 4] {
         });
         make(&attachments, attachment).await;
     }
-    until(&mut cluster.sidecars, "all are attached", || async {
+    until_within(LONG, &mut cluster.sidecars, "all are attached", || async {
         let attachments = attachments.list(&all).await.ok()?.items;
         attachments
             .iter()
@@ -135,7 +138,7 @@ async fn costs(workers: u32) -> [Cost; 4] {
         .delete_collection(&DeleteParams::default(), &all)
         .await
         .unwrap();
-    until(&mut cluster.sidecars, "all are detached", || async {
+    until_within(LONG, &mut cluster.sidecars, "all are detached", || async {
         attachments.list(&all).await.ok()?.items.is_empty().then_some(())
     })
     .await;
@@ -143,7 +146,7 @@ async fn costs(workers: u32) -> [Cost; 4] {
 
     let (started, before) = (Instant::now(), cluster.requests(&OPERATIONS));
     claims.delete_collection(&DeleteParams::default(), &all).await.unwrap();
-    until(&mut cluster.sidecars, "all are deleted", || async {
+    until_within(LONG, &mut cluster.sidecars, "all are deleted", || async {
         volumes.list(&all).await.ok()?.items.is_empty().then_some(())
     })
     .await;
