@@ -41,13 +41,14 @@ fn code(trouble: &Trouble) -> Code {
     match failure {
         Failure::Pending { .. } => Code::DeadlineExceeded,
         Failure::RateLimited { .. } | Failure::Unavailable(_) => Code::Unavailable,
+        // Nothing is left of what was begun, by the contract. It would end so again.
+        Failure::Exhausted(_) => Code::ResourceExhausted,
         // A fresh attempt, without the token, decides.
         _ if trouble.in_flight => Code::Aborted,
         Failure::NotFound(_) => Code::NotFound,
         Failure::AlreadyExists(_) => Code::AlreadyExists,
         Failure::Denied(_) => Code::PermissionDenied,
         Failure::Invalid(_) => Code::InvalidArgument,
-        Failure::Exhausted(_) => Code::ResourceExhausted,
         Failure::OutOfRange(_) => Code::OutOfRange,
         Failure::FailedPrecondition(_) | Failure::ImplementedElsewhere(_) => Code::FailedPrecondition,
         Failure::Conflict(_) | Failure::Aborted(_) | Failure::InvalidResponse(_) | Failure::Other(_) => Code::Aborted,
@@ -62,12 +63,11 @@ mod tests {
 
     use super::*;
 
-    /// Codes after which the provisioner keeps no record of the request (`external-provisioner`, `isFinalError`): all but these.
-    const NOT_FINAL: [Code; 5] = [
+    /// Codes after which the provisioner keeps a record of the request (`external-provisioner` 6.3, `checkError`). After `ResourceExhausted` it keeps none.
+    const NOT_FINAL: [Code; 4] = [
         Code::Cancelled,
         Code::DeadlineExceeded,
         Code::Unavailable,
-        Code::ResourceExhausted,
         Code::Aborted,
     ];
 
@@ -94,7 +94,7 @@ mod tests {
             message: Reason::default(),
         };
         let reason = Reason::default;
-        let errors: [CloudError; 9] = [
+        let errors: [CloudError; 8] = [
             fault.into(),
             pending.into(),
             limited.into(),
@@ -103,7 +103,6 @@ mod tests {
             Failure::Aborted(reason()).into(),
             Failure::InvalidResponse(String::new()).into(),
             Failure::Other(reason()).into(),
-            Failure::Exhausted(reason()).into(),
         ];
         for error in errors {
             for in_flight in [false, true] {
@@ -116,10 +115,19 @@ mod tests {
             Failure::Invalid,
             Failure::NotFound,
             Failure::OutOfRange,
-            Failure::Exhausted,
             Failure::FailedPrecondition,
         ] {
             assert_eq!(coded(once_begun(reason()), true), Code::Aborted);
+        }
+    }
+
+    #[test]
+    fn no_room_is_final_whether_or_not_it_had_begun() {
+        for in_flight in [false, true] {
+            assert_eq!(
+                coded(Failure::Exhausted(Reason::default()), in_flight),
+                Code::ResourceExhausted
+            );
         }
     }
 

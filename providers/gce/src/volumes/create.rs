@@ -7,12 +7,9 @@
 //!
 //! A name is unique in its zone, so a lost answer makes no second disk. The token has the places that had no room.
 
-use std::time::Duration;
-
 use cloudwit_guest_sdk::keys::Hash;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::serde_json::{Value, json};
-use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::Gce;
@@ -25,15 +22,6 @@ use crate::volumes::disk::Disk;
 use crate::volumes::disk::ids::{DiskId, Scope, is_new_name, snapshot_path};
 use crate::volumes::progress::Progress;
 use crate::volumes::{GIB, ZONE_KEY};
-
-/// How long the next attempts to create a disk pass a place over that had no room by the word of an operation. The failure of an operation may not be final,
-/// since something was begun; that of a fresh attempt is, and lets another Node be chosen.
-const FULL_KEPT: Keep = Keep::at_most(Duration::from_secs(30));
-
-/// Under which name it is kept that there was no room for a disk.
-fn full_key(place: &str, name: &str) -> String {
-    format!("full/{place}/{name}")
-}
 
 /// A volume that is wanted, by Compute Engine's rules. Pure.
 #[derive(Debug)]
@@ -162,11 +150,7 @@ impl Gce {
         match self.passed(&progress, &doing) {
             Ok(()) => {}
             Err(failure) if failure.kind == FailureKind::Exhausted => {
-                if let Some(place) = progress.place() {
-                    let key = full_key(&place, &name);
-                    self.context.state().put(&key, &failure.message, FULL_KEPT);
-                    progress.full.push(place);
-                }
+                progress.full.extend(progress.place());
                 full = Some(failure);
             }
             // Another call was faster: what there is now is seen below.
@@ -231,10 +215,6 @@ impl Gce {
                 name: name.into(),
             };
             if progress.full.contains(&id.place()) {
-                continue;
-            }
-            if let Some(why) = self.context.state().get::<String>(&full_key(&id.place(), name)) {
-                full = Some(Failure::exhausted(why.value));
                 continue;
             }
             let collection = format!("projects/{}/{}/disks", id.project, id.place());

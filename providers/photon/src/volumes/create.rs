@@ -5,12 +5,10 @@
 //!                                                    -> none: POST with the tag    -> a task: pending until it is over
 //! ```
 //!
-//! The cloud has the disk from the request on, in the state `CREATING`, so a lost answer makes no second one.
-
-use std::time::Duration;
+//! The cloud has the disk from the request on, in the state `CREATING`, so a lost answer makes no second one. It has the disk still, in the state `ERROR`, when it
+//! gave the creation up. That there is no room is answered once that disk is deleted.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::json;
 
@@ -29,14 +27,11 @@ const FS_TYPE: &str = "fstype";
 /// Longest name of a disk (Photon Controller's `DiskCreateSpec`: 1 to 63 letters, digits and `-`, the first a letter).
 const LONGEST_NAME: usize = 63;
 
-/// How long the next attempts to create a disk are refused after its task has found no room. The failure of a task may not be final, since something was begun;
-/// that of a fresh attempt is, and lets another Node be chosen.
-const FULL_KEPT: Keep = Keep::at_most(Duration::from_secs(30));
+/// How the token begins while what is left of a creation is deleted that found no room; the cloud's words follow. No task has such an id.
+const FULL: &str = "full: ";
 
-/// Under which name it is kept that there was no room for a disk.
-fn full(disk_name: &str) -> String {
-    format!("full/{disk_name}")
-}
+/// More of the cloud's words is not in the token.
+const LONGEST_REASON: usize = 1_000;
 
 /// A volume that is wanted, by the cloud's rules. Pure.
 #[derive(Debug)]
@@ -112,9 +107,8 @@ impl Photon {
         let wanted = Wanted::read(new)?;
         let disk_name = name_or_digest(self.context.keys(), "vol-", wanted.name, is_name);
         let doing = format!("creating the disk {disk_name}");
-        let full = self.context.state().get::<String>(&full(&disk_name));
-        if let Some(why) = full.filter(|_| token.is_none()) {
-            return Err(Failure::exhausted(why.value));
+        if let Some(why) = token.and_then(|token| token.strip_prefix(FULL)) {
+            return Err(self.given_up(&disk_name, wanted.name, Failure::exhausted(why)));
         }
         if let Err(failure) = self.api.passed(token, &doing) {
             return Err(self.given_up(&disk_name, wanted.name, failure));
@@ -203,7 +197,7 @@ impl Photon {
     }
 
     /// Deletes what is left of a creation that ended in this failure, so that its name is free, and gives the failure back. While the cloud works on it, nothing is
-    /// left yet.
+    /// left yet. `exhausted` is final, so it is `pending` until nothing is left.
     fn given_up(&self, disk_name: &str, volume: &str, failure: Failure) -> Failure {
         if matches!(
             failure.kind,
@@ -211,20 +205,32 @@ impl Photon {
         ) {
             return failure;
         }
-        if failure.kind == FailureKind::Exhausted {
-            self.context.state().put(&full(disk_name), &failure.message, FULL_KEPT);
-        }
-        let left = self.disks_named(disk_name, volume).unwrap_or_default();
-        for disk in left.iter().filter(|disk| disk.state == DiskState::Error) {
-            if let Err(failure) = self.delete_disk(&disk.id, None) {
+        let mut left = match self.disks_named(disk_name, volume) {
+            Ok(disks) => disks,
+            Err(unknown) if failure.kind == FailureKind::Exhausted => return unknown,
+            Err(_) => return failure,
+        };
+        left.retain(|disk| match disk.state {
+            DiskState::Error => self.delete_disk(&disk.id, None).is_err_and(|failure| {
                 info!(
                     disk = disk.id,
                     reason = failure.message,
                     "what is left of a disk is not deleted yet"
                 );
-            }
+                true
+            }),
+            _ => true,
+        });
+        if failure.kind != FailureKind::Exhausted || left.is_empty() {
+            return failure;
         }
-        failure
+        let why = &failure.message;
+        let why = &why[..why.floor_char_boundary(LONGEST_REASON)];
+        Failure::pending(
+            POLL,
+            format!("{FULL}{why}"),
+            format!("what is left of {disk_name} is deleted; {why}"),
+        )
     }
 
     /// Deletes a disk. That it was deleted already is success.

@@ -6,4 +6,5 @@ pub mod operations;
 pub(crate) mod steps;
 #[cfg(test)]
 pub(crate) mod testing;
+mod unread;
 pub mod work;

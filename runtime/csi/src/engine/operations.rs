@@ -3,6 +3,9 @@
 //! An equal request joins the operation that runs, another one is told what is under way. An operation goes on when the RPC that began it is gone,
 //! since its sidecar comes again. One that nobody waits for makes way for another request about the same volume, at the latest when the call it is in has
 //! ended: an attachment that never comes does not keep its volume from being detached.
+//!
+//! What came of an operation is read by those who wait for it; success is found again in the cloud. That there is no room is not: where no RPC waits when an operation
+//! ends so, the next equal request gets the refusal ([`Unread`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::failures::{FailedOperation, Failures};
 use crate::engine::steps::Steps;
+use crate::engine::unread::Unread;
 use crate::engine::work::{Done, Subject, Trouble, Work};
 
 /// An operation that nobody has waited for so long is given up. Sidecars come again within five minutes.
@@ -33,6 +37,8 @@ struct Shared {
     steps: Steps,
     running: Mutex<HashMap<Subject, Running>>,
     failures: Mutex<Failures>,
+    /// Locked while `running` is, so that no request comes between the end of an operation and its refusal.
+    unread: Mutex<Unread>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,6 +106,7 @@ impl Operations {
             steps,
             running: Mutex::default(),
             failures: Mutex::default(),
+            unread: Mutex::default(),
         }))
     }
 
@@ -155,6 +162,9 @@ impl Operations {
             }
             None => None,
         };
+        if let Some(trouble) = self.0.unread.lock().take(&subject, &work, Instant::now()) {
+            return Err(Refused::Trouble(trouble));
+        }
         let (send, progress) = watch::channel(Progress::Asked);
         let this = Running {
             work: Arc::new(work),
@@ -190,6 +200,11 @@ impl Operations {
             .is_some_and(|entry| Arc::ptr_eq(&entry.work, &this.work))
         {
             running.remove(&subject);
+            if let Progress::Ended(Err(trouble)) = &end
+                && this.waiting() == 0
+            {
+                self.0.unread.lock().keep(&this.work, trouble, Instant::now());
+            }
         }
         drop(running);
         this.progress.send_replace(end);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cloudwit_model::CloudError;
 use cloudwit_model::volume::{
     AttachedVolume, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, SizeRange, Snapshot, Volume,
 };
+use cloudwit_model::{CloudError, Failure};
 
 /// A change of one volume or snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,4 +117,11 @@ pub struct Trouble {
     pub error: CloudError,
     /// Whether the cloud had begun before: what it began may still come true.
     pub in_flight: bool,
+}
+
+impl Trouble {
+    /// Whether there is no room. That is final even once the cloud had begun: by the contract the provider answers so when nothing of what was begun is left.
+    pub fn is_exhausted(&self) -> bool {
+        matches!(self.error, CloudError::Failure(Failure::Exhausted(_)))
+    }
 }

@@ -1,5 +1,8 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::engine::testing::{FakeCloud, from, new_volume, pending, to};
+use cloudwit_model::volume::Topology;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -70,6 +73,88 @@ async fn failure_after_pending_reports_started_work() {
             in_flight
         }))
     );
+}
+
+/// A cloud in which a creation is begun, takes so many seconds, and finds no room.
+fn full_after(rounds: usize) -> Arc<FakeCloud> {
+    let cloud = FakeCloud::new();
+    let mut left = 0;
+    cloud.script(move |_, token| {
+        left = if token.is_none() { rounds } else { left - 1 };
+        let full = || Failure::Exhausted("no room".into()).into();
+        Some(if left == 0 {
+            full()
+        } else {
+            pending("the disk is being made")
+        })
+    });
+    cloud
+}
+
+fn is_full(answer: &Result<Done, Refused>) -> bool {
+    matches!(answer, Err(Refused::Trouble(trouble)) if trouble.is_exhausted() && trouble.in_flight)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_room_is_read_by_all_who_wait_and_a_later_request_begins_anew() {
+    let cloud = full_after(3);
+    let operations = operations(&cloud);
+    let create = || operations.run(Work::Create(new_volume("n")), within(SECOND * 10));
+    let (one, two) = tokio::join!(create(), create());
+    assert!(is_full(&one) && one == two, "{one:?}");
+    assert_eq!(cloud.calls().len(), 4);
+    assert!(is_full(&create().await));
+    assert_eq!(cloud.calls().len(), 8, "begun anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_room_that_is_found_between_two_rpcs_is_read_by_the_next() {
+    let cloud = full_after(3);
+    let operations = operations(&cloud);
+    let create = |name: &str| operations.run(Work::Create(new_volume(name)), within(SECOND / 2));
+    assert!(matches!(create("n").await, Err(Refused::Deadline(_))));
+    tokio::time::sleep(SECOND * 10).await;
+    assert_eq!((operations.count(), cloud.calls().len()), (0, 4));
+    assert!(is_full(&create("n").await));
+    assert_eq!(cloud.calls().len(), 4, "nothing is asked");
+    assert!(matches!(create("n").await, Err(Refused::Deadline(_))), "begun anew");
+    // For another place the volume is tried.
+    tokio::time::sleep(SECOND * 10).await;
+    let before = cloud.calls().len();
+    let elsewhere = cloudwit_model::volume::NewVolume {
+        allowed: vec![Topology([("zone".to_owned(), "b".to_owned())].into())],
+        ..new_volume("n")
+    };
+    let late = operations.run(Work::Create(elsewhere), within(SECOND / 2)).await;
+    assert!(matches!(late, Err(Refused::Deadline(_))), "{late:?}");
+    assert_eq!(cloud.calls().len(), before + 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However long the cloud takes, and whenever the sidecar comes again: it reads that there is no room, after one creation.
+    #[test]
+    fn no_room_is_read_after_one_creation(rounds in 0_usize..40, rpcs in prop::collection::vec((1_u64..15_000, 1_u64..300_000), 1..20)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let cloud = full_after(rounds);
+            let operations = operations(&cloud);
+            let last = (60_000, 0);
+            for (deadline, pause) in rpcs.into_iter().chain([last]) {
+                let answer = operations.run(Work::Create(new_volume("n")), within(Duration::from_millis(deadline))).await;
+                if !matches!(answer, Err(Refused::Deadline(_))) {
+                    let full = matches!(&answer, Err(Refused::Trouble(trouble)) if trouble.is_exhausted());
+                    prop_assert!(full, "{answer:?}");
+                    prop_assert_eq!(cloud.calls().len(), rounds + 1);
+                    return Ok(());
+                }
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+            prop_assert!(false, "never read");
+            Ok(())
+        })?;
+    }
 }
 
 #[tokio::test(start_paused = true)]
