@@ -2,13 +2,14 @@
 
     python cloud.py [--cache FOLDER] [--folder FOLDER] [--port N] [--without octavia] [--prepare]
 
-Prints NAME=VALUE lines, then READY, and runs until its standard input or it is told to end. With --prepare only the databases are prepared.
+Cinder starts when something connects to it for the first time: most tests have no volumes. Prints NAME=VALUE lines, then READY, and runs until its standard input or it is told to end. With --prepare only the databases are prepared.
 """
 
 import argparse
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -22,6 +23,9 @@ from pathlib import Path
 
 import configuration
 import template
+
+# Started by the first connection.
+LATE = ("cinder",)
 
 # How long the services may take to start on a busy machine, in seconds.
 PATIENCE = 300
@@ -41,12 +45,14 @@ def main() -> None:
         sockets = _listen(options.port)
         urls = {name: f"http://127.0.0.1:{sockets[name].getsockname()[1]}" for name in configuration.SERVICES}
         template.place(prepared, folder, urls)
-        for name in names:
+        at_once = [name for name in names if name not in LATE]
+        for name in at_once:
             processes[name] = _start(name, folder, sockets[name], urls)
-        for name in names:
+        for name in at_once:
             _await(name, urls[name], processes[name], folder)
         _tell(folder, urls, names)
-        _attend(processes, folder)
+        late = {name: sockets[name] for name in names if name in LATE}
+        _attend(processes, folder, late, urls)
     finally:
         _end(processes)
         if options.folder is None:
@@ -136,12 +142,15 @@ def _tell(folder, urls, names):
     print("READY", flush=True)
 
 
-def _attend(processes, folder):
+def _attend(processes, folder, late, urls):
     while True:
+        # A connection waits in the socket's queue until its service takes it.
+        asked = select.select(list(late.values()), [], [], 0.5)[0]
+        for name in [name for name, listening in late.items() if listening in asked]:
+            processes[name] = _start(name, folder, late.pop(name), urls)
         for name, process in processes.items():
             if process.poll() is not None:
                 raise SystemExit(f"{name} ended ({process.returncode}); the end of its output:\n{_log_end(name, folder)}")
-        time.sleep(0.5)
 
 
 def _end(processes):

@@ -197,6 +197,24 @@ impl Call<'_> {
         success(self.send_any()?)
     }
 
+    /// Sends it; none when Nova or Cinder itself says that there is no such thing. A 404 of anything else, such as a proxy whose backend is gone, is a failure.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), but never `not-found`.
+    pub fn send_present(&self) -> Result<Option<Response>, Failure> {
+        let response = self.send_any()?;
+        if response.status != 404 {
+            return success(response).map(Some);
+        }
+        match parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some()) {
+            true => Ok(None),
+            false => Err(Failure::unavailable(format!(
+                "{}: the 404 is none of the service's",
+                self.path
+            ))),
+        }
+    }
+
     /// Sends it; 404 is none.
     ///
     /// # Errors

@@ -119,4 +119,4 @@ impl Provider for OpenStack {
     }
 }
 
-register_provider!(OpenStack: Instances, LoadBalancers, Routes, Location, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeLabels);
+register_provider!(OpenStack: Instances, LoadBalancers, Routes, Location, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeLabels);

@@ -81,14 +81,14 @@ impl OpenStackProject<'_> {
 }
 
 impl OpenStackCloud {
-    /// Nova has asked Cinder for something, so that its first attachment takes no longer than others.
+    /// Cinder has started, which it does when it is first asked, and Nova has asked it for something, so that its first attachment takes no longer than others.
     ///
     /// # Errors
     ///
     /// When one of the two does not answer.
     pub async fn volumes_ready(&self) -> Result<()> {
-        let asked = json!({});
-        self.stage(Service::Compute, "meet-cinder", asked).await.map(drop)
+        self.stage(Service::BlockStorage, "calls", json!({})).await?;
+        self.stage(Service::Compute, "meet-cinder", json!({})).await.map(drop)
     }
 
     /// A type of volumes that several servers may have, of a name that no other test uses.
@@ -97,7 +97,15 @@ impl OpenStackCloud {
     ///
     /// When there is such a type already.
     pub async fn shared_volume_type(&self, name: &str) -> Result<()> {
-        let specs = json!({ "multiattach": "<is> True" });
+        self.volume_type(name, json!({ "multiattach": "<is> True" })).await
+    }
+
+    /// A type of volumes with these specifications, of a name that no other test uses. A backend can change a volume's type to one with the same specifications.
+    ///
+    /// # Errors
+    ///
+    /// When there is such a type already.
+    pub async fn volume_type(&self, name: &str, specs: Value) -> Result<()> {
         let kind = json!({ "volume_type": { "name": name, "extra_specs": specs } });
         self.post(Service::BlockStorage, "/v3/types", kind).await.map(drop)
     }

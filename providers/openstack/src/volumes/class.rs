@@ -7,7 +7,10 @@ use crate::volumes::CLUSTER;
 use crate::wire::{entries, parse};
 
 /// Parameters of a StorageClass.
-const CLASS: [&str; 4] = ["type", "availability", MKFS, METADATA];
+const CLASS: [&str; 4] = [TYPE, "availability", MKFS, METADATA];
+
+/// Cinder's type of a volume; of a VolumeAttributesClass too.
+pub(crate) const TYPE: &str = "type";
 
 /// Parameters of a VolumeSnapshotClass.
 const SNAPSHOT_CLASS: [&str; 3] = ["type", FORCE, METADATA];
@@ -18,8 +21,8 @@ const MKFS: &str = "mkfs-options";
 /// Further metadata, as JSON.
 const METADATA: &str = "appendVolumeMetadata";
 
-/// Whether attached volumes may be copied.
-const FORCE: &str = "force-create";
+/// Whether attached volumes may be copied; `false` by default, as upstream.
+pub(crate) const FORCE: &str = "force-create";
 
 /// Most characters of a key and of a value (`cinder/api/validation/parameter_types.py`).
 const LONGEST: usize = 255;
@@ -47,7 +50,7 @@ impl Class {
         let text = |name| parameter(parameters, name).unwrap_or_default();
         let mkfs = parameter(parameters, MKFS).filter(|options| !options.is_empty());
         Ok(Self {
-            kind: text("type").into(),
+            kind: text(TYPE).into(),
             zone: text("availability").into(),
             context: mkfs.map(|options| Pair::new(MKFS, options)).into_iter().collect(),
             metadata: more_metadata(text(METADATA))?,
@@ -81,8 +84,8 @@ impl SnapshotClass {
         }
         Ok(Self {
             force: match parameter(parameters, FORCE) {
-                None | Some("" | "true") => true,
-                Some("false") => false,
+                None | Some("" | "false") => false,
+                Some("true") => true,
                 Some(other) => {
                     return Err(Failure::invalid(format!(
                         "parameter {FORCE} is \"{other}\"; it can be true or false"
@@ -157,8 +160,8 @@ mod tests {
         };
         assert_eq!(class, Ok(expected));
         assert_eq!(Class::read(&[]), Ok(Class::default()));
-        assert!(SnapshotClass::read(&[]).unwrap().force);
-        assert!(!SnapshotClass::read(&pairs(&[("force-create", "false")])).unwrap().force);
+        assert!(!SnapshotClass::read(&[]).unwrap().force);
+        assert!(SnapshotClass::read(&pairs(&[("force-create", "true")])).unwrap().force);
     }
 
     #[test]

@@ -5,19 +5,18 @@
 //!                                 -> none: POST /volumes, in the best zone
 //! ```
 //!
-//! Cinder takes every request and fails later where no backend has room. What failed is deleted, and the token of the `pending` answer says how many zones have
-//! been tried. Cinder shows what it took in the same moment, so a request whose answer is lost is found by its name.
-
-use std::time::Duration;
+//! Cinder takes every request and fails later where no backend has room. What failed is deleted, and the token of the `pending` answer says how far the attempt is:
+//! how many zones have been tried, and that none had room. The latter is answered once nothing is left. Cinder shows what it took in the same moment, so a request whose
+//! answer is lost is found by its name.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
 use crate::volumes::class::{Class, metadata_of};
 use crate::volumes::disk::{Disk, Status, is_id};
+use crate::volumes::modify::wanted_type;
 use crate::volumes::snapshots::{DiskSnapshot, no_snapshot};
 use crate::volumes::{GIB, POLL, ZONE_KEY};
 use crate::wire::{Fields, Object};
@@ -31,12 +30,46 @@ const USUAL_ZONE_KEY: &str = "topology.kubernetes.io/zone";
 /// With this detail an event says that no backend has room (`cinder/message/message_field.py`, `Detail.NO_BACKEND_AVAILABLE`).
 const NO_ROOM: &str = "_003";
 
+/// The status of a volume whose deletion Cinder gave up. Users cannot delete it again.
+const ERROR_DELETING: &str = "error_deleting";
+
 /// How a type says that several servers can have its volumes.
 const SHARED: &str = "multiattach";
 
-/// How long fresh attempts are refused after no zone had room. The failure of an attempt that was under way may not be final, since something was begun; that of a
-/// fresh one is, and lets another Node be chosen.
-const FULL_KEPT: Keep = Keep::at_most(Duration::from_secs(30));
+/// How the token begins once no zone had room; why follows.
+const FULL: &str = "full: ";
+
+/// More of Cinder's words is not in the token.
+const LONGEST_REASON: usize = 1_000;
+
+/// How far an attempt is, from call to call. Pure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Attempt {
+    /// So many zones had no room.
+    Tried(usize),
+    /// None had, for this reason. What the last creation left is deleted.
+    Full(String),
+}
+
+impl Attempt {
+    /// What a token says; the beginning for none.
+    fn read(token: Option<&str>) -> Self {
+        let token = token.unwrap_or_default();
+        match token.strip_prefix(FULL) {
+            Some(why) => Self::Full(why.into()),
+            None => Self::Tried(token.parse().unwrap_or_default()),
+        }
+    }
+
+    /// The end of a call while Cinder works on this.
+    fn pending(&self, what: impl Into<String>) -> Failure {
+        let token = match self {
+            Self::Tried(zones) => zones.to_string(),
+            Self::Full(why) => format!("{FULL}{}", &why[..why.floor_char_boundary(LONGEST_REASON)]),
+        };
+        Failure::pending(POLL, token, what)
+    }
+}
 
 /// A volume that is wanted. Pure.
 #[derive(Debug)]
@@ -58,7 +91,10 @@ impl Wanted {
     /// # Errors
     /// `invalid` and `out-of-range` with the parameter or the size; `not-found` for a source that cannot exist.
     pub(super) fn read(new: &NewVolume) -> Result<Self, Failure> {
-        let class = Class::read(&new.parameters)?;
+        let mut class = Class::read(&new.parameters)?;
+        if let Some(kind) = wanted_type(&new.mutable_parameters)? {
+            class.kind = kind.into();
+        }
         let sizes = (
             new.size.at_least.div_ceil(GIB).max(1),
             new.size.at_most.map(|most| most / GIB),
@@ -88,11 +124,6 @@ impl Wanted {
             source: new.source.clone(),
             zones,
         })
-    }
-
-    /// Under which name it is kept that none of its zones had room.
-    fn full_key(&self) -> String {
-        format!("volumes-full/{}/{}", self.zones.join("/"), self.name)
     }
 
     /// How a volume that has the name differs from this; empty where it does not.
@@ -172,19 +203,14 @@ impl OpenStack {
             // Zones of servers say nothing about volumes then.
             wanted.zones.clear();
         }
-        if token.is_none()
-            && let Some(why) = self.context.state().get::<String>(&wanted.full_key())
-        {
-            return Err(Failure::exhausted(why.value));
-        }
-        let tried: usize = token.and_then(|token| token.parse().ok()).unwrap_or_default();
-        let disk = match self.disk_of_name(&wanted, tried)? {
-            Some(disk) => disk,
-            None => self.make(&wanted, &new.tags, tried)?,
+        let attempt = Attempt::read(token);
+        let disk = match (self.disk_of_name(&wanted, &attempt)?, &attempt) {
+            (Some(disk), _) => disk,
+            (None, Attempt::Tried(zones)) => self.make(&wanted, &new.tags, *zones)?,
+            (None, Attempt::Full(why)) => return Err(Failure::exhausted(why)),
         };
         if disk.status == Status::Creating {
-            let waits = format!("Cinder creates volume {}", disk.id);
-            return Err(Failure::pending(POLL, tried.to_string(), waits));
+            return Err(attempt.pending(format!("Cinder creates volume {}", disk.id)));
         }
         Ok(Volume {
             context: wanted.class.context,
@@ -193,14 +219,20 @@ impl OpenStack {
     }
 
     /// The volume that has the name. One whose creation failed is deleted.
-    fn disk_of_name(&self, wanted: &Wanted, tried: usize) -> Result<Option<Disk>, Failure> {
+    fn disk_of_name(&self, wanted: &Wanted, attempt: &Attempt) -> Result<Option<Disk>, Failure> {
         let mut disks = self.named("volumes", &wanted.name, &Disk::read)?;
         if let Some(failed) = disks.iter().find(|disk| disk.status == Status::Failed) {
-            return Err(self.give_up(failed, wanted, tried));
+            return Err(self.give_up(failed, wanted, attempt));
         }
         if let Some(going) = disks.iter().find(|disk| disk.status == Status::Deleting) {
             let waits = format!("Cinder deletes volume {}, which has the same name", going.id);
-            return Err(Failure::pending(POLL, tried.to_string(), waits));
+            return Err(attempt.pending(waits));
+        }
+        if let Some(stuck) = disks.iter().find(|disk| disk.status.word() == ERROR_DELETING) {
+            return Err(Failure::other(format!(
+                "Cinder gave the deletion of volume {} up, which has the same name; an administrator of the cloud has to delete it (openstack volume delete --force)",
+                stuck.id
+            )));
         }
         if let [one, other, ..] = disks.as_slice() {
             return Err(Failure::conflict(format!(
@@ -222,7 +254,7 @@ impl OpenStack {
     }
 
     /// Deletes what Cinder gave up, and says why it did. Where there is another zone, that is next.
-    fn give_up(&self, failed: &Disk, wanted: &Wanted, tried: usize) -> Failure {
+    fn give_up(&self, failed: &Disk, wanted: &Wanted, attempt: &Attempt) -> Failure {
         let (no_room, why) = self.reason(&failed.id);
         if let Err(failure) = self.delete_disk(failed)
             && !matches!(failure.kind, FailureKind::Pending(_))
@@ -230,14 +262,13 @@ impl OpenStack {
             return failure.context(&format!("deleting volume {}, whose creation failed", failed.id));
         }
         let text = format!("Cinder gave the creation of volume {} up: {why}", failed.id);
-        match no_room {
-            true if tried + 1 < wanted.zones.len() => Failure::pending(POLL, (tried + 1).to_string(), text),
-            true => {
-                self.context.state().put(&wanted.full_key(), &text, FULL_KEPT);
-                Failure::exhausted(text)
-            }
-            false => Failure::other(text),
-        }
+        let next = match attempt {
+            _ if !no_room => return Failure::other(text),
+            Attempt::Tried(zones) if zones + 1 < wanted.zones.len() => Attempt::Tried(zones + 1),
+            Attempt::Tried(_) => Attempt::Full(text.clone()),
+            Attempt::Full(_) => attempt.clone(),
+        };
+        next.pending(text)
     }
 
     /// Whether a creation failed for want of room, and Cinder's own sentence about it.

@@ -7,10 +7,10 @@ use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
 use crate::OpenStack;
-use crate::api::{Endpoint, success};
+use crate::api::Endpoint;
 use crate::volumes::CLUSTER;
 use crate::volumes::disk::{Disk, is_id};
-use crate::wire::{Fields, Read, parse};
+use crate::wire::{Fields, Read};
 
 /// So many are asked for one by one; more are taken from the list of the project's.
 const FEW: usize = 3;
@@ -99,7 +99,7 @@ impl OpenStack {
         Ok(ById(found))
     }
 
-    /// The one of this id; none only when Cinder itself says that there is none. A 404 of anything else, such as a proxy whose backend is gone, is a failure.
+    /// The one of this id; none only when Cinder itself says that there is none.
     pub(crate) fn one<T>(
         &self,
         collection: &str,
@@ -107,19 +107,11 @@ impl OpenStack {
         read: &dyn Fn(&Value) -> Read<T>,
     ) -> Result<Option<T>, Failure> {
         let call = self.api.get(Endpoint::BlockStorage, &format!("/{collection}/{id}"));
-        let response = call.send_any()?;
-        if response.status == 404 {
-            let says_so = parse(&response.text()).is_ok_and(|json| json.field("itemNotFound").is_some());
-            return match says_so {
-                true => Ok(None),
-                false => Err(Failure::unavailable(format!(
-                    "asking for {id} in {collection}: the 404 is none of Cinder's"
-                ))),
-            };
-        }
+        let Some(response) = call.send_present()? else {
+            return Ok(None);
+        };
         let key = collection.trim_end_matches('s');
-        call.parse(&success(response)?, |json| read(json.need_field(key)?))
-            .map(Some)
+        call.parse(&response, |json| read(json.need_field(key)?)).map(Some)
     }
 
     /// Those of this name that are this cluster's, or no cluster's: upstream's driver marks clusters only where it is told one.

@@ -7,18 +7,20 @@
 //! | `find` | volumes and snapshots asked for by id and by name |
 //! | `class` | what a class wants; pure |
 //! | `create` | found by name, else created once |
-//! | `moves` | attached and detached, by Nova |
+//! | `moves`, `coming` | attached and detached, by Nova |
 //! | `nodes` | where servers are, and how many volumes they take |
-//! | `expand` | volumes grow |
+//! | `expand`, `modify` | volumes grow; their type changes |
 //! | `snapshots`, `pages`, `labels` | snapshots; lists; where volumes of PersistentVolumes are |
 
 mod class;
+mod coming;
 pub mod config;
 mod create;
 mod disk;
 mod expand;
 mod find;
 mod labels;
+mod modify;
 mod moves;
 mod nodes;
 mod pages;

@@ -5,7 +5,7 @@
 //!   detach   the volumes once, then DELETE for each that is there                                     -> pending until it is not there any more
 //! ```
 //!
-//! What is to be done about one is decided from its description, so a lost token loses nothing.
+//! What is to be done about one is decided from its description, and from Nova's where Cinder's does not say to which server it comes, so a lost token loses nothing.
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
 use crate::api::{Endpoint, SHARED_VOLUMES};
+use crate::volumes::coming::comes;
 use crate::volumes::disk::{Disk, DiskAttachment, Status};
 use crate::volumes::find::no_volume;
 use crate::volumes::{BEGUN, waits};
@@ -30,6 +31,8 @@ pub(super) enum Step {
     Done(String),
     /// Cinder or Nova works on it.
     Wait(String),
+    /// Cinder holds it for a server, and does not show for which.
+    Reserved,
     /// It has to be asked for.
     Attach,
 }
@@ -53,7 +56,8 @@ pub(super) fn step(disk: &Disk, server: &str) -> Result<Step, Failure> {
             None => refused(format!("is {word}, and no server has it")),
         },
         (Status::Failed | Status::Broken(_) | Status::Deleting, None) => refused(format!("is in status {word}")),
-        (Status::Creating | Status::Attaching | Status::Attached | Status::Detaching | Status::Busy(_), None) => {
+        (Status::Attaching, None) => Ok(Step::Reserved),
+        (Status::Creating | Status::Attached | Status::Detaching | Status::Busy(_), None) => {
             Ok(Step::Wait(format!("volume {id} is in status {word}")))
         }
     }
@@ -68,7 +72,12 @@ fn attached(disk: &Disk, device: String) -> Attached {
     }
 }
 
-fn path(server: &str) -> String {
+fn attaches(disk: &Disk, server: &str) -> String {
+    format!("Nova attaches volume {} to {server}", disk.id)
+}
+
+/// Where a server's volumes are.
+pub(super) fn path(server: &str) -> String {
     format!("/servers/{}/os-volume_attachments", percent_encode(server))
 }
 
@@ -117,13 +126,31 @@ impl OpenStack {
             match step(disk, &wanted.node_id)? {
                 Step::Done(device) => Ok(attached(disk, device)),
                 Step::Wait(what) => Err(waits(what)),
+                Step::Reserved => Err(brake.run(|| self.reserved(disk, wanted))?),
                 Step::Attach => {
                     brake.run(|| self.attach_one(disk, &wanted.node_id))?;
-                    Err(waits(format!("Nova attaches volume {} to {}", disk.id, wanted.node_id)))
+                    Err(comes(self.context.now(), attaches(disk, &wanted.node_id)))
                 }
             }
         };
         Ok(attachments.iter().map(&mut one).collect())
+    }
+
+    /// What a volume waits for that Cinder holds for a server.
+    ///
+    /// # Errors
+    /// `failed-precondition` when it does not come to this one; what Nova says.
+    fn reserved(&self, disk: &Disk, wanted: &NewAttachment) -> Result<Failure, Failure> {
+        let (id, server) = (disk.id.as_str(), wanted.node_id.as_str());
+        match self.coming(id, server, wanted.token.as_deref())? {
+            Some(since) => Ok(comes(since, attaches(disk, server))),
+            // It may be attached to this one beside another.
+            None if disk.shared => Ok(waits(format!("volume {id} is reserved for another server"))),
+            None => Err(Failure::failed_precondition(format!(
+                "volume {id} is reserved, but not for {server}: it comes to another server, or an attachment failed and left it so; an administrator of the cloud sets \
+                 that back (openstack volume set --state available)"
+            ))),
+        }
     }
 
     fn attach_one(&self, disk: &Disk, server: &str) -> Result<(), Failure> {
@@ -156,11 +183,16 @@ impl OpenStack {
             };
             match disk.at(&unwanted.node_id) {
                 Some(there) => self.detach_one(disk, there, &mut brake),
-                // Cinder does not show to which server: maybe to this one.
-                None if disk.status == Status::Attaching => Err(waits(format!(
-                    "volume {} is in status attaching; it is detached once it is there",
-                    disk.id
-                ))),
+                None if disk.status == Status::Attaching => {
+                    let token = unwanted.token.as_deref();
+                    match brake.run(|| self.coming(&disk.id, &unwanted.node_id, token))? {
+                        Some(since) => Err(comes(
+                            since,
+                            format!("{}; it is detached once it is there", attaches(disk, &unwanted.node_id)),
+                        )),
+                        None => Ok(()),
+                    }
+                }
                 None => Ok(()),
             }
         };
@@ -176,10 +208,10 @@ impl OpenStack {
             _ => {}
         }
         let call = self.api.delete(Endpoint::Compute, &format!("{}/{id}", path(server)));
-        match brake.run(|| call.send()) {
-            Ok(_) => Err(waits(what)),
-            // Nova knows no such server, or no such volume at it: nothing uses it there.
-            Err(failure) if failure.is_not_found() => Ok(()),
+        match brake.run(|| call.send_present()) {
+            Ok(Some(_)) => Err(waits(what)),
+            // Nova has no such server, or no such volume at it: nothing uses it there.
+            Ok(None) => Ok(()),
             Err(failure) if failure.kind == FailureKind::Invalid => Err(Failure::failed_precondition(failure.message)),
             Err(failure) => Err(failure),
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
-use crate::volumes::class::{SnapshotClass, metadata_of};
+use crate::volumes::class::{FORCE, SnapshotClass, metadata_of};
 use crate::volumes::disk::{gib, is_id};
 use crate::volumes::find::no_volume;
 use crate::volumes::{GIB, waits};
@@ -193,6 +193,10 @@ impl OpenStack {
         made.map_err(|failure| match failure.kind {
             FailureKind::NotFound => no_volume(&new.volume),
             // The volume is attached and may not be, or something else is done to it.
+            FailureKind::Invalid if !class.force => Failure::failed_precondition(format!(
+                "{}; with {FORCE}: \"true\" in the VolumeSnapshotClass attached volumes are copied as they are",
+                failure.message
+            )),
             FailureKind::Invalid => Failure::failed_precondition(failure.message),
             _ => failure,
         })

@@ -21,6 +21,13 @@ fn kind<T: std::fmt::Debug>(refused: Result<T, Failure>) -> FailureKind {
     refused.unwrap_err().kind
 }
 
+fn token<T: std::fmt::Debug>(answered: Result<T, Failure>) -> String {
+    match kind(answered) {
+        FailureKind::Pending(token) => token,
+        other => panic!("{other:?}"),
+    }
+}
+
 fn is_pending<T: std::fmt::Debug>(answered: Result<T, Failure>) -> bool {
     matches!(kind(answered), FailureKind::Pending(_))
 }
@@ -181,24 +188,36 @@ fn failed_creation_is_deleted_and_next_zone_is_tried() {
     };
     let first = cloud.provider().create_volume(&new, None).unwrap_err();
     assert_eq!(first.kind, FailureKind::Pending("1".into()), "{first:?}");
-    let second = cloud.provider().create_volume(&new, Some("1")).unwrap_err();
+    // That there is no room is final, so it is not answered while the last one is there.
+    let full = token(cloud.provider().create_volume(&new, Some("1")));
+    assert!(full.contains("weighted backend"), "{full}");
+    assert_eq!(token(cloud.provider().create_volume(&new, Some(&full))), full);
+    assert_eq!(cloud.sent("DELETE", "/volumes/").len(), 3);
+    let gone = without_volume();
+    let second = gone.provider().create_volume(&new, Some(&full)).unwrap_err();
     assert_eq!(second.kind, FailureKind::Exhausted);
     assert!(second.message.contains("weighted backend"), "{second:?}");
-    assert_eq!(cloud.sent("DELETE", "/volumes/").len(), 2);
-    let fresh = cloud.provider().create_volume(&new, None).unwrap_err();
-    assert_eq!((fresh.kind, fresh.message), (second.kind, second.message));
-    assert_eq!(cloud.sent("DELETE", "/volumes/").len(), 2, "nothing is asked");
-    let elsewhere = NewVolume {
-        allowed: [Topology::of(ZONE_KEY, "third")].into(),
-        ..new
-    };
-    let third = cloud.provider().create_volume(&elsewhere, None).unwrap_err();
-    assert_eq!(third.kind, FailureKind::Exhausted);
-    assert_eq!(
-        cloud.sent("DELETE", "/volumes/").len(),
-        3,
-        "for another Node it is tried"
-    );
+    assert_eq!(gone.sent("POST", "/volumes").len(), 0, "nothing is begun");
+}
+
+#[test]
+fn volume_that_cannot_be_deleted_is_neither_used_nor_final() {
+    let stuck = volumes_file!("volumes_failed").replace("\"status\": \"error\"", "\"status\": \"error_deleting\"");
+    assert_ne!(stuck, volumes_file!("volumes_failed"));
+    for token in [None, Some("full: no room")] {
+        let recorded = stuck.clone();
+        let cloud = stage("").always("GET", "/volumes/detail?name=", move || answer(&recorded));
+        let refused = cloud
+            .provider()
+            .create_volume(&wanted("pvc-failed"), token)
+            .unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Other, "{refused:?}");
+        assert!(
+            cloud.calls().iter().all(|call| call.starts_with("GET")),
+            "{:?}",
+            cloud.calls()
+        );
+    }
 }
 
 #[test]
@@ -230,7 +249,13 @@ fn steps_follow_cinders_status() {
         let odd = Disk { status, ..free.clone() };
         assert_eq!(kind(step(&odd, other)), FailureKind::FailedPrecondition, "{odd:?}");
     }
-    for status in [Status::Creating, Status::Attaching, Status::Busy("retyping".into())] {
+    let reserved = with(Status::Attaching, false);
+    let reserved = Disk {
+        attachments: Vec::new(),
+        ..reserved
+    };
+    assert_eq!(step(&reserved, other), Ok(Step::Reserved));
+    for status in [Status::Creating, Status::Busy("retyping".into())] {
         let busy = Disk { status, ..free.clone() };
         assert!(matches!(step(&busy, other), Ok(Step::Wait(_))), "{busy:?}");
     }
@@ -256,6 +281,53 @@ fn attaching_is_asked_of_nova_and_done_when_cinder_shows_it() {
     assert_eq!(attached.context, [Pair::new("DevicePath", "/dev/sdb")]);
     assert!(matches!(attached.devices.as_slice(), [Device::Serial(serial)] if *serial == volume_id()));
     assert_eq!(there.sent("POST", "nova.test").len(), 0);
+}
+
+/// The free volume, which Cinder holds for a server.
+fn reserved() -> Stage {
+    let file = volumes_file!("volume_free").replace("\"status\": \"available\"", "\"status\": \"reserved\"");
+    assert_ne!(file, volumes_file!("volume_free"));
+    stage("").always("GET", "cinder.test/v3/volumes/", move || answer(&file))
+}
+
+#[test]
+fn reserved_volume_is_waited_for_while_nova_has_it_for_the_server() {
+    let asked = |token: Option<String>| NewAttachment {
+        token,
+        ..attachment(&volume_id(), &server_id())
+    };
+    let coming = reserved().always("GET", "os-volume_attachments", || answer(volumes_file!("attached")));
+    let look = |token| coming.provider().attach_volumes(&[asked(token)]).unwrap().remove(0);
+    let seen = token(look(None));
+    assert_eq!(token(look(Some(seen.clone()))), seen);
+    assert_eq!(coming.sent("GET", "nova.test").len(), 1, "once a minute");
+    coming.host.now(61);
+    assert_ne!(token(look(Some(seen))), "");
+    assert_eq!(coming.sent("GET", "nova.test").len(), 2);
+    assert_eq!(coming.sent("POST", "nova.test").len(), 0);
+    assert!(is_pending(
+        coming.provider().detach_volumes(&[detachment()]).unwrap().remove(0)
+    ));
+}
+
+#[test]
+fn reserved_volume_that_does_not_come_is_refused_and_is_detached() {
+    for file in [
+        volumes_file!("detached_already"),
+        volumes_file!("attached_to_no_server"),
+    ] {
+        let left = reserved().always("GET", "os-volume_attachments", move || answer(file));
+        let asked = [attachment(&volume_id(), &server_id())];
+        let refused = left.provider().attach_volumes(&asked).unwrap().remove(0).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::FailedPrecondition);
+        assert!(refused.message.contains("--state available"), "{refused:?}");
+        assert_eq!(left.provider().detach_volumes(&[detachment()]).unwrap(), [Ok(())]);
+    }
+    let proxy = reserved().always("GET", "os-volume_attachments", || {
+        FakeAnswer::new(404, &[], "<html>no backend</html>")
+    });
+    let unsaid = proxy.provider().detach_volumes(&[detachment()]).unwrap().remove(0);
+    assert_eq!(kind(unsaid), FailureKind::Unavailable);
 }
 
 #[test]
@@ -299,6 +371,13 @@ fn detaching_what_is_not_there_is_success() {
             answer(volumes_file!("detached_already"))
         });
     assert_eq!(unknown.provider().detach_volumes(&[detachment()]).unwrap(), [Ok(())]);
+    let proxy = stage("")
+        .always("GET", "/volumes/", || answer(volumes_file!("volume")))
+        .always("DELETE", "os-volume_attachments", || {
+            FakeAnswer::new(404, &[], "<html>no backend</html>")
+        });
+    let unsaid = proxy.provider().detach_volumes(&[detachment()]).unwrap().remove(0);
+    assert_eq!(kind(unsaid), FailureKind::Unavailable);
     let there = stage("")
         .always("GET", "/volumes/", || answer(volumes_file!("volume")))
         .always("DELETE", "os-volume_attachments", || FakeAnswer::new(202, &[], ""));
@@ -364,11 +443,50 @@ fn volume_that_is_large_enough_does_not_grow() {
 }
 
 #[test]
+fn type_of_an_attributes_class_is_set_and_changes() {
+    let faster = [Pair::new("type", "fast")];
+    let cloud = without_volume().always("POST", "/volumes", || answer(volumes_file!("created")));
+    let new = NewVolume {
+        parameters: vec![Pair::new("type", "slow")],
+        mutable_parameters: faster.to_vec(),
+        ..wanted("pvc-1")
+    };
+    assert!(is_pending(cloud.provider().create_volume(&new, None)));
+    assert!(
+        cloud.sent("POST", "cinder.test")[0]
+            .text()
+            .contains("\"volume_type\":\"fast\"")
+    );
+
+    let cloud = stage("")
+        .always("GET", "/volumes/", || answer(volumes_file!("volume")))
+        .always("POST", "/action", || FakeAnswer::new(202, &[], ""));
+    assert_eq!(cloud.provider().modify_volume(&volume_id(), &[], None), Ok(()));
+    let same = [Pair::new("type", disk().kind)];
+    assert_eq!(cloud.provider().modify_volume(&volume_id(), &same, None), Ok(()));
+    assert_eq!(cloud.sent("POST", "/action").len(), 0);
+    let asked = token(cloud.provider().modify_volume(&volume_id(), &faster, None));
+    assert_eq!(
+        cloud.sent("POST", "/action")[0].text(),
+        "{\"os-retype\":{\"migration_policy\":\"never\",\"new_type\":\"fast\"}}"
+    );
+    // It is as it was, and not under way.
+    let given_up = cloud.provider().modify_volume(&volume_id(), &faster, Some(&asked));
+    assert_eq!(kind(given_up), FailureKind::FailedPrecondition);
+    assert_eq!(cloud.sent("POST", "/action").len(), 1);
+    let wrong = [Pair::new("iops", "3000")];
+    assert_eq!(
+        kind(cloud.provider().modify_volume(&volume_id(), &wrong, None)),
+        FailureKind::Invalid
+    );
+}
+
+#[test]
 fn snapshot_is_found_by_name_or_made() {
     let new = |volume: &str| NewSnapshot {
         name: "snapshot-1".into(),
         volume: volume.into(),
-        parameters: Vec::new(),
+        parameters: vec![Pair::new("force-create", "true")],
         tags: Vec::new(),
     };
     let there = stage("").always("GET", "/snapshots/detail?name=", || answer(volumes_file!("snapshots")));

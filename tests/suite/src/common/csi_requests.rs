@@ -44,6 +44,25 @@ pub fn wanted_at(name: &str, key: &str, zone: &str) -> CreateVolumeRequest {
     }
 }
 
+pub fn delete(volume_id: &str) -> DeleteVolumeRequest {
+    DeleteVolumeRequest {
+        volume_id: volume_id.into(),
+        ..Default::default()
+    }
+}
+
+/// Lets it grow to so many bytes.
+pub fn grow(volume_id: &str, bytes: i64) -> ControllerExpandVolumeRequest {
+    ControllerExpandVolumeRequest {
+        volume_id: volume_id.into(),
+        capacity_range: Some(CapacityRange {
+            required_bytes: bytes,
+            limit_bytes: 0,
+        }),
+        ..Default::default()
+    }
+}
+
 pub fn publish(volume_id: &str, node_id: &str) -> ControllerPublishVolumeRequest {
     ControllerPublishVolumeRequest {
         volume_id: volume_id.into(),

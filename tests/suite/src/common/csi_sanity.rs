@@ -1,10 +1,13 @@
 //! csi-sanity, Kubernetes' own tests of drivers, on a driver's socket.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use cloudwit_host::Provider;
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::common::csi_node_stub::{self, NodeStub};
 use crate::common::csi_served::Served;
 
 /// Where there are no devices: all of the controller and of the identity.
@@ -12,6 +15,15 @@ pub const CONTROLLER: &str = "Controller Server|Controller Service|Identity";
 
 /// Fewer specs than this would mean that the focus fits no more; 5.6 has 70 that fit it.
 pub const FEWEST: usize = 50;
+
+/// The controller and the identity of this provider pass, at least so many specs; the node plugin is a stub.
+pub async fn controller_passes(provider: Provider, node: NodeStub, fewest: usize) {
+    let served = Served::start(Arc::new(provider)).await;
+    let socket = served.folder().join("node.sock");
+    csi_node_stub::serve(node, served.driver.clone(), &socket);
+    let specs = run(&served, &socket, served.folder(), Some(CONTROLLER)).await;
+    assert!(passed(&specs, |_| true) >= fewest, "{specs:?}");
+}
 
 /// Runs the specs that the focus fits, and tells what came of each: its name and its state. `node` is the socket of a node service.
 pub async fn run(served: &Served, node: &Path, folder: &Path, focus: Option<&str>) -> Vec<(String, String)> {

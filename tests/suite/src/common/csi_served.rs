@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use cloudwit_csi::proto::controller_client::ControllerClient;
 use cloudwit_csi::{Driver, Metrics, server};
-use cloudwit_host::Provider;
-use cloudwit_test_support::wait;
+use cloudwit_host::destination::Scheme;
+use cloudwit_host::grants::{Grants, HttpGrant};
+use cloudwit_host::{HostOptions, Provider, ProviderSettings};
+use cloudwit_test_support::{guests, wait};
 use hyper_util::rt::TokioIo;
 use prometheus_client::registry::Registry;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint, Uri};
+
+use crate::hosting::{Hosting, settings};
 
 /// A client of the controller service.
 pub type Controller = ControllerClient<Channel>;
@@ -70,6 +74,32 @@ impl Served {
     pub async fn end(&mut self) {
         drop(self.end.take());
         self.served.take().unwrap().await.unwrap().unwrap();
+    }
+}
+
+/// The component of this name in the real host.
+pub async fn load(name: &'static str, config_text: String, grants: Grants) -> Provider {
+    let settings = ProviderSettings {
+        config_text,
+        grants,
+        ..settings()
+    };
+    let component = tokio::task::spawn_blocking(move || guests::provider(name))
+        .await
+        .unwrap();
+    let hosting = Hosting::new(HostOptions::default());
+    hosting.load_file(&component, settings).await.unwrap()
+}
+
+/// Lets a provider ask the server at this URL, on loopback and without TLS.
+pub fn granted(url: &str) -> HttpGrant {
+    let (host, port) = url.strip_prefix("http://").unwrap().rsplit_once(':').unwrap();
+    HttpGrant {
+        scheme: Scheme::Http,
+        host: host.to_owned(),
+        port: Some(port.parse().unwrap()),
+        allow_loopback: true,
+        ..HttpGrant::default()
     }
 }
 

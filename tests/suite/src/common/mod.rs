@@ -9,6 +9,7 @@
 pub mod aws_scene;
 pub mod browser;
 pub mod csi_node_stub;
+pub mod csi_process;
 pub mod csi_requests;
 pub mod csi_sanity;
 pub mod csi_served;

@@ -11,17 +11,10 @@ use tonic::Code;
 
 use crate::driver::{Ebs, wanted};
 use crate::scene::refusal;
-use crate::sidecar_requests::{GIB, publish, unpublish, within};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish, within};
 
 /// A list of volumes in which there is none.
 const NOTHING: &str = "<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>";
-
-fn delete(volume_id: &str) -> DeleteVolumeRequest {
-    DeleteVolumeRequest {
-        volume_id: volume_id.into(),
-        ..Default::default()
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn states_that_take_their_time_are_waited_for() {
@@ -57,15 +50,8 @@ async fn states_that_take_their_time_are_waited_for() {
     let modifying = || status("<modificationState>completed", "<modificationState>modifying");
     ebs.fail("ModifyVolume", modifying());
     let looks = ebs.fail("DescribeVolumesModifications", modifying().times(2));
-    let grow = ControllerExpandVolumeRequest {
-        volume_id: id.clone(),
-        capacity_range: Some(CapacityRange {
-            required_bytes: 3 * GIB,
-            limit_bytes: 0,
-        }),
-        ..Default::default()
-    };
-    let grown = client.controller_expand_volume(grow).await.unwrap().into_inner();
+    let grown = client.controller_expand_volume(grow(&id, 3 * GIB)).await;
+    let grown = grown.unwrap().into_inner();
     assert_eq!((grown.capacity_bytes, looks.met()), (3 * GIB, 2));
     assert_eq!(ebs.count("ModifyVolume").await, 1);
     ebs.gate.open();

@@ -9,10 +9,10 @@ use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::driver::SOON;
 use crate::registration::{client_config, create, flags, pair, register, terms, volume};
 use crate::running::{Running, make, until};
 use crate::scene::Scene;
+use cloudwit_suite::common::csi_process::SOON;
 
 const DRIVER: &str = "ebs.csi.aws.com";
 const ZONE: &str = "topology.kubernetes.io/zone";

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tonic::Code;
 
 use crate::driver::{Ebs, ZONE, wanted};
-use crate::sidecar_requests::{GIB, publish, unpublish};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish};
 
 fn snapshot_of(volume: &str) -> CreateSnapshotRequest {
     CreateSnapshotRequest {
@@ -103,14 +103,7 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
     assert_eq!(elsewhere.code(), Code::FailedPrecondition);
     assert!(elsewhere.message().contains(ebs.machine(0)), "{elsewhere:?}");
 
-    let grow = ControllerExpandVolumeRequest {
-        volume_id: id.clone(),
-        capacity_range: Some(CapacityRange {
-            required_bytes: 4 * GIB + 1,
-            limit_bytes: 0,
-        }),
-        ..Default::default()
-    };
+    let grow = grow(&id, 4 * GIB + 1);
     let grown = client.controller_expand_volume(grow).await.unwrap().into_inner();
     assert_eq!((grown.capacity_bytes, grown.node_expansion_required), (5 * GIB, true));
     let modify = |iops: &str| ControllerModifyVolumeRequest {
@@ -190,10 +183,6 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
     ];
     assert_eq!(listed, expected);
 
-    let delete = |volume_id: &str| DeleteVolumeRequest {
-        volume_id: volume_id.into(),
-        ..Default::default()
-    };
     let attached = client.delete_volume(delete(&id)).await.unwrap_err();
     assert_eq!(attached.code(), Code::FailedPrecondition, "{attached:?}");
     for _ in 0..2 {

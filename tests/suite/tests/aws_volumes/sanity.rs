@@ -1,22 +1,18 @@
 //! Kubernetes' own tests of drivers, on EBS in moto: all of the controller and of the identity.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use cloudwit_csi::proto::Topology;
-use cloudwit_host::destination::Scheme;
-use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
-use cloudwit_host::{HostOptions, Provider, ProviderSettings};
-use cloudwit_suite::hosting::{Hosting, settings};
+use cloudwit_host::Provider;
+use cloudwit_host::grants::{Grants, SecretGrant, SecretUse};
 use cloudwit_test_support::aws_files::cloud_config;
-use cloudwit_test_support::guests;
 use cloudwit_test_support::moto::{AwsCluster, Credentials, Moto};
 use serde_json::json;
 
-use crate::node_stub::{self, NodeStub};
-use crate::sanity_run::{CONTROLLER, FEWEST, passed, run};
+use crate::node_stub::NodeStub;
+use crate::sanity_run::{FEWEST, controller_passes};
 use crate::scene::policy;
-use crate::served::Served;
+use crate::served;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_ebs() {
@@ -27,9 +23,6 @@ async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_ebs() {
     let machine = json!({ "ImageId": "ami-12c6146b", "InstanceType": "d3.8xlarge", "MinCount": 1, "MaxCount": 1,
         "SubnetId": cluster.subnets[0].id });
     let machine = moto.call("ec2", "run_instances", machine).await.unwrap();
-    let secrets = tempfile::tempdir().unwrap();
-    let served = Served::start(Arc::new(load(&moto, &cluster, &key, secrets.path()).await)).await;
-    let node = served.folder().join("node.sock");
     let segments = ["topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"];
     let stub = NodeStub {
         id: machine["Instances"][0]["InstanceId"].as_str().unwrap().into(),
@@ -39,14 +32,13 @@ async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_ebs() {
         // The fewest that any type takes, beside its own disk.
         most: 2,
     };
-    node_stub::serve(stub, served.driver.clone(), &node);
-    let specs = run(&served, &node, served.folder(), Some(CONTROLLER)).await;
-    assert!(passed(&specs, |_| true) >= FEWEST, "{specs:?}");
+    let secrets = tempfile::tempdir().unwrap();
+    let provider = load(&moto, &cluster, &key, secrets.path()).await;
+    controller_passes(provider, stub, FEWEST).await;
 }
 
 /// The component in the real host, with the key's secrets in this folder.
 async fn load(moto: &Moto, cluster: &AwsCluster, key: &Credentials, folder: &Path) -> Provider {
-    let (address, port) = moto.url().strip_prefix("http://").unwrap().rsplit_once(':').unwrap();
     let secret = |name: &str, value: &str, usage, hosts: Vec<String>| {
         let file = folder.join(name);
         std::fs::write(&file, value).unwrap();
@@ -58,29 +50,14 @@ async fn load(moto: &Moto, cluster: &AwsCluster, key: &Credentials, folder: &Pat
             uses: vec![usage],
         }
     };
-    let host = format!("{address}:{port}");
+    let host = moto.url().strip_prefix("http://").unwrap().to_owned();
     let grants = Grants {
-        http: vec![HttpGrant {
-            scheme: Scheme::Http,
-            host: address.to_owned(),
-            port: Some(port.parse().unwrap()),
-            allow_loopback: true,
-            ..HttpGrant::default()
-        }],
+        http: vec![served::granted(moto.url())],
         secrets: vec![
             secret("access-key-id", &key.access_key, SecretUse::Placeholder, vec![host]),
             secret("secret-access-key", &key.secret_key, SecretUse::Hmac, Vec::new()),
         ],
         ..Grants::default()
     };
-    let settings = ProviderSettings {
-        config_text: cloud_config(cluster, moto.url()),
-        grants,
-        ..settings()
-    };
-    let component = tokio::task::spawn_blocking(|| guests::provider("aws")).await.unwrap();
-    Hosting::new(HostOptions::default())
-        .load_file(&component, settings)
-        .await
-        .unwrap()
+    served::load("aws", cloud_config(cluster, moto.url()), grants).await
 }

@@ -1,15 +1,16 @@
-//! Bad days of Cinder: answers that never come, quotas, states that take their time, and what others do behind the driver's back.
+//! Bad days of Cinder: answers that never come, quotas, backends that fail, full servers, states that take their time, and what others do behind the driver's back.
 
 use std::time::Duration;
 
 use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::openstack_cloud::Service;
+use cloudwit_test_support::openstack_volumes::MOST_DISKS;
 use http::{Method, StatusCode};
 use tonic::Code;
 
-use crate::driver::{Cinder, delete, grow, wanted};
-use crate::sidecar_requests::{GIB, publish, unpublish, within};
+use crate::driver::{Cinder, wanted};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_never_come_make_no_second_volume() {
@@ -53,6 +54,44 @@ async fn quota_that_is_used_up_has_another_place_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn failed_creation_is_final_once_nothing_is_left() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    // The backend fails more often than the scheduler tries it, which then has none left.
+    cinder.project.fail_volumes(9).await.unwrap();
+    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    assert!(full.message().contains("Cinder gave"), "{full:?}");
+    assert_eq!(cinder.project.volumes().await.unwrap().len(), 0);
+    assert_eq!(cinder.count(Service::BlockStorage, "POST", "/volumes").await, 1);
+    cinder.project.fail_volumes(0).await.unwrap();
+    cinder.made(&mut client, "pvc-1").await;
+    assert_eq!(cinder.project.volumes().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_creation_between_two_rpcs_is_read_by_the_next() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    cinder.project.fail_volumes(9).await.unwrap();
+    let mut late = 0;
+    let full = loop {
+        // As short as an RPC of a busy sidecar.
+        let new = within(Duration::from_millis(1_500), wanted("pvc-1"));
+        match client.create_volume(new).await.unwrap_err() {
+            status if status.code() == Code::DeadlineExceeded => late += 1,
+            status => break status,
+        }
+        let posts = cinder.count(Service::BlockStorage, "POST", "/volumes").await;
+        assert!(late < 200 && posts <= 1, "{late} {posts}");
+    };
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    assert!(late > 0);
+    assert_eq!(cinder.count(Service::BlockStorage, "POST", "/volumes").await, 1);
+    assert_eq!(cinder.project.volumes().await.unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
@@ -67,6 +106,61 @@ async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let id = cinder.made(&mut client, "pvc-1").await;
     assert_eq!(cinder.project.volumes().await.unwrap().len(), 1);
     client.delete_volume(delete(&id)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_server_has_another_one_chosen() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let many = i64::try_from(MOST_DISKS).unwrap() + 1;
+    cinder
+        .project
+        .quota(Service::BlockStorage, "volumes", many)
+        .await
+        .unwrap();
+    cinder.project.volume_pace(Some(0.0)).await.unwrap();
+    // The server's own disk takes a place.
+    let mut ids = Vec::new();
+    for number in 0..MOST_DISKS {
+        ids.push(cinder.made(&mut client, &format!("pvc-{number}")).await);
+    }
+    let last = ids.pop().unwrap();
+    for id in &ids {
+        client
+            .controller_publish_volume(publish(id, cinder.server(0)))
+            .await
+            .unwrap();
+    }
+    let full = client.controller_publish_volume(publish(&last, cinder.server(0))).await;
+    let full = full.unwrap_err();
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    client
+        .controller_publish_volume(publish(&last, cinder.server(1)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reserved_volume_that_comes_to_no_server_is_neither_waited_for_nor_kept() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let id = cinder.made(&mut client, "pvc-1").await;
+    cinder.project.volume_status(&id, "reserved").await.unwrap();
+    let left = client
+        .controller_publish_volume(publish(&id, cinder.server(0)))
+        .await
+        .unwrap_err();
+    assert_eq!(left.code(), Code::FailedPrecondition, "{left:?}");
+    assert!(left.message().contains("--state available"), "{left:?}");
+    client
+        .controller_unpublish_volume(unpublish(&id, cinder.server(0)))
+        .await
+        .unwrap();
+    cinder.project.volume_status(&id, "available").await.unwrap();
+    client
+        .controller_publish_volume(publish(&id, cinder.server(1)))
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,18 +4,21 @@ use cloudwit_csi::proto::volume_capability::access_mode::Mode;
 use cloudwit_csi::proto::volume_capability::{AccessMode, AccessType, BlockVolume};
 use cloudwit_csi::proto::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use cloudwit_csi::proto::*;
+use cloudwit_suite::common::csi_process;
 use cloudwit_test_support::openstack_cloud::Service;
 use cloudwit_test_support::openstack_servers::ZONE;
 use futures::future::join_all;
+use serde_json::json;
 use tonic::Code;
 
-use crate::driver::{Cinder, ZONE_KEY, delete, grow, wanted};
-use crate::sidecar_requests::{GIB, publish, unpublish};
+use crate::driver::{Cinder, ZONE_KEY, wanted};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish};
 
 fn snapshot_of(volume: &str) -> CreateSnapshotRequest {
     CreateSnapshotRequest {
         name: "snapshot-1".into(),
         source_volume_id: volume.into(),
+        parameters: [("force-create".to_owned(), "true".to_owned())].into(),
         ..Default::default()
     }
 }
@@ -98,6 +101,13 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
     assert_eq!((grown.capacity_bytes, grown.node_expansion_required), (5 * GIB, true));
     assert_eq!(cinder.project.volumes().await.unwrap()[0]["size"], 5);
 
+    let careful = CreateSnapshotRequest {
+        parameters: Default::default(),
+        ..snapshot_of(&id)
+    };
+    let attached = client.create_snapshot(careful).await.unwrap_err();
+    assert_eq!(attached.code(), Code::FailedPrecondition, "{attached:?}");
+    assert!(attached.message().contains("force-create"), "{attached:?}");
     let snapshot = client
         .create_snapshot(snapshot_of(&id))
         .await
@@ -261,6 +271,48 @@ async fn volume_for_several_servers_needs_a_type_for_it() {
             .unwrap();
     }
     client.delete_volume(delete(&made.volume_id)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn type_of_an_attached_volume_changes_where_its_backend_can() {
+    let cinder = Cinder::start().await;
+    let mut client = cinder.client().await;
+    let cloud = cinder.project.cloud;
+    for (name, specs) in [
+        ("slow", json!({})),
+        ("fast", json!({})),
+        ("far", json!({ "volume_backend_name": "disks-elsewhere" })),
+    ] {
+        cloud.volume_type(name, specs).await.unwrap();
+    }
+    let kind = |name: &str| [("type".to_owned(), name.to_owned())].into();
+    let new = CreateVolumeRequest {
+        mutable_parameters: kind("slow"),
+        ..wanted("pvc-1")
+    };
+    let id = csi_process::made(&mut client, new).await;
+    client
+        .controller_publish_volume(publish(&id, cinder.server(0)))
+        .await
+        .unwrap();
+    let change = |name: &str| ControllerModifyVolumeRequest {
+        volume_id: id.clone(),
+        mutable_parameters: kind(name),
+        ..Default::default()
+    };
+    let shown = async || cinder.project.volumes().await.unwrap().remove(0)["volume_type"].clone();
+    assert_eq!(shown().await, "slow");
+    for _ in 0..2 {
+        client.controller_modify_volume(change("fast")).await.unwrap();
+        assert_eq!(shown().await, "fast");
+    }
+    assert_eq!(cinder.count(Service::BlockStorage, "POST", "/action").await, 1);
+    let elsewhere = client.controller_modify_volume(change("far")).await.unwrap_err();
+    assert_eq!(elsewhere.code(), Code::Aborted, "{elsewhere:?}");
+    assert!(elsewhere.message().contains("did not change"), "{elsewhere:?}");
+    let missing = client.controller_modify_volume(change("nothing")).await.unwrap_err();
+    assert_eq!(missing.code(), Code::InvalidArgument, "{missing:?}");
+    assert_eq!(shown().await, "fast");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,13 +1,11 @@
 //! Photon Controller's persistent disks: their life as the sidecars ask for it, csi-sanity, and the days on which tasks fail, answers are lost and machines are locked.
 
-use std::sync::Arc;
-
 use cloudwit_csi::proto::*;
-use cloudwit_suite::common::csi_node_stub::{self, NodeStub};
-use cloudwit_suite::common::csi_requests::{GIB, publish, unpublish, wanted_at};
-use cloudwit_suite::common::csi_sanity::{CONTROLLER, passed, run};
-use cloudwit_suite::common::csi_served::{Controller, Served};
-use cloudwit_suite::common::csi_stand_in::{StandInDriver, delete, is_exhausted, load};
+use cloudwit_suite::common::csi_node_stub::NodeStub;
+use cloudwit_suite::common::csi_requests::{GIB, delete, publish, unpublish, wanted_at};
+use cloudwit_suite::common::csi_sanity::controller_passes;
+use cloudwit_suite::common::csi_served::Controller;
+use cloudwit_suite::common::csi_stand_in::{StandInDriver, load};
 use cloudwit_test_support::small_cloud_files::photon_files;
 use cloudwit_test_support::stand_in::StandIn;
 use futures::future::join_all;
@@ -159,8 +157,12 @@ async fn photon_task_that_fails_is_told_and_leaves_nothing() {
     driver
         .does("fail", fail("CREATE_DISK", "NotEnoughDatastoreCapacity"))
         .await;
-    let full = is_exhausted(&mut client, &wanted("pvc-1")).await;
+    let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    assert!(
+        disks(&driver).await.is_empty(),
+        "the answer is final, so nothing is left"
+    );
     assert!(
         full.message().contains("NotEnoughDatastoreCapacity: in words"),
         "{full:?}"
@@ -257,15 +259,11 @@ async fn csi_sanity_finds_nothing_wrong_with_the_controller_on_photon() {
     let cloud = StandIn::start("photon", &[]).await.unwrap();
     let made = cloud.call("add_machine", json!({ "name": "one" })).await.unwrap();
     let config = format!("[Global]\ntarget = {}/open\nproject = p-1\n", cloud.url());
-    let served = Served::start(Arc::new(load("photon", &cloud, config).await)).await;
-    let node = served.folder().join("node.sock");
     let stub = NodeStub {
         id: made["id"].as_str().unwrap().into(),
         topology: Topology::default(),
         // No limit.
         most: 0,
     };
-    csi_node_stub::serve(stub, served.driver.clone(), &node);
-    let specs = run(&served, &node, served.folder(), Some(CONTROLLER)).await;
-    assert!(passed(&specs, |_| true) >= FEWEST, "{specs:?}");
+    controller_passes(load("photon", &cloud, config).await, stub, FEWEST).await;
 }

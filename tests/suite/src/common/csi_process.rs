@@ -1,0 +1,75 @@
+//! `cloudwit csi` as a process, with a provider's component on its cloud.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cloudwit_csi::proto::CreateVolumeRequest;
+use cloudwit_csi::proto::controller_client::ControllerClient;
+use cloudwit_test_support::child::Child;
+use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::{eventually, guests, programs};
+
+use crate::common::csi_served::{Controller, dial};
+
+/// How long anything may take on a busy machine.
+pub const SOON: Duration = Duration::from_secs(120);
+
+/// The driver's process; it ends when this is dropped.
+pub struct CsiProcess {
+    process: Child,
+    socket: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl CsiProcess {
+    /// The provider of this name, with what `files` writes about its cloud.
+    pub async fn start(name: &'static str, files: impl AsyncFnOnce(&Deployment) -> CloudFiles) -> Self {
+        let built = tokio::task::spawn_blocking(move || (programs::cloudwit(), guests::provider(name))).await;
+        let (program, component) = built.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let deployment =
+            Deployment::of(name, &folder.path().join("run"), program.parent().unwrap(), &component).unwrap();
+        let files = files(&deployment).await;
+        let config = deployment.write("cloud-config", &files.config).unwrap();
+        let settings = deployment.write("settings.yaml", &files.settings).unwrap();
+        let socket = folder.path().join("csi.sock");
+        let cache = xtask::workspace::target().join("tmp/code-cache");
+        let arguments = [
+            "csi".to_owned(),
+            component.display().to_string(),
+            format!("--cloud-config={}", config.display()),
+            format!("--settings={}", settings.display()),
+            format!("--endpoint={}", socket.display()),
+            format!("--cache-dir={}", cache.display()),
+        ];
+        let process = Child::start(&program, &arguments, &folder.path().join("csi.log")).unwrap();
+        eventually(SOON, "the driver listens", || async {
+            let connected = tokio::net::UnixStream::connect(&socket).await;
+            connected
+                .map(drop)
+                .map_err(|error| format!("{error}\n{}", process.log_end()))
+        })
+        .await;
+        Self {
+            process,
+            socket,
+            _folder: folder,
+        }
+    }
+
+    /// A client of the controller service.
+    pub async fn client(&self) -> Controller {
+        ControllerClient::new(dial(self.socket.clone()).await)
+    }
+
+    /// The end of the process's log.
+    pub fn log_end(&self) -> String {
+        self.process.log_end()
+    }
+}
+
+/// The id of this volume, made.
+pub async fn made(client: &mut Controller, new: CreateVolumeRequest) -> String {
+    let answer = client.create_volume(new).await.unwrap().into_inner();
+    answer.volume.unwrap().volume_id
+}
