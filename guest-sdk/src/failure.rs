@@ -37,7 +37,7 @@ macro_rules! kinds {
 kinds! {
     /// Something the call needs does not exist.
     not_found NotFound
-    /// Something else has the name, address or port that is wanted.
+    /// Something else has the requested name, address or port.
     already_exists AlreadyExists
     /// Credentials or permissions do not suffice.
     denied Denied
@@ -80,7 +80,7 @@ impl Failure {
         }
     }
 
-    /// The cloud asks to slow down.
+    /// The cloud throttles requests.
     pub fn rate_limited(after: Option<Duration>, message: impl Into<String>) -> Self {
         Self {
             retry_after: after.map(millis),

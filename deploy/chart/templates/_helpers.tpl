@@ -76,7 +76,7 @@ app.kubernetes.io/component: csi-node
 {{- printf "%dMi" (div (add 201326592 $guests $rest 1048575) 1048576) }}
 {{- end }}
 
-{{/* What the container asks for. Its memory limit is computed where the configuration is known and the values have none. */}}
+{{/* Resource requests of the container. Its memory limit is computed where the configuration is known and the values have none. */}}
 {{- define "cloudwit.resources" -}}
 {{- $resources := deepCopy .Values.resources }}
 {{- $limits := $resources.limits | default dict }}

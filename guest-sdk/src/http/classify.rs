@@ -27,7 +27,7 @@ use crate::types::{Failure, FailureKind};
 pub enum Case {
     /// Something the call needs does not exist.
     NotFound,
-    /// Something else has the name, address or port that is wanted.
+    /// Something else has the requested name, address or port.
     AlreadyExists,
     /// Credentials or permissions do not suffice.
     Denied,
@@ -45,7 +45,7 @@ pub enum Case {
     Aborted,
     /// The cloud failed on its side.
     Unavailable,
-    /// The cloud asks to slow down.
+    /// The cloud throttles requests.
     RateLimited,
     /// Anything else.
     Other,

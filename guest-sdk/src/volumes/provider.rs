@@ -12,7 +12,7 @@ pub trait Volumes: Provider {
     /// What volumes of this cloud are. No network; must answer even when the configuration is wrong or missing.
     fn volume_driver(config: Option<&Self::Config>) -> Driver;
 
-    /// What the plugins on these machines have to know, in the order and number of `nodes` (at most 100). `not-found` for a machine that the cloud does not have.
+    /// Id and topology of these machines for their plugins, in the order and number of `nodes` (at most 100). `not-found` for a machine that the cloud does not have.
     ///
     /// # Errors
     /// What prevents every look-up.

@@ -56,7 +56,7 @@ fn read(annotation: &Annotation, driver: &str) -> Result<NodeAnnotation, String>
         Annotation::Unread => return Err("the Node has not been read yet: see the log of this plugin".to_owned()),
         Annotation::Missing => {
             return Err(format!(
-                "the Node has no annotation {NODE_ANNOTATION}; Cloudwit's controller writes it: does it run with volumes of {driver}, and does its cloud know this machine?"
+                "the Node has no annotation {NODE_ANNOTATION}; Cloudwit's controller writes it: does it run with volumes of {driver}, and does its cloud have this machine?"
             ));
         }
         Annotation::Value(value) => value,

@@ -191,7 +191,7 @@ pub enum LoadError {
     },
     /// There is nothing it could be asked.
     #[error(
-        "{}: exports of cloudwit:provider only {exports}, and this Cloudwit {} can ask for `instances`, \
+        "{}: exports of cloudwit:provider only {exports}, and this Cloudwit {} uses `instances`, \
          `load-balancers` and `routes`; export at least one of them",
         file.display(), env!("CARGO_PKG_VERSION")
     )]
@@ -216,7 +216,7 @@ pub enum LoadError {
     },
     /// Names fit, types do not.
     #[error(
-        "{}: its {interface} has another shape than this Cloudwit {} knows: {problem}; build it against \
+        "{}: its {interface} does not match that of this Cloudwit {}: {problem}; build it against \
          the released wit/v0.1",
         file.display(), env!("CARGO_PKG_VERSION")
     )]

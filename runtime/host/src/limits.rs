@@ -15,7 +15,7 @@ pub struct Limits {
     /// Size of the component, as a file and unpacked, in bytes. What compiling it may use follows from its size.
     #[schemars(range(min = PAGE, max = Self::MOST_COMPONENT_BYTES))]
     pub component_bytes: u64,
-    /// Memory of one call, in bytes. A call that wants more ends.
+    /// Memory of one call, in bytes. A call that exceeds it ends.
     #[schemars(range(min = 16 * PAGE, max = 256 << 20))]
     pub memory_bytes: u64,
     /// CPU time of one call, 10ms to 10m. Waiting for the cloud does not count.

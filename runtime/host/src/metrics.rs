@@ -264,7 +264,7 @@ impl Metrics {
         );
         registry.register(
             "swaps",
-            "Times that a change of a component, configuration or secret was looked at, by what came of it",
+            "Changes of a component, configuration or secret, by result",
             metrics.swaps.clone(),
         );
         registry.register(

@@ -160,7 +160,7 @@ impl Provider {
     }
 
     fn too_many(&self, count: usize, of: &str, most: usize) -> ProviderFault {
-        let text = format!("it was asked for {count} {of} at once, at most {most} are allowed");
+        let text = format!("it was called with {count} {of} at once, at most {most} are allowed");
         self.0.caller.fault(FaultKind::Host, text, String::new())
     }
 }

@@ -60,7 +60,7 @@ pub enum Failure {
     /// Something the call needs does not exist.
     #[error("not found: {0}")]
     NotFound(Reason),
-    /// Something else has the name, address or port that is wanted.
+    /// Something else has the requested name, address or port.
     #[error("already exists: {0}")]
     AlreadyExists(Reason),
     /// Not finished yet. Call again with the token.
@@ -73,7 +73,7 @@ pub enum Failure {
         /// What is being waited for.
         message: String,
     },
-    /// The cloud asks to slow down.
+    /// The cloud throttles requests.
     #[error("rate limited: {message}")]
     RateLimited {
         /// The cloud's advice.
@@ -229,7 +229,7 @@ fn kind_text(kind: FaultKind) -> &'static str {
         FaultKind::Deadline => "took too long",
         FaultKind::Memory => "used too much memory",
         FaultKind::BadAnswer => "gave an invalid response",
-        FaultKind::NotExported => "was asked for something it does not offer",
+        FaultKind::NotExported => "does not export the called interface",
         FaultKind::Host => "could not be called",
     }
 }

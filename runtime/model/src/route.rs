@@ -17,7 +17,7 @@ pub struct Route {
     pub blackhole: bool,
 }
 
-/// A route that is wanted.
+/// A route to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRoute {
     /// Unique for the Node, shared by its routes: the Node's uid.

@@ -49,7 +49,7 @@ pub enum SshKeyError {
     #[error("it has {0} bytes; at most {MAX_PUBLIC_KEY} are allowed")]
     Long(usize),
     /// No algorithm that machines take.
-    #[error("it does not begin with an algorithm that OpenSSH takes ({}); a line of authorized_keys without options is wanted", ALGORITHMS.join(", "))]
+    #[error("it does not begin with an algorithm that OpenSSH takes ({}); expected a line of authorized_keys without options", ALGORITHMS.join(", "))]
     Algorithm,
     /// What follows it.
     #[error("what follows {0} is no key of that algorithm; the text seems to be cut or changed")]

@@ -143,7 +143,7 @@ impl VolumeDriver {
         };
         match at_most {
             Some(most) if most < rounded => out_of_range(format!(
-                "at most {most} bytes are wanted, and the smallest volume that is large enough has {rounded} bytes (steps of {step}, \
+                "at most {most} bytes are requested, and the smallest volume that is large enough has {rounded} bytes (steps of {step}, \
                  at least {} bytes)",
                 self.smallest
             )),
@@ -155,7 +155,7 @@ impl VolumeDriver {
     }
 }
 
-/// What the plugin on a machine has to know about it.
+/// Id and topology of a machine for the plugin on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeNode {
     /// By what volumes are attached to it.
@@ -166,7 +166,7 @@ pub struct VolumeNode {
     pub max_volumes: Option<u32>,
 }
 
-/// A volume that is wanted.
+/// A volume to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVolume {
     /// Unique in the cluster.
@@ -283,7 +283,7 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// A snapshot that is wanted.
+/// A snapshot to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewSnapshot {
     /// Unique in the cluster.

@@ -172,7 +172,7 @@ async fn endless_recursion_uses_up_only_the_guests_stack() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_about_fewer_nodes_is_not_used() {
-    let message = "instances.lookup has 0 answers for 1 questions";
+    let message = "instances.lookup has 0 answers for 1 items";
     costs_one_call("wrong_length", settings(), FaultKind::BadAnswer, message).await;
 }
 
@@ -342,7 +342,7 @@ async fn balancer_without_ingress_is_not_ready() {
         node: node("a"),
     };
     let message = bad(provider.apply_routes(&[new], &[], RouteTokens::NONE).await.unwrap_err());
-    assert_eq!(message, "routes.apply (created) has 0 answers for 1 questions");
+    assert_eq!(message, "routes.apply (created) has 0 answers for 1 items");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,7 +64,7 @@ fn sim_provider_is_reported_with_pasteable_grants() {
         &[
             "provider      sim ",
             "contract      cloudwit:provider 0.1\n",
-            "asked for     instances, load-balancers, routes, volumes, volume-expansion, ",
+            "interfaces    instances, load-balancers, routes, volumes, volume-expansion, ",
             "provider ids  sim://\n",
             &format!("sha256        {digest}\n"),
             &format!("size          {} bytes, ", std::fs::metadata(&sim).unwrap().len()),
@@ -119,7 +119,7 @@ fn as_json_a_compressed_component_is_the_same_with_another_size() {
         "abilities",
         "exports",
         "imports",
-        "wishes",
+        "grantRequests",
         "sha256",
         "providerIdPrefixes",
     ] {
@@ -138,7 +138,7 @@ fn as_json_a_compressed_component_is_the_same_with_another_size() {
         "packed weakly, it is measured as packed well"
     );
     assert_eq!(packed_told["configMap"]["fits"], true);
-    assert_eq!(plain["wishes"][0]["list"], "grants.secrets");
+    assert_eq!(plain["grantRequests"][0]["list"], "grants.secrets");
 }
 
 #[tokio::test]

@@ -121,20 +121,14 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             exporting(&[info]),
             [
-                "only `info`, and this Cloudwit VERSION can ask for `instances`",
+                "only `info`, and this Cloudwit VERSION uses `instances`",
                 "export at least one",
             ],
         ),
-        (
-            exporting(&[info, instances]),
-            ["its info has another shape", "wit/v0.1"],
-        ),
+        (exporting(&[info, instances]), ["its info does not match", "wit/v0.1"]),
         (
             provider_with(""),
-            [
-                "its info has another shape than this Cloudwit VERSION knows: ",
-                "wit/v0.1",
-            ],
+            ["its info does not match that of this Cloudwit VERSION: ", "wit/v0.1"],
         ),
     ] {
         let (_, text) = refusal(&hosting, &bytes, settings()).await;

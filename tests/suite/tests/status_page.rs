@@ -197,7 +197,7 @@ async fn status_page_fits_any_screen_and_escapes_foreign_text() {
         "The cloud of provider sim does not answer as it should: ",
         "Behind it: 13 Nodes wait to be initialised; ",
         "the routes of the cloud could not be listed.",
-        "1 Service waits for its load balancer, since it asks for what cannot be: ",
+        "1 Service waits for its load balancer; the object is invalid: ",
         "does not answer well",
         "cluster sandbox",
     ] {
@@ -216,7 +216,7 @@ async fn status_page_fits_any_screen_and_escapes_foreign_text() {
         "critical",
         "The deletion brake is engaged for provider sim: 4 Nodes seem to be gone and 0 were deleted, only 1 may go.",
         "Changed files of provider sim are refused (load): ",
-        "The cloud of provider sim asks to slow down: rate limited: ",
+        "The cloud throttles provider sim: rate limited: ",
         "default/refused",
         "can be public or internal",
         // As it was written, and nothing of it has run.

@@ -77,7 +77,7 @@ async fn wrong_answers_about_tags_are_not_used() {
     };
     let (kind, message) = fault(tag("fewer").await);
     assert_eq!(kind, FaultKind::BadAnswer);
-    assert!(message.contains("1 answers for 2 questions"), "{message}");
+    assert!(message.contains("1 answers for 2 items"), "{message}");
     assert_eq!(fault(tag("traps").await).0, FaultKind::Trap);
     let long = tag("long").await.unwrap();
     assert!(

@@ -322,7 +322,7 @@ async fn answers_that_cannot_be_are_not_used() {
     };
     bad(
         provider.get_volumes(&["short".to_owned()]).await.unwrap_err(),
-        "0 answers for 1 questions",
+        "0 answers for 1 items",
     );
     bad(
         provider.create_volume(&wanted("half"), None).await.unwrap_err(),

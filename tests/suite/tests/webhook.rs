@@ -214,15 +214,15 @@ async fn cloud_volumes_get_disk_labels_and_affinity_or_refusal() {
         (gce("disk-gone"), "there is no disk disk-gone"),
         (
             json!({"awsElasticBlockStore": {"volumeID": "vol-1"}}),
-            "no provider knows labels of awsElasticBlockStore volumes",
+            "no provider has labels of awsElasticBlockStore volumes",
         ),
         (
             json!({"azureDisk": {"diskName": "d", "diskURI": "/d"}}),
-            "no provider knows labels of azureDisk volumes",
+            "no provider has labels of azureDisk volumes",
         ),
         (
             json!({"vsphereVolume": {"volumePath": "[ds] d"}}),
-            "no provider knows labels of vsphereVolume volumes",
+            "no provider has labels of vsphereVolume volumes",
         ),
     ] {
         let refused = scene.create(volume("refused", source.clone())).await.unwrap_err();

@@ -71,7 +71,7 @@ impl Attempt {
     }
 }
 
-/// A volume that is wanted. Pure.
+/// A volume to create. Pure.
 #[derive(Debug)]
 pub(super) struct Wanted {
     name: String,

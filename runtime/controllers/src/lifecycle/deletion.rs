@@ -38,16 +38,16 @@ impl AbsentNode {
     }
 
     fn evidence(&self) -> String {
-        let asked = match self.evidence {
+        let absent = match self.evidence {
             Evidence::ById => {
                 let id = provider_id(&self.node).map(|id| id.to_string()).unwrap_or_default();
-                format!("asked for the machine {id}")
+                format!("machine {id} not found in the cloud")
             }
-            Evidence::ByName => "it never got a provider id, and asked for a machine of its name".to_owned(),
+            Evidence::ByName => "no provider id, and no machine of its name found in the cloud".to_owned(),
         };
         let Proof { answers, over } = self.proof;
         let seconds = over.as_secs();
-        format!("{asked}, the cloud said {answers} times over {seconds} s that there is none")
+        format!("{absent}, {answers} times over {seconds} s")
     }
 }
 

@@ -149,7 +149,7 @@ impl Metrics {
         );
         registry.register(
             "cloudwit_node_lookup_nodes",
-            "Nodes asked for in look-up calls, by purpose",
+            "Nodes in look-up calls, by purpose",
             self.looked_up_nodes.clone(),
         );
         registry.register(

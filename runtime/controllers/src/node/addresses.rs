@@ -28,7 +28,7 @@ pub enum AddressError {
     },
     /// The cloud does not know this address.
     #[error(
-        "the kubelet was told to use the address {wanted} (annotation alpha.kubernetes.io/provided-node-ip), which the \
+        "the annotation alpha.kubernetes.io/provided-node-ip names the address {wanted}, which the \
          cloud does not list for this machine; it lists {offered}"
     )]
     NotOffered {

@@ -155,7 +155,7 @@ impl VolumeNodes {
             Err(error) => return postpone_one(taken, &error.to_string(), Retry::Backoff),
         };
         let Context { apply, nodes, .. } = &self.context;
-        let why = "tell the CSI plugin of its machine";
+        let why = "set the CSI annotation";
         match write_annotation(apply, nodes, &node, (NODE_ANNOTATION, &text), why).await {
             Ok(()) => taken.finish(Outcome::Done),
             Err(error) => postpone_one(taken, &error.to_string(), error.retry()),
@@ -185,9 +185,9 @@ fn postpone(jobs: Vec<Job>, why: &str, retry: Retry) {
 fn postpone_one(taken: Taken, why: &str, retry: Retry) {
     let node = taken.key();
     if taken.failures() == 0 {
-        warn!(%node, why, "no volumes on this Node yet: its machine's CSI plugin cannot be told of it");
+        warn!(%node, why, "failed to set CSI annotation; no volumes on this Node yet");
     } else {
-        debug!(%node, why, "still not told of its machine");
+        debug!(%node, why, "CSI annotation still missing");
     }
     taken.finish(Outcome::Retry(retry));
 }

@@ -15,7 +15,7 @@ pub enum CauseKind {
     Fault,
     /// The API server did not take a write.
     ApiServer,
-    /// The cloud asks to slow down.
+    /// The cloud throttles requests.
     RateLimited,
     /// Anything else that the cloud answers: a machine it does not know, a quota, a conflict.
     Cloud,

@@ -124,7 +124,7 @@ pub enum Object {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Routes {
     /// Destinations of all Nodes.
-    pub wanted: usize,
+    pub desired: usize,
     /// Of these, those whose route is not there: it failed, or the cloud works on it.
     pub missing: usize,
 }

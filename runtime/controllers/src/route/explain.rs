@@ -65,7 +65,7 @@ fn failure(failed: &FailedChange) -> String {
             Failed::Delete => "deletes an old route",
         };
         let (range, reason, next) = (&failed.range, &failed.reason, span(failed.next));
-        return format!(" The cloud {what} to {range} ({reason}). Next look in {next}.");
+        return format!(" The cloud {what} to {range} ({reason}). Next check in {next}.");
     }
     let what = match failed.what {
         Failed::Create => "The route to",

@@ -97,7 +97,7 @@ impl RouteTroubles {
         self.compared_at = Some(Instant::now());
         self.list_failed = None;
         self.left_out = None;
-        self.routes.wanted = plan.nodes.values().map(BTreeSet::len).sum();
+        self.routes.desired = plan.nodes.values().map(BTreeSet::len).sum();
         self.note_retries(retries);
         self.refused.clear();
         for refusal in &plan.refused {
@@ -297,7 +297,7 @@ mod tests {
             kinds.collect::<Vec<_>>(),
             [CauseKind::Cloud, CauseKind::Cloud, CauseKind::Object].map(Some)
         );
-        assert_eq!(troubles.routes(), Some(Routes { wanted: 0, missing: 1 }));
+        assert_eq!(troubles.routes(), Some(Routes { desired: 0, missing: 1 }));
         assert!(of("new").compared && of("new").list_failed.is_none());
 
         retries.succeeded(&"10.0.1.0/24".parse().unwrap());

@@ -39,7 +39,7 @@ pub fn balancer(
         let why = if dying(service) {
             "is being deleted; "
         } else {
-            "wants no load balancer any more; "
+            "no longer needs a load balancer; "
         };
         return Some(match record {
             Some(record) => format!("{why}{}", work(record, "its load balancer goes first", queued)),

@@ -35,7 +35,7 @@ pub fn decide(content: &Content, wanted: Wanted) -> Result<Plan, Status> {
     match content {
         Content::FileSystem(found) => match wanted.file_system {
             Some(asked) if asked != *found => refused(format!(
-                "the volume has the file system {found}, and {asked} is asked for; it is not formatted anew: set the fsType {found}"
+                "the volume has the file system {found}, and {asked} is requested; it is not formatted again: set the fsType {found}"
             )),
             _ => Ok(Plan::Mount(*found)),
         },

@@ -44,7 +44,7 @@ const RESERVED: &str = "csi.storage.k8s.io/";
 /// Places in a request. A region has a few zones, a cluster without a cloud a few hundred racks.
 const PLACES: usize = 1000;
 
-/// A volume that is wanted.
+/// A volume to create.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub(crate) fn new_volume(
     })
 }
 
-/// A snapshot that is wanted.
+/// A snapshot to create.
 ///
 /// # Errors
 ///

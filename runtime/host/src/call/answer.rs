@@ -126,7 +126,7 @@ pub(crate) fn same_length(what: &str, asked: usize, answered: usize) -> Checked<
         return Ok(());
     }
     Err(InvalidResponse(format!(
-        "{what} has {answered} answers for {asked} questions"
+        "{what} has {answered} answers for {asked} items"
     )))
 }
 

@@ -24,13 +24,13 @@ const UNCHARGED: usize = 1 << 20;
 /// instruction would only be a panic with a less helpful text.
 #[derive(Debug, Clone, Error)]
 pub(crate) enum Exceeded {
-    #[error("it wanted {wanted} bytes of memory, and limits.memoryBytes is {limit}")]
+    #[error("it requested {wanted} bytes of memory, and limits.memoryBytes is {limit}")]
     Memory { wanted: usize, limit: usize },
     #[error("it held {held} bytes of HTTP headers beside {used} bytes of memory, and limits.memoryBytes is {limit}")]
     Headers { held: usize, used: usize, limit: usize },
     #[error("it held {0} bytes of HTTP headers, for which its provider's share of the guest memory has no room")]
     HeaderRoom(usize),
-    #[error("it wanted a table of {wanted} elements, at most {TABLE_ELEMENTS} are allowed")]
+    #[error("it requested a table of {wanted} elements, at most {TABLE_ELEMENTS} are allowed")]
     Table { wanted: usize },
 }
 

@@ -161,7 +161,7 @@ pub struct HttpGrantRequest {
 /// A secret that a provider requests to be granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretGrantRequest {
-    /// The name by which the provider asks for it.
+    /// The name by which the provider requests it.
     pub name: String,
     /// What it is.
     pub reason: String,

@@ -168,7 +168,7 @@ impl RequestBudget {
     fn too_late(&self, wait: Duration, held: Held) -> Response<WasiBody> {
         let why = match held {
             Held::Budget => "requestsPerSecond of its entry in grants.http is used up",
-            Held::Pause => "the cloud asked for a pause with Retry-After",
+            Held::Pause => "the cloud set a pause with Retry-After",
         };
         let (name, seconds) = retry_after::header(wait);
         let text = format!(

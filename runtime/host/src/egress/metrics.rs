@@ -95,7 +95,7 @@ impl EgressMetrics {
         );
         registry.register(
             "cloudwit_egress_pauses",
-            "Pauses of one API host that began because the cloud asked for them with Retry-After",
+            "Pauses of one API host that the cloud set with Retry-After",
             self.pauses.clone(),
         );
         registry.register_with_unit(

@@ -62,24 +62,24 @@ pub fn target(uri: &Uri) -> Result<(Url, Destination), Refusal> {
     };
     if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
         return Err(bad(
-            "the provider asked for a URL without a host or with user and password in it",
+            "the provider requested a URL without a host or with user and password in it",
         ));
     }
     let mut url: Url = uri
         .to_string()
         .parse()
-        .map_err(|_| bad("the provider asked for something that is no URL"))?;
+        .map_err(|_| bad("the provider requested something that is not a URL"))?;
     let scheme = match url.scheme() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
-        _ => return Err(bad("the provider asked for a URL that is neither http nor https")),
+        _ => return Err(bad("the provider requested a URL that is neither http nor https")),
     };
     let host = url.host_str().and_then(Host::parse);
-    let host = host.ok_or_else(|| bad("the provider asked for a host that is neither a DNS name nor an address"))?;
+    let host = host.ok_or_else(|| bad("the provider requested a host that is neither a DNS name nor an address"))?;
     if let Host::Name(name) = &host {
         // Without the dot at the end, so that the `host` header names exactly what was granted.
         url.set_host(Some(name))
-            .map_err(|_| bad("the provider asked for a host that is no name"))?;
+            .map_err(|_| bad("the provider requested a host that is not a name"))?;
     }
     let port = url.port().unwrap_or_else(|| scheme.default_port());
     let destination = Destination { scheme, host, port };

@@ -64,10 +64,10 @@ pub struct HttpGrant {
     pub allow_loopback: bool,
     /// Allow link-local addresses (169.254.0.0/16, fe80::/10) and the metadata services of clouds, wherever these live.
     pub allow_link_local: bool,
-    /// Longest wait for a connection, in seconds; a provider may ask for less.
+    /// Longest wait for a connection, in seconds; a provider may set less.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub connect_timeout_seconds: u32,
-    /// Longest wait for the head of a response, and for each further piece of it, in seconds; a provider may ask for less.
+    /// Longest wait for the head of a response, and for each further piece of it, in seconds; a provider may set less.
     #[schemars(range(min = 1, max = u32::MAX))]
     pub response_timeout_seconds: u32,
     /// Largest response body, in bytes.
@@ -162,7 +162,7 @@ impl SecretUse {
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["name", "file", "uses"]))]
 pub struct SecretGrant {
-    /// The name by which the provider asks for it.
+    /// The name by which the provider requests it.
     pub name: String,
     /// The file it is in. One line break at its end is not part of it.
     pub file: PathBuf,

@@ -296,7 +296,7 @@ fn suggestion(name: &str, wanted: SecretUse) -> SecretGrant {
 
 fn not_granted(entry: SecretGrant) -> KeyError {
     if !crate::grants::is_secret_name(&entry.name) {
-        return KeyError::NotGranted("the provider asked for a secret by a name that no secret can have".into());
+        return KeyError::NotGranted("the provider requested a secret by an invalid name".into());
     }
     KeyError::NotGranted(format!(
         "secret {:?} is not granted; to allow it, add to grants.secrets (with the file it is in): {}",

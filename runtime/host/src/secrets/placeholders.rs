@@ -101,7 +101,7 @@ impl Placeholders {
         }
         if table.len() == MOST_PER_CALL {
             return Err(KeyError::Unusable(format!(
-                "the provider asked for more than {MOST_PER_CALL} placeholders in one call"
+                "the provider requested more than {MOST_PER_CALL} placeholders in one call"
             )));
         }
         let digits = random_digits()?;

@@ -335,7 +335,7 @@ fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     let known = &before.description().provider_id_prefixes;
     if let Some(prefix) = known.iter().find(|prefix| !prefixes.contains(prefix)) {
         let text = format!(
-            "it does not know the provider ids that begin with {prefix:?}, which Nodes may carry; a provider has to know all of the one it \
+            "it does not declare the provider-id prefix {prefix:?}, which Nodes may carry; a provider has to declare all prefixes of the one it \
              replaces"
         );
         return Err(Refused::new(SwapResult::Abilities, text));

@@ -29,8 +29,8 @@ pub enum ConfigCommand {
     /// Reads the file and the files it names, except secrets. Touches neither cluster nor cloud. The provider's own check of its cloud config is
     /// made by `cloudwit install`, and at start.
     #[command(
-        after_help = "Exit codes:\n  0  nothing is wrong\n  1  something is wrong; all of it is told, with file, line and path\n  \
-                            2  the command line makes no sense\n\n\
+        after_help = "Exit codes:\n  0  nothing is wrong\n  1  mistakes; all are reported, with file, line and path\n  \
+                            2  the command line is invalid\n\n\
                             Example:\n  cloudwit config check cloudwit.yaml --provider-dir=providers"
     )]
     Check(CheckArgs),

@@ -27,13 +27,13 @@ const NO_CLOUDWIT: u8 = 4;
 /// What can be done beside running the controllers.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say in plain words what state a Node, Service or volume is in and what Cloudwit waits for.
+    /// Explain the state of a Node, Service or volume and what Cloudwit waits for.
     ///
-    /// Asks the Cloudwit that runs at --admin-address: what is waited for, since when, the provider's last answer, when the next try is. Where
-    /// none answers, the API server is asked what the object itself tells, with its Events.
+    /// Queries the Cloudwit at --admin-address: what the object waits for, since when, the provider's last answer, the time of the next try. Where
+    /// none answers, the object itself is read from the API server, with its Events.
     #[command(
-        after_help = "Exit codes:\n  0  a running Cloudwit has explained it\n  1  nobody could be asked\n  \
-                            2  the command line makes no sense\n  3  there is no such object\n  \
+        after_help = "Exit codes:\n  0  a running Cloudwit has explained it\n  1  neither Cloudwit nor the API server was reached\n  \
+                            2  the command line is invalid\n  3  there is no such object\n  \
                             4  no Cloudwit was reached; the answer is the API server's alone\n\n\
                             Examples:\n  cloudwit explain node node-7\n  cloudwit explain service default/web -o json\n  \
                             cloudwit explain pvc default/data\n  \
@@ -44,7 +44,7 @@ pub enum Command {
     /// Print or apply what a cluster needs to run Cloudwit: its Deployment, its rights, and the providers with their configuration and secrets.
     ///
     /// Takes the files of the provider from this machine, tries them here in the sandbox (the configuration is checked, no request leaves this
-    /// machine), and puts them into ConfigMaps and a Secret in kube-system. What is wrong is told at once; nothing is installed then. Run it again
+    /// machine), and puts them into ConfigMaps and a Secret in kube-system. All mistakes are reported at once; nothing is installed then. Run it again
     /// after a change: what the running process can follow needs no restart, the rest is rolled out.
     #[command(
         override_usage = "cloudwit install --config=FILE [OPTIONS] [-- FLAG...]\n       \
@@ -65,19 +65,19 @@ pub enum Command {
     #[command(subcommand)]
     Provider(Box<crate::commands::provider::ProviderCommand>),
 
-    /// Ask a cloud, through its provider: who this machine is, how Pods on it resolve names, which clusters it knows; give its machines an SSH key.
+    /// Query a cloud through its provider: location of this machine, resolv.conf for Pods, clusters of the cloud; add an SSH key to its machines.
     ///
-    /// For scripts and unit files: one question, one answer, and an exit code that tells a failure that stays from one that passes.
+    /// For scripts and unit files: one call, one answer, and an exit code that separates permanent from temporary failures.
     #[command(subcommand)]
     Cloud(Box<crate::commands::cloud::CloudCommand>),
 
     /// Serve a provider's volumes as a CSI driver, without Kubernetes and without controllers.
     ///
-    /// For csi-sanity, for a try, and for orchestrators that speak the Container Storage Interface without Kubernetes. There is no leader election: let one
+    /// For csi-sanity, for trials, and for orchestrators that use the Container Storage Interface without Kubernetes. There is no leader election: let one
     /// process alone serve a cloud's volumes. In a cluster the controllers' own process serves them: see --csi-socket-dir.
     #[command(
         after_help = "Exit codes:\n  1    it cannot be loaded, has no volumes, or cannot listen\n  \
-                            2    the command line makes no sense\n  130  ended by Ctrl-C, 143 by SIGTERM\n\n\
+                            2    the command line is invalid\n  130  ended by Ctrl-C, 143 by SIGTERM\n\n\
                             Examples:\n  cloudwit csi sim.wasm --cloud-config=sim.json --settings=settings.yaml --endpoint=/tmp/csi.sock\n  \
                             cloudwit csi sim --config=cloudwit.yaml --endpoint=unix:///csi/csi.sock"
     )]
@@ -85,12 +85,12 @@ pub enum Command {
 
     /// Format, mount and grow volumes on this machine: the CSI node service of any cloud.
     ///
-    /// Runs on each machine beside the kubelet, as root, and registers with it. Which machine it is and in which zone it reads on the machine's Node, where the
+    /// Runs on each machine beside the kubelet, as root, and registers with it. It reads its machine's id and zone on the machine's Node, where the
     /// controllers' process writes it (csi.cloudwit.dev/node): no credentials of the cloud, no metadata service. A device is formatted only when its serial or WWN is
     /// the one that the cloud named and nothing is on it.
     #[command(after_help = "Needs blkid, e2fsprogs and xfsprogs.\n\n\
-                            Exit codes:\n  0  it was asked to stop\n  1  it cannot listen, or a folder is missing\n  \
-                            2  the command line makes no sense\n\n\
+                            Exit codes:\n  0  stopped by a signal\n  1  it cannot listen, or a folder is missing\n  \
+                            2  the command line is invalid\n\n\
                             Example:\n  cloudwit csi-node --driver-name=sim.csi.cloudwit.dev --node-name=node-7")]
     CsiNode(Box<crate::commands::csi_node::CsiNodeArgs>),
 
@@ -132,7 +132,7 @@ pub struct ExplainArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Words for people, or JSON for programs.
+    /// Text, or JSON for programs.
     #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -232,7 +232,7 @@ pub async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
             args.admin_address
         ),
     };
-    eprintln!("{why}\nThis is what the API server alone tells:");
+    eprintln!("{why}\nFrom the API server alone:");
     let client = server::connect(args.kubeconfig.as_deref()).await?;
     let Some(answer) = explain_fallback::ask(&client, &args.object).await? else {
         eprintln!("There is no {}.", args.object);

@@ -21,7 +21,7 @@ const OF_NO_NAMESPACE: &str = "default";
 
 /// What the API server tells; None when there is no such object.
 pub async fn ask(client: &Client, object: &Object) -> anyhow::Result<Option<Answer>> {
-    let asked = "the API server could not be asked";
+    let asked = "failed to query the API server";
     let (sentences, kind, namespace, name) = match object {
         Object::Node { name } => {
             let node = Api::<Node>::all(client.clone()).get_opt(name).await.context(asked)?;

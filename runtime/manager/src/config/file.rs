@@ -22,7 +22,7 @@ use crate::registry::access::{PinnedComponent, RegistryAccess, Verification};
 use crate::registry::reference::{self, Reference};
 
 // What stands above a key here and in the host's types is what the reference page and editors say about it.
-/// The providers that run in one process, what each of them may do and use, and which Nodes and Services are whose.
+/// The providers of one process, their grants and limits, and the assignment of Nodes and Services to them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(title = "CloudwitConfiguration cloudwit.dev/v1alpha1")]
@@ -41,7 +41,7 @@ pub(crate) struct File {
     /// has room for one of its largest calls; the rest is divided equally. A call that does not fit into its provider's share waits.
     #[schemars(range(min = 1_u64 << 20, max = 1_u64 << 40))]
     guest_memory_bytes: Option<u64>,
-    /// Which Nodes and Services are whose. Needed where there are several providers.
+    /// Assignment of Nodes and Services to providers. Needed where there are several providers.
     #[serde(default)]
     routing: RoutingEntry,
 }
@@ -85,9 +85,9 @@ pub(crate) struct RoutingEntry {
     /// The provider of what names no other: Services, and Nodes that have no provider id yet. Required where there are several; the only
     /// provider where there is one.
     default: Option<String>,
-    /// Whose provider ids are whose, where the providers' own word does not do.
+    /// Assignment of provider ids to providers, where the declared prefixes do not suffice.
     nodes: Vec<NodeRule>,
-    /// Which Services are whose, beside the annotation `cloudwit.dev/provider`.
+    /// Assignment of Services to providers, beside the annotation `cloudwit.dev/provider`.
     services: Vec<ServiceRule>,
 }
 
@@ -123,7 +123,7 @@ pub struct Routing {
     pub default: String,
     /// Prefixes that stand in place of those that a provider says, by its name.
     pub prefixes: BTreeMap<String, Vec<String>>,
-    /// Which Services are whose.
+    /// Assignment of Services to providers.
     pub services: ServiceRules,
 }
 

@@ -41,11 +41,11 @@ pub struct LeaderElectionArgs {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = crate::flags::values::go::boolean)]
     pub leader_elect: bool,
 
-    /// How long a Lease is left to a leader that has gone silent. Longer than --leader-elect-renew-deadline.
+    /// How long until the Lease of a leader that does not renew expires. Longer than --leader-elect-renew-deadline.
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub leader_elect_lease_duration: GoDuration,
 
-    /// How long a leader goes on without having renewed its Lease. Longer than 1.2 times --leader-elect-retry-period.
+    /// How long a leader continues without having renewed its Lease. Longer than 1.2 times --leader-elect-retry-period.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub leader_elect_renew_deadline: GoDuration,
 
@@ -366,7 +366,7 @@ impl LeadershipHealth {
         match overdue.filter(|overdue| *overdue > self.limit) {
             None => Ok(()),
             Some(overdue) => Err(format!(
-                "the Lease was not renewed for {} s beyond its deadline, yet the process goes on",
+                "the Lease was not renewed for {} s beyond its deadline, yet the process still runs",
                 overdue.as_secs()
             )),
         }

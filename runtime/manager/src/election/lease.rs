@@ -156,7 +156,7 @@ impl Candidate {
                         break None;
                     }
                     Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) if holder.is_empty() => {
-                        break Some("it was released by somebody else".to_owned());
+                        break Some("it was released by another process".to_owned());
                     }
                     Ok(Ok(Attempt::Lost(holder) | Attempt::Theirs(holder))) => {
                         break Some(format!("{holder} holds it now"));

@@ -23,7 +23,7 @@ use crate::flags::values::version::VersionArgs;
 
 /// A Kubernetes cloud-controller-manager whose cloud providers are WebAssembly components.
 ///
-/// Cloudwit initialises Nodes from what the cloud knows about their machines, removes Nodes whose machines are gone (after
+/// Cloudwit initialises Nodes from the cloud's data about their machines, removes Nodes whose machines are gone (after
 /// several confirmations), gives Services of type LoadBalancer their load balancers, and sets routes to Pod ranges. The cloud is one
 /// .wasm file in --provider-dir; it reaches nothing but the hosts granted in --provider-settings.
 #[derive(Debug, Parser)]

@@ -80,7 +80,7 @@ pub async fn drivers(
                 Ok(described) => described.name,
                 Err(error) => {
                     // The others work on.
-                    error!(provider = owner, %error, "no CSI driver: the provider cannot say what its volumes are; restart after a mend");
+                    error!(provider = owner, %error, "no CSI driver: failed to describe volumes; restart after a fix");
                     continue;
                 }
             },

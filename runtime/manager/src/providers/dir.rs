@@ -45,7 +45,7 @@ const ENDINGS: [&str; 2] = [".wasm", ".wasm.zst"];
 
 fn known_text(known: &[String]) -> String {
     if known.is_empty() {
-        "the folder holds no provider at all".into()
+        "the folder holds no provider".into()
     } else {
         format!("known: {}", known.join(", "))
     }
@@ -150,7 +150,7 @@ mod tests {
             find(dir.path(), "sim")
                 .unwrap_err()
                 .to_string()
-                .contains("holds no provider at all")
+                .contains("holds no provider")
         );
         assert!(
             find(&dir.path().join("gone"), "sim")

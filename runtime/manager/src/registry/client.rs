@@ -223,7 +223,7 @@ impl Client {
         match challenge {
             Some(Challenge::Basic) => {
                 let credential = self.credential.as_ref().context(
-                    "the registry wants a user and a password; name a docker config file with an entry for it (registry.dockerConfig)",
+                    "the registry requires a user and a password; name a docker config file with an entry for it (registry.dockerConfig)",
                 )?;
                 Ok(basic(credential))
             }

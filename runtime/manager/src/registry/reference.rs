@@ -99,13 +99,11 @@ impl Reference {
         };
         if !is_repository(repository) {
             return Err(wrong(
-                "names a repository that is none (lower-case letters, digits, '.', '_', '-', with '/' between)",
+                "has an invalid repository (lower-case letters, digits, '.', '_', '-', with '/' between)",
             ));
         }
         if tag.is_some_and(|tag| !is_tag(tag)) {
-            return Err(wrong(
-                "has a tag that is none (at most 128 letters, digits, '.', '_', '-')",
-            ));
+            return Err(wrong("has an invalid tag (at most 128 letters, digits, '.', '_', '-')"));
         }
         Ok(Self {
             host,

@@ -126,7 +126,7 @@ async fn reset_slis(State(pages): State<Pages>) -> &'static str {
 }
 
 async fn pprof() -> Response {
-    let text = "there are no Go profiles here: use perf on the process; its metrics tell CPU time and memory\n";
+    let text = "there are no Go profiles here: use perf on the process; its metrics show CPU time and memory\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }
 

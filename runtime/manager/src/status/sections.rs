@@ -76,7 +76,7 @@ const COLUMNS: [(&str, &str); 5] = [
     ("Next", "objects that a worker takes as soon as it is free"),
     (
         "In work",
-        "objects about which the cloud or the API server is being asked now",
+        "objects with a call to the cloud or the API server in flight",
     ),
     (
         "Later",
@@ -306,7 +306,7 @@ fn lease(lease: &LeaseFacts, now: Moment) -> Markup {
             dd {
                 @match &lease.holder {
                     Some(holder) => { code { (holder) } @if lease.leads { " (this process)" } }
-                    None if lease.seen => { "nobody" }
+                    None if lease.seen => { "no holder" }
                     None => { "not known yet" }
                 }
             }

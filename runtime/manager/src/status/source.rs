@@ -170,7 +170,7 @@ impl StatusSource {
     fn totals(&self) -> Totals {
         let all = self.explain.totals();
         let routes = self.reports.routes().into_iter().map(|routes| RouteTotals {
-            wanted: routes.wanted,
+            desired: routes.desired,
             missing: routes.missing,
         });
         Totals {
@@ -185,7 +185,7 @@ impl StatusSource {
                 with_address: all.with_address,
             },
             routes: routes.reduce(|one, other| RouteTotals {
-                wanted: one.wanted + other.wanted,
+                desired: one.desired + other.desired,
                 missing: one.missing + other.missing,
             }),
         }

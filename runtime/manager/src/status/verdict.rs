@@ -120,7 +120,7 @@ fn summary(state: State, troubles: &[Trouble], facts: &Facts) -> String {
     let in_hand: usize = facts.waiting.groups.iter().map(|group| group.total).sum();
     match (state, troubles) {
         (State::Well, _) if in_hand == 0 => "All well.".into(),
-        (State::Well, _) => format!("All well. {} in hand.", count(in_hand, "object is", "objects are")),
+        (State::Well, _) => format!("All well. {} in progress.", count(in_hand, "object is", "objects are")),
         (State::StandingBy, _) => "All well. This replica stands by; another one leads.".into(),
         (State::Starting, _) => "Starting: nothing is known yet.".into(),
         (_, [only]) => only.what.clone(),
@@ -155,9 +155,7 @@ fn checks(facts: &Facts) -> Vec<Trouble> {
     let trouble = |check: &crate::status::facts::FailedCheck| {
         let next_step = match check.name.as_str() {
             SYNC => "Can this process reach the API server, and may it list Nodes and Services? Its log says why not.",
-            "leaderElection" => {
-                "The process will be started anew by its liveness probe; look at its log and at the API server."
-            }
+            "leaderElection" => "The liveness probe will restart the process; see its log and at the API server.",
             _ => "The process will be started anew by its liveness probe; its log says what it was busy with.",
         };
         Trouble {
@@ -228,7 +226,7 @@ fn provider_troubles(provider: &ProviderFacts, facts: &Facts) -> Vec<Trouble> {
                 swap.result, swap.message
             ),
             since: Some(swap.at),
-            next_step: "The last good one goes on. Put the files right, or put the old ones back.".into(),
+            next_step: "The last good one stays in use. Fix the files, or put the old ones back.".into(),
             section: "providers",
             behind: None,
             objects: None,
@@ -260,9 +258,9 @@ fn pauses(facts: &Facts) -> Vec<Trouble> {
         let is_told = has_cause(facts, CauseKind::RateLimited, &host.provider);
         (!is_told).then(|| Trouble {
             state: State::Attention,
-            what: format!("The cloud asks for a pause: no requests to {} until {}.", host.host, until.clock()),
+            what: format!("The cloud set a pause: no requests to {} until {}.", host.host, until.clock()),
             since: None,
-            next_step: "It goes on by itself. If it happens often, set a lower requestsPerSecond in the grant, or ask for a higher quota."
+            next_step: "Requests resume by themselves. If it happens often, set a lower requestsPerSecond in the grant, or request a higher quota."
                 .into(),
             section: "hosts",
             behind: None,

@@ -121,10 +121,10 @@ fn under_way(operation: &Operation) -> String {
             "waits for the cloud since {since} ({work}): {why}; next call in {}.",
             span(next)
         ),
-        _ => format!("is being worked on since {since} ({work}): the cloud is being asked."),
+        _ => format!("is being worked on since {since} ({work}): a call to the cloud is in flight."),
     };
     match operation.waiting {
-        0 => format!("{state} No request waits for it; the sidecar comes again."),
+        0 => format!("{state} No request waits for it; the sidecar retries."),
         1 => format!("{state} 1 request waits for it."),
         many => format!("{state} {many} requests wait for it."),
     }
@@ -132,7 +132,7 @@ fn under_way(operation: &Operation) -> String {
 
 fn failure(failed: &FailedOperation) -> String {
     format!(
-        "had a failure {} ago ({}){}: {}. It is tried again when the sidecar asks, at the latest after five minutes.",
+        "had a failure {} ago ({}){}: {}. The sidecar retries within five minutes.",
         span(failed.age),
         failed.work,
         times(failed.times),

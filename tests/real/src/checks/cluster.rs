@@ -32,7 +32,7 @@ impl Checks<'_> {
             );
         }
         self.narrator.say(&format!(
-            "Node {name} was registered with the taint {UNINITIALIZED}; it is initialised and Ready {:.1} s after its machine was asked for: {}",
+            "Node {name} was registered with the taint {UNINITIALIZED}; it is initialised and Ready {:.1} s after its machine was requested: {}",
             joined.duration_since(asked).as_secs_f64(),
             seen.provider_id.unwrap_or_default()
         ));

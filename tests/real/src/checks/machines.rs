@@ -35,13 +35,13 @@ impl Checks<'_> {
         };
         let ((), route) = tokio::try_join!(self.node_joins(name, asked), route)?;
         self.narrator.say(&format!(
-            "the cloud has a route to the Pods of {name} {:.1} s after its machine was asked for",
+            "the cloud has a route to the Pods of {name} {:.1} s after its machine was requested",
             route.as_secs_f64()
         ));
         for (stream, _) in POLICIES {
             self.answers(stream, name, from).await?;
             self.narrator.say(&format!(
-                "{name} answers requests to {stream} {:.1} s after its machine was asked for",
+                "{name} answers requests to {stream} {:.1} s after its machine was requested",
                 asked.elapsed().as_secs_f64()
             ));
         }

@@ -144,7 +144,7 @@ impl Checks<'_> {
             bail!("the disk has {} bytes in the cloud", disk.spec.size);
         }
         self.narrator.say(&format!(
-            "claim {CLAIM} asked for 3 GiB: {} has grown, and the Pod on {machine} sees {} MiB {:.1} s later, without a restart",
+            "claim {CLAIM} requested 3 GiB: {} has grown, and the Pod on {machine} sees {} MiB {:.1} s later, without a restart",
             disk.id,
             size >> 10,
             started.elapsed().as_secs_f64()

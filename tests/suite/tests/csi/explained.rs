@@ -120,7 +120,7 @@ async fn volume_says_what_it_waits_for_from_its_claim_to_its_machine() {
     )
     .await;
     assert!(
-        said.contains("No request waits for it; the sidecar comes again. [csi]"),
+        said.contains("No request waits for it; the sidecar retries. [csi]"),
         "{said}"
     );
     let facts = status(&replica).await;

@@ -43,7 +43,7 @@ async fn install_is_repeatable_and_refuses_what_would_not_run() {
     assert!(again.contains("Deployment cloudwit unchanged"), "{again}");
     let late = cluster.install(&["--apply", "--timeout=1s"]);
     assert!(
-        late.contains("after 1 s the Deployment has not been looked at yet") && late.contains("describe pods"),
+        late.contains("after 1 s the Deployment has not been read yet") && late.contains("describe pods"),
         "{late}"
     );
 

@@ -269,7 +269,7 @@ async fn a_wrong_node_ip_keeps_the_taint_and_a_wrong_label_does_not() -> Result<
         eventually(LONG, "an Event", || has_event(&client, "wrong-label", &part)).await;
     }
     let text = eventually(LONG, "an Event", || {
-        has_event(&client, "wrong-ip", "told to use the address 10.9.9.9")
+        has_event(&client, "wrong-ip", "names the address 10.9.9.9")
     })
     .await;
     assert!(

@@ -23,7 +23,7 @@ async fn basic_login_and_token_are_used_and_wrong_ones_are_told() {
     scene.push(1).await;
     let tag = format!("{}/cloudwit/sim:1", scene.front.address);
     for (manner, anonymous, wrong) in [
-        (Manner::Basic, "wants a user and a password", "registry answered 401"),
+        (Manner::Basic, "requires a user and a password", "registry answered 401"),
         (
             Manner::Token,
             "with no credentials",

@@ -107,7 +107,7 @@ fn lengths_ranges_and_empty_texts_are_checked() {
     assert_eq!(same_length("lookup", 3, 3), Ok(()));
     assert_eq!(
         same_length("lookup", 3, 2).unwrap_err().0,
-        "lookup has 2 answers for 3 questions"
+        "lookup has 2 answers for 3 items"
     );
     assert!(at_most(format_args!("x"), &[1, 2], 2).is_ok() && at_most(format_args!("x"), &[1, 2], 1).is_err());
     assert!(cidr(format_args!("a route"), "10.0.0.0/24".into()).is_ok());

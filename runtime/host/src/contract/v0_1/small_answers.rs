@@ -43,7 +43,7 @@ fn cluster(screen: Screen<'_>, cluster: exports::clusters::KnownCluster) -> Chec
         .filter(|host| host.parse::<IpAddr>().is_err() && !is_domain(host))
     {
         return Err(InvalidResponse(format!(
-            "the host of {whose} is {}, which is no IP address and no DNS name",
+            "the host of {whose} is {}, which is neither an IP address nor a DNS name",
             quoted(host)
         )));
     }

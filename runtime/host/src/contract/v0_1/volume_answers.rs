@@ -257,7 +257,7 @@ fn asked_id<T>(what: &str, asked: &str, found: T, id: impl Fn(&T) -> &str) -> Ch
         return Ok(found);
     }
     Err(InvalidResponse(format!(
-        "{what} {} was asked for, and {} is answered",
+        "{what} {} was requested, and {} is the answer",
         answer::quoted(asked),
         answer::quoted(id(&found))
     )))
@@ -300,7 +300,7 @@ pub(crate) fn created(screen: Screen<'_>, new: &NewVolume, created: types::Volum
     let SizeRange { at_least, at_most } = new.size;
     let most = at_most.map_or_else(String::new, |most| format!(" and at most {most}"));
     Err(InvalidResponse(format!(
-        "volume {:?} is created with {} bytes; at least {at_least}{most} were asked for",
+        "volume {:?} is created with {} bytes; at least {at_least}{most} were requested",
         created.id, created.size
     )))
 }
@@ -359,7 +359,7 @@ pub(crate) async fn detached(
 pub(crate) fn expanded(asked: SizeRange, expanded: volume_expansion::Expanded) -> Checked<ExpandedVolume> {
     if expanded.size < asked.at_least {
         return Err(InvalidResponse(format!(
-            "volume-expansion.expand succeeded with {} bytes; at least {} were asked for",
+            "volume-expansion.expand succeeded with {} bytes; at least {} were requested",
             expanded.size, asked.at_least
         )));
     }

@@ -170,7 +170,7 @@ async fn syself_1331_retry_after_holds_for_all_calls() {
         // Who has no time is told so without a request, the others all wait, and all arrive.
         let (status, after, text) = get(&egress, &server, "/", SECOND / 2).await;
         assert_eq!((status, after), (429, Some(1)));
-        assert!(text.contains("asked for a pause"), "{text}");
+        assert!(text.contains("set a pause"), "{text}");
         assert_eq!(server.requests(), before + 1);
         let answers = join_all((0..20).map(|_| get(&egress, &server, "/", 30 * SECOND))).await;
         assert!(answers.iter().all(|(status, ..)| *status == 200));

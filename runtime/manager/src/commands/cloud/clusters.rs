@@ -16,7 +16,7 @@ pub struct ClustersArgs {
     #[command(flatten)]
     session: SessionArgs,
 
-    /// A table for people, or JSON for programs.
+    /// A table, or JSON for programs.
     #[arg(id = "clusters_output", long = "output", short = 'o', value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     output: Output,
 
@@ -30,15 +30,13 @@ pub async fn run(args: ClustersArgs) -> anyhow::Result<ExitCode> {
         Ok(session) => session,
         Err(ended) => return Ok(ended.exit()),
     };
-    let asked = session.ask("asking the cloud for its clusters", |_| {
-        session.provider.known_clusters()
-    });
+    let asked = session.ask("listing clusters", |_| session.provider.known_clusters());
     let clusters = match asked.await {
         Ok(clusters) => clusters,
         Err(ended) => return Ok(ended.exit()),
     };
     if clusters.is_empty() && args.output == Output::Text {
-        eprintln!("the cloud knows no clusters");
+        eprintln!("the cloud has no clusters");
     }
     args.out.put(&written(&clusters, args.output))?;
     Ok(ExitCode::SUCCESS)

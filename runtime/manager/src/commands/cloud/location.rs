@@ -41,7 +41,7 @@ pub enum Form {
     Flags,
     /// Variables, for a shell or systemd's EnvironmentFile=: NODE_NAME, PROVIDER_ID, ZONE, REGION, and all flags in KUBELET_EXTRA_ARGS, as kubeadm's unit reads it.
     Environment,
-    /// A KubeletConfiguration, for --config-dir; what is no field of it is told in its comment.
+    /// A KubeletConfiguration, for --config-dir; values without a field there are in its comment.
     KubeletConfig,
     /// One JSON object.
     Json,
@@ -74,9 +74,7 @@ pub async fn run(args: LocationArgs) -> anyhow::Result<ExitCode> {
         Ok(session) => session,
         Err(ended) => return Ok(ended.exit()),
     };
-    let asked = session.ask("asking the cloud for this machine", |_| {
-        session.provider.locate(&hostname)
-    });
+    let asked = session.ask("looking up this machine", |_| session.provider.locate(&hostname));
     let found = match asked.await {
         Ok(found) => found,
         Err(ended) => return Ok(ended.exit()),

@@ -21,32 +21,32 @@ mod ssh_key;
 use std::process::ExitCode;
 
 /// Exit codes of all of them.
-const EXIT_CODES: &str = "Exit codes:\n  0  done\n  1  refused, or answered with a failure that stays\n  2  the command line makes no sense\n  \
-                          3  the cloud cannot tell now, and may later (--wait was not long enough)\n  \
-                          4  the provider does not export what is asked for";
+const EXIT_CODES: &str = "Exit codes:\n  0  done\n  1  refused, or answered with a failure that stays\n  2  the command line is invalid\n  \
+                          3  no answer yet; a later call may succeed (--wait was not long enough)\n  \
+                          4  the provider does not export the interface";
 
 /// What is asked.
 #[derive(Debug, clap::Subcommand)]
 pub enum CloudCommand {
-    /// Print who this machine is in its cloud: the Node's name, provider id, zone and region, as its kubelet wants to be told.
+    /// Print the location of this machine in its cloud for its kubelet: the Node's name, provider id, zone and region.
     ///
-    /// Runs on the machine, before its kubelet, and asks the cloud's metadata service through the provider. It needs no credentials: only a grant for that
-    /// service's address, with allowLinkLocal: true. Without the grant the line to add is told.
+    /// Runs on the machine, before its kubelet, and reads the cloud's metadata service through the provider. It needs no credentials: only a grant for that
+    /// service's address, with allowLinkLocal: true. Without the grant the line to add is printed.
     #[command(after_help = location_help())]
     Location(location::LocationArgs),
 
     /// Print the resolv.conf that Pods on this machine should use, for the kubelet's --resolv-conf.
     ///
-    /// Reads the machine's own and leaves off what the provider knows to be of no use to Pods: clouds hand out search domains that find no Service and cost
+    /// Reads the machine's own and removes what the provider lists as of no use to Pods: clouds hand out search domains that find no Service and cost
     /// each look-up a request.
     #[command(after_help = resolv_conf_help())]
     ResolvConf(resolv_conf::ResolvConfArgs),
 
-    /// Print the clusters that the cloud itself knows, such as those of its managed Kubernetes, and where their control planes are.
+    /// Print the clusters that the cloud itself manages, such as those of its managed Kubernetes, and where their control planes are.
     #[command(after_help = clusters_help())]
     Clusters(clusters::ClustersArgs),
 
-    /// Look after keys that let a user in to all machines.
+    /// Manage SSH keys of a user on all machines.
     #[command(subcommand)]
     SshKey(SshKeyCommand),
 }
@@ -54,9 +54,9 @@ pub enum CloudCommand {
 /// What is done with a key.
 #[derive(Debug, clap::Subcommand)]
 pub enum SshKeyCommand {
-    /// Give all machines a public key, once. Keys that are there stay.
+    /// Add a public key to all machines, once. Existing keys stay.
     ///
-    /// The controllers do the same again and again with --ssh-user and --ssh-keyfile.
+    /// The controllers do the same periodically with --ssh-user and --ssh-keyfile.
     #[command(after_help = ssh_key_help())]
     Add(ssh_key::AddArgs),
 }

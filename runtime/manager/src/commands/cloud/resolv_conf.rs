@@ -45,9 +45,7 @@ pub async fn run(args: ResolvConfArgs) -> anyhow::Result<ExitCode> {
         Ok(session) => session,
         Err(ended) => return Ok(ended.exit()),
     };
-    let asked = session.ask("asking which of it is of use to Pods", |_| {
-        session.provider.scrub_dns(&file.resolver)
-    });
+    let asked = session.ask("scrubbing it", |_| session.provider.scrub_dns(&file.resolver));
     let scrubbed = match asked.await {
         Ok(scrubbed) => scrubbed,
         Err(ended) => return Ok(ended.exit()),

@@ -36,7 +36,7 @@ pub struct SessionArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Ask again for so long while the cloud does not answer, as at the start of a machine; 0 asks once.
+    /// Retry for so long while the cloud does not answer, as at the start of a machine; 0 tries once.
     #[arg(id = "cloud_wait", long = "wait", value_name = "DURATION", default_value = "30s")]
     wait: GoDuration,
 

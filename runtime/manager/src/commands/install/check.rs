@@ -38,7 +38,7 @@ pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec
             }
         };
         for lack in provider.missing_grants().iter().filter(|lack| !lack.optional) {
-            eprintln!("Warning: provider {name} lacks a grant that it asks for; add {lack}");
+            eprintln!("Warning: provider {name} lacks a grant that it requests; add {lack}");
         }
         match provider.check().await {
             Ok(problems) => {

@@ -115,7 +115,7 @@ pub struct InstallArgs {
     )]
     pub output_dir: Option<PathBuf>,
 
-    /// With --apply: take fields over that somebody else has set.
+    /// With --apply: take over fields that another manager has set.
     #[arg(long, requires = "apply", help_heading = "What happens with it")]
     pub force_conflicts: bool,
 

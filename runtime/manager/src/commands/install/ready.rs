@@ -80,7 +80,7 @@ fn rollout(deployment: &Deployment) -> Rollout {
     let wanted = deployment.spec.replicas.unwrap_or(1);
     let status = deployment.status.clone().unwrap_or_default();
     if status.observed_generation < deployment.metadata.generation {
-        return Rollout::Waiting("the Deployment has not been looked at yet".into());
+        return Rollout::Waiting("the Deployment has not been read yet".into());
     }
     let count = |number: Option<i32>| number.unwrap_or_default();
     let (replicas, updated) = (count(status.replicas), count(status.updated_replicas));
@@ -139,11 +139,11 @@ mod tests {
     fn one_ready_replica_of_the_new_ones_is_enough() {
         let waiting = |text: &str| Rollout::Waiting(text.into());
         for (generation, status, expected) in [
-            (1, Value::Null, waiting("the Deployment has not been looked at yet")),
+            (1, Value::Null, waiting("the Deployment has not been read yet")),
             (
                 2,
                 json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2 }),
-                waiting("the Deployment has not been looked at yet"),
+                waiting("the Deployment has not been read yet"),
             ),
             (
                 2,

@@ -69,11 +69,11 @@ pub struct CallArgs {
     #[arg(long)]
     wait: bool,
 
-    /// Write what was asked, answered and sent to this file, for `provider replay`. Secrets are not in it.
+    /// Write calls, answers and requests to this file, for `provider replay`. Secrets are not in it.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Words for people, or JSON for programs.
+    /// Text, or JSON for programs.
     #[arg(id = "call_output", long = "output", short = 'o', value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     output: Output,
 }

@@ -32,16 +32,14 @@ pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         eprintln!("Warning: {}: {warning}", from.config_origin);
     }
     for lack in &optional {
-        eprintln!("Warning: it asks for a grant that it can do without; to have it add {lack}");
+        eprintln!("Warning: missing optional grant; to allow it, add {lack}");
     }
     let errors = errors.iter().map(|error| format!("{}: {error}", from.config_origin));
-    let missing = missing
-        .iter()
-        .map(|lack| format!("a grant lacks that it asks for; add {lack}"));
+    let missing = missing.iter().map(|lack| format!("missing grant; add {lack}"));
     let mistakes: Vec<String> = errors.chain(missing).collect();
     Mistakes::none_of(mistakes, "")?;
     println!(
-        "{} {}: nothing is wrong, and no grant lacks",
+        "{} {}: nothing is wrong, and no grant is missing",
         description.name, description.version
     );
     Ok(ExitCode::SUCCESS)

@@ -25,27 +25,27 @@ pub enum Function {
     #[value(name = "info.probe")]
     #[serde(rename = "info.probe")]
     Probe,
-    /// The machines behind Nodes; wants --node or --nodes.
+    /// The machines behind Nodes; needs --node or --nodes.
     #[value(name = "instances.lookup")]
     #[serde(rename = "instances.lookup")]
     Lookup,
-    /// The name of a Service's load balancer; wants --service.
+    /// The name of a Service's load balancer; needs --service.
     #[value(name = "load-balancers.name")]
     #[serde(rename = "load-balancers.name")]
     BalancerName,
-    /// A Service's load balancer; wants --service.
+    /// A Service's load balancer; needs --service.
     #[value(name = "load-balancers.get")]
     #[serde(rename = "load-balancers.get")]
     GetBalancer,
-    /// Creates or updates a load balancer; wants --service, and the Nodes behind it.
+    /// Creates or updates a load balancer; needs --service, and the Nodes behind it.
     #[value(name = "load-balancers.ensure")]
     #[serde(rename = "load-balancers.ensure")]
     EnsureBalancer,
-    /// Updates the Nodes behind a load balancer; wants --service, and the Nodes.
+    /// Updates the Nodes behind a load balancer; needs --service, and the Nodes.
     #[value(name = "load-balancers.update-targets")]
     #[serde(rename = "load-balancers.update-targets")]
     UpdateTargets,
-    /// Deletes a load balancer; wants --service.
+    /// Deletes a load balancer; needs --service.
     #[value(name = "load-balancers.delete")]
     #[serde(rename = "load-balancers.delete")]
     DeleteBalancer,
@@ -53,15 +53,15 @@ pub enum Function {
     #[value(name = "routes.list")]
     #[serde(rename = "routes.list")]
     ListRoutes,
-    /// Creates and deletes routes; wants --create or --delete.
+    /// Creates and deletes routes; needs --create or --delete.
     #[value(name = "routes.apply")]
     #[serde(rename = "routes.apply")]
     ApplyRoutes,
-    /// Gives machines tags; wants --node or --nodes, and --tag.
+    /// Gives machines tags; needs --node or --nodes, and --tag.
     #[value(name = "tagging.tag")]
     #[serde(rename = "tagging.tag")]
     Tag,
-    /// Takes tags off machines; wants --node or --nodes, and --tag.
+    /// Takes tags off machines; needs --node or --nodes, and --tag.
     #[value(name = "tagging.untag")]
     #[serde(rename = "tagging.untag")]
     Untag,
@@ -69,31 +69,31 @@ pub enum Function {
     #[value(name = "volumes.describe")]
     #[serde(rename = "volumes.describe")]
     VolumeDriver,
-    /// What the plugins on machines have to know; wants --node or --nodes.
+    /// Ids and topology for the plugins on machines; needs --node or --nodes.
     #[value(name = "volumes.nodes")]
     #[serde(rename = "volumes.nodes")]
     VolumeNodes,
-    /// Volumes by their ids; wants --id.
+    /// Volumes by their ids; needs --id.
     #[value(name = "volumes.get")]
     #[serde(rename = "volumes.get")]
     GetVolumes,
-    /// Creates a volume; wants --name.
+    /// Creates a volume; needs --name.
     #[value(name = "volumes.create")]
     #[serde(rename = "volumes.create")]
     CreateVolume,
-    /// Deletes a volume; wants --id.
+    /// Deletes a volume; needs --id.
     #[value(name = "volumes.delete")]
     #[serde(rename = "volumes.delete")]
     DeleteVolume,
-    /// Attaches volumes to a machine; wants --id and --node-id.
+    /// Attaches volumes to a machine; needs --id and --node-id.
     #[value(name = "volumes.attach")]
     #[serde(rename = "volumes.attach")]
     AttachVolumes,
-    /// Detaches volumes from a machine; wants --id and --node-id.
+    /// Detaches volumes from a machine; needs --id and --node-id.
     #[value(name = "volumes.detach")]
     #[serde(rename = "volumes.detach")]
     DetachVolumes,
-    /// Lets a volume grow; wants --id and --size.
+    /// Lets a volume grow; needs --id and --size.
     #[value(name = "volume-expansion.expand")]
     #[serde(rename = "volume-expansion.expand")]
     ExpandVolume,
@@ -101,15 +101,15 @@ pub enum Function {
     #[value(name = "volume-listing.list")]
     #[serde(rename = "volume-listing.list")]
     ListVolumes,
-    /// Makes a snapshot of a volume; wants --name and --id.
+    /// Makes a snapshot of a volume; needs --name and --id.
     #[value(name = "volume-snapshots.create")]
     #[serde(rename = "volume-snapshots.create")]
     CreateSnapshot,
-    /// Deletes a snapshot; wants --id.
+    /// Deletes a snapshot; needs --id.
     #[value(name = "volume-snapshots.delete")]
     #[serde(rename = "volume-snapshots.delete")]
     DeleteSnapshot,
-    /// Snapshots by their ids; wants --id.
+    /// Snapshots by their ids; needs --id.
     #[value(name = "volume-snapshots.get")]
     #[serde(rename = "volume-snapshots.get")]
     GetSnapshots,
@@ -117,7 +117,7 @@ pub enum Function {
     #[value(name = "volume-snapshots.list")]
     #[serde(rename = "volume-snapshots.list")]
     ListSnapshots,
-    /// Changes what --parameter names of a volume; wants --id.
+    /// Changes what --parameter names of a volume; needs --id.
     #[value(name = "volume-modification.modify")]
     #[serde(rename = "volume-modification.modify")]
     ModifyVolume,
@@ -129,11 +129,11 @@ pub enum Function {
     #[value(name = "volume-labels.sources")]
     #[serde(rename = "volume-labels.sources")]
     LabelSources,
-    /// Labels of volumes as PersistentVolumes name them; wants --source and --id.
+    /// Labels of volumes as PersistentVolumes name them; needs --source and --id.
     #[value(name = "volume-labels.get")]
     #[serde(rename = "volume-labels.get")]
     VolumeLabels,
-    /// The clusters that the cloud itself knows.
+    /// The clusters that the cloud itself manages.
     #[value(name = "clusters.list")]
     #[serde(rename = "clusters.list")]
     ListClusters,
@@ -141,11 +141,11 @@ pub enum Function {
     #[value(name = "dns.scrub")]
     #[serde(rename = "dns.scrub")]
     ScrubDns,
-    /// The machine that asks; wants --hostname.
+    /// The location of the calling machine; needs --hostname.
     #[value(name = "location.get")]
     #[serde(rename = "location.get")]
     Locate,
-    /// Gives all machines a key; wants --user and --public-key.
+    /// Gives all machines a key; needs --user and --public-key.
     #[value(name = "ssh-keys.ensure")]
     #[serde(rename = "ssh-keys.ensure")]
     EnsureSshKey,
@@ -197,16 +197,16 @@ impl FunctionCall {
         let tags = matches!(self.function, Function::Tag | Function::Untag);
         let about_nodes = tags || matches!(self.function, Function::Lookup | Function::VolumeNodes);
         if about_nodes && self.nodes.is_empty() {
-            mistakes.push(format!("{name} wants Nodes; add --node=NAME or --nodes=FILE"));
+            mistakes.push(format!("{name} needs Nodes; add --node=NAME or --nodes=FILE"));
         }
         if self.function.is_about_a_service() && self.service.is_none() {
-            mistakes.push(format!("{name} wants a Service; add --service=FILE with its manifest"));
+            mistakes.push(format!("{name} needs a Service; add --service=FILE with its manifest"));
         }
         if self.function == Function::ApplyRoutes && self.create.is_empty() && self.delete.is_empty() {
-            mistakes.push(format!("{name} wants changes; add --create=CIDR=NODE or --delete=CIDR"));
+            mistakes.push(format!("{name} needs changes; add --create=CIDR=NODE or --delete=CIDR"));
         }
         if tags && self.tags.is_empty() {
-            mistakes.push(format!("{name} wants tags; add --tag=KEY=VALUE"));
+            mistakes.push(format!("{name} needs tags; add --tag=KEY=VALUE"));
         }
         mistakes.extend(self.volume.mistakes(self.function));
         mistakes.extend(self.small.mistakes(self.function));

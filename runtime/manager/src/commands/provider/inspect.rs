@@ -41,7 +41,7 @@ pub struct InspectArgs {
     #[arg(id = "inspect_cloud_config", long = "cloud-config", value_name = "FILE")]
     pub cloud_config: Option<PathBuf>,
 
-    /// Words for people, or JSON for programs.
+    /// Text, or JSON for programs.
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub output: Output,
 }
@@ -59,7 +59,7 @@ struct Inspection {
     provider_id_prefixes: Vec<String>,
     exports: Vec<String>,
     imports: Vec<String>,
-    wishes: Vec<Wish>,
+    grant_requests: Vec<GrantRequest>,
     size: Size,
     /// Of the component, unpacked.
     sha256: String,
@@ -67,7 +67,7 @@ struct Inspection {
 }
 
 #[derive(Debug, Serialize)]
-struct Wish {
+struct GrantRequest {
     /// `grants.http`, `grants.secrets` or `grants.cluster`.
     list: &'static str,
     /// The list's entry, one line of YAML.
@@ -173,7 +173,7 @@ impl Inspection {
     fn of(path: String, file: &ComponentFile, compressed: u64, provider: &Provider) -> Self {
         let description = provider.description();
         let (exports, imports) = provider.interfaces();
-        let wish = |lack: MissingGrant| Wish {
+        let request = |lack: MissingGrant| GrantRequest {
             list: lack.list,
             entry: lack.entry,
             reason: lack.reason,
@@ -188,8 +188,8 @@ impl Inspection {
             provider_id_prefixes: description.provider_id_prefixes.clone(),
             exports,
             imports,
-            // Nothing is granted, so everything it wishes for lacks.
-            wishes: provider.missing_grants().into_iter().map(wish).collect(),
+            // Nothing is granted, so everything it requests is missing.
+            grant_requests: provider.missing_grants().into_iter().map(request).collect(),
             size: Size {
                 file: file.file_bytes,
                 component: file.bytes,
@@ -217,7 +217,7 @@ impl Inspection {
         for (name, value) in [
             ("provider", format!("{} {}", self.name, self.version)),
             ("contract", format!("cloudwit:provider {}", self.contract)),
-            ("asked for", self.abilities.join(", ")),
+            ("interfaces", self.abilities.join(", ")),
             ("provider ids", self.provider_id_prefixes.join(", ")),
             ("size", size),
             ("ConfigMap", self.config_map.text()),
@@ -237,22 +237,26 @@ impl Inspection {
             true => "",
             false => " without a configuration (--cloud-config=FILE takes yours into account)",
         };
-        if self.wishes.is_empty() {
-            return format!("\nIt asks for no grants{hint}.\n");
+        if self.grant_requests.is_empty() {
+            return format!("\nIt requests no grants{hint}.\n");
         }
         let mut text = format!("\nMissing grants{hint}; add:\n\ngrants:\n");
         for list in ["http", "secrets", "cluster"] {
-            let mut wishes = self.wishes.iter().filter(|wish| wish.list.ends_with(list)).peekable();
-            if wishes.peek().is_some() {
+            let mut grant_requests = self
+                .grant_requests
+                .iter()
+                .filter(|request| request.list.ends_with(list))
+                .peekable();
+            if grant_requests.peek().is_some() {
                 let _ = writeln!(text, "  {list}:");
             }
-            for wish in wishes {
-                let optional = wish.optional.then_some("optional:");
-                let reason: Vec<&str> = optional.into_iter().chain(wish.reason.split_whitespace()).collect();
+            for request in grant_requests {
+                let optional = request.optional.then_some("optional:");
+                let reason: Vec<&str> = optional.into_iter().chain(request.reason.split_whitespace()).collect();
                 if !reason.is_empty() {
                     let _ = writeln!(text, "    # {}", reason.join(" "));
                 }
-                let _ = writeln!(text, "    {}", wish.entry);
+                let _ = writeln!(text, "    {}", request.entry);
             }
         }
         text

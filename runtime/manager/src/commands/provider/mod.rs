@@ -35,23 +35,23 @@ use std::process::ExitCode;
 pub enum ProviderCommand {
     /// Write the project of a new provider: it builds, its tests pass, and it looks machines up in a small REST API.
     ///
-    /// You change the part that speaks to the cloud. Needs no network and no other file of Cloudwit's.
+    /// You change the part that calls the cloud. Needs no network and no other file of Cloudwit's.
     #[command(after_help = NEW_HELP)]
     New(new::NewArgs),
 
     /// Describe a component: exports, settings and the grants it requests.
     ///
-    /// Loads it in the sandbox with no grants and asks it who it is: nothing leaves this machine. A file that cannot be loaded is refused in the
+    /// Loads it in the sandbox with no grants and calls describe: nothing leaves this machine. A file that cannot be loaded is refused in the
     /// words of the start.
     #[command(after_help = INSPECT_HELP)]
     Inspect(inspect::InspectArgs),
 
-    /// Check a component with the configuration and the grants it shall have. No request leaves this machine.
+    /// Check a component with its configuration and grants. No request leaves this machine.
     ///
-    /// Tells all that the provider finds wrong with its configuration, and the grants that it asks for and does not have, each as the line to add.
+    /// Reports all mistakes that the provider finds in its configuration, and missing grants, each as the line to add.
     #[command(
-        after_help = "Exit codes:\n  0  nothing is wrong, nothing lacks\n  1  something is; all of it is told\n  \
-                            2  the command line makes no sense\n\n\
+        after_help = "Exit codes:\n  0  no mistakes, no missing grants\n  1  mistakes or missing grants; all are reported\n  \
+                            2  the command line is invalid\n\n\
                             Examples:\n  cloudwit provider check sim.wasm --cloud-config=sim.json --settings=settings.yaml\n  \
                             cloudwit provider check sim --config=cloudwit.yaml"
     )]
@@ -63,7 +63,7 @@ pub enum ProviderCommand {
     /// something do change it.
     #[command(
         after_help = "Exit codes:\n  0  it answered\n  1  it answered with a failure, or could not be called\n  \
-                            2  the command line makes no sense\n\n\
+                            2  the command line is invalid\n\n\
                             Examples:\n  cloudwit provider call sim.wasm instances.lookup --node=node-1 --settings=settings.yaml\n  \
                             kubectl get nodes -o json | cloudwit provider call sim instances.lookup --nodes=- --config=cloudwit.yaml\n  \
                             cloudwit provider call sim.wasm load-balancers.ensure --service=web.yaml --node=node-1 --wait \\\n           \
@@ -73,22 +73,22 @@ pub enum ProviderCommand {
 
     /// Make the calls of a recording again, answered from the recording, and show what is different.
     ///
-    /// Needs no cloud and no secrets: each request is answered as it was when `provider call --record` made the file. Tells answers that changed,
+    /// Needs no cloud and no secrets: each request is answered as it was when `provider call --record` made the file. Reports answers that changed,
     /// requests that are new or changed, and those that are not made any more.
     #[command(
         after_help = "Exit codes:\n  0  nothing is different\n  1  something is, or a file cannot be read\n  \
-                            2  the command line makes no sense\n\n\
+                            2  the command line is invalid\n\n\
                             Example:\n  cloudwit provider replay sim.wasm ensure.json"
     )]
     Replay(replay::ReplayArgs),
 
-    /// Try the promises of the contract, one by one, on a component and a cloud that may be written to.
+    /// Test the promises of the contract, one by one, on a component and a cloud that may be written to.
     ///
     /// Machines are looked up, a load balancer and a route are made and deleted, as far as the component exports these. The cloud has to be a stand-in, or a project of
-    /// its own: what is made under the names of --service and --route is deleted. It is also tried what the provider makes of a cloud that fails.
+    /// its own: what is made under the names of --service and --route is deleted. The provider is also tested against a cloud that fails.
     #[command(
-        after_help = "Exit codes:\n  0  all promises are kept\n  1  one is broken, or it could not be tried\n  \
-                            2  the command line makes no sense\n\n\
+        after_help = "Exit codes:\n  0  all promises hold\n  1  one is broken, or it could not be tested\n  \
+                            2  the command line is invalid\n\n\
                             Example:\n  cloudwit provider conformance sim.wasm --stand-in=http://127.0.0.1:8080 \\\n           \
                             --cloud-config=sim.json --settings=settings.yaml --node=node-1 --node=node-2 --junit=report.xml"
     )]
@@ -115,13 +115,13 @@ pub enum ProviderCommand {
 
 /// Exit codes and examples of `provider new`.
 const NEW_HELP: &str = "Exit codes:\n  0  the project is written\n  1  it is not: the name, the folder or --sdk is refused, or a file cannot be written\n  \
-                        2  the command line makes no sense\n\n\
+                        2  the command line is invalid\n\n\
                         Examples:\n  cloudwit provider new my-cloud --lang rust\n  \
                         cloudwit provider new my-cloud --lang go --out ~/src/my-cloud";
 
 /// Exit codes and examples of `inspect`, under either of its names.
 pub const INSPECT_HELP: &str = "Exit codes:\n  0  it is a provider that this Cloudwit can run\n  1  it is not, or a file cannot be read\n  \
-                                2  the command line makes no sense\n\n\
+                                2  the command line is invalid\n\n\
                                 Examples:\n  cloudwit inspect sim.wasm\n  \
                                 cloudwit provider inspect sim.wasm.zst --cloud-config=sim.json -o json";
 

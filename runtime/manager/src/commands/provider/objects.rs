@@ -60,10 +60,10 @@ pub fn manifest(file: &Path) -> anyhow::Result<Value> {
 pub fn service(manifest: Value) -> anyhow::Result<Service> {
     let kind = manifest["kind"].as_str().unwrap_or_default();
     if kind != "Service" {
-        bail!("a Service is wanted, not an object of kind {kind:?}");
+        bail!("expected a Service, not an object of kind {kind:?}");
     }
     let service = k8s_openapi::api::core::v1::Service::deserialize(manifest).context("this is no Service")?;
-    let mut view = service_view(&service).map_err(|wrong| anyhow!("this Service makes no sense: {wrong}"))?;
+    let mut view = service_view(&service).map_err(|wrong| anyhow!("invalid Service: {wrong}"))?;
     if view.namespace.is_empty() {
         view.namespace = "default".into();
     }

@@ -18,17 +18,17 @@ use crate::registry::reference::{NoReference, Reference};
 
 /// Exit codes and an example of `provider pin`.
 pub const PIN_HELP: &str = "Exit codes:\n  0  the line is on standard output\n  1  the registry does not have it, or it is no component\n  \
-                            2  the command line makes no sense\n\n\
+                            2  the command line is invalid\n\n\
                             Example:\n  cloudwit provider pin registry.example.com/cloudwit/sim:1.0";
 
 /// Exit codes and an example of `provider push`.
 pub const PUSH_HELP: &str = "Exit codes:\n  0  it is in the registry; the line with its digest is on standard output\n  1  it is no provider that this Cloudwit can run, \
-                             or the registry does not take it\n  2  the command line makes no sense\n\n\
+                             or the registry does not take it\n  2  the command line is invalid\n\n\
                              Example:\n  cloudwit provider push sim.wasm registry.example.com/cloudwit/sim:1.0 --docker-config=$HOME/.docker/config.json";
 
 /// Exit codes and an example of `provider sign`.
 pub const SIGN_HELP: &str = "Exit codes:\n  0  it is signed; the line with its digest is on standard output\n  1  it is not: the key cannot be used, or the registry does not \
-                             have the component or take the signature\n  2  the command line makes no sense\n\n\
+                             have the component or take the signature\n  2  the command line is invalid\n\n\
                              Example:\n  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem\n  \
                              openssl pkey -in key.pem -pubout -out key.pub\n  \
                              cloudwit provider sign registry.example.com/cloudwit/sim@sha256:DIGEST --key=key.pem";
@@ -41,7 +41,7 @@ pub struct AccessArgs {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Docker config file with credentials, as `docker login` writes it. Credential helpers are not asked. Without it the registry is asked anonymously.
+    /// Docker config file with credentials, as `docker login` writes it. Credential helpers are not used. Without it the registry is called anonymously.
     #[arg(long, value_name = "FILE")]
     docker_config: Option<PathBuf>,
 
@@ -108,7 +108,7 @@ fn reference(text: &str) -> Result<Reference, NoReference> {
 /// Prints the line for the configuration that names the component by its digest.
 pub async fn pin(args: PinArgs) -> anyhow::Result<ExitCode> {
     let (reference, access) = (args.reference, args.access.access());
-    let digest = told("asking the registry", publish::pin(&reference, &access)).await;
+    let digest = told("querying the registry", publish::pin(&reference, &access)).await;
     let digest = digest.with_context(|| format!("{reference} cannot be pinned"))?;
     println!("component: {}", reference.at(digest));
     Ok(ExitCode::SUCCESS)

@@ -15,7 +15,7 @@ use crate::commands::provider::function::Function;
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SmallInput {
-    /// The host name of the machine that asks where it is.
+    /// The host name of the calling machine.
     #[arg(id = "call_hostname", long = "hostname", value_name = "NAME")]
     pub hostname: Option<String>,
 
@@ -27,7 +27,7 @@ pub struct SmallInput {
     #[arg(long = "search", value_name = "DOMAIN")]
     pub searches: Vec<String>,
 
-    /// The user whom a key lets in.
+    /// The user of the key.
     #[arg(id = "call_user", long = "user", value_name = "USER")]
     pub user: Option<String>,
 
@@ -39,7 +39,7 @@ pub struct SmallInput {
 impl SmallInput {
     /// What a function lacks.
     pub fn mistakes(&self, function: Function) -> Vec<String> {
-        let wants = |what: &str| vec![format!("{} wants {what}", function.name())];
+        let wants = |what: &str| vec![format!("{} needs {what}", function.name())];
         match function {
             Function::Locate if self.hostname.is_none() => wants("a host name; add --hostname=NAME"),
             Function::EnsureSshKey => match self.key() {

@@ -89,7 +89,7 @@ impl VolumeInput {
             AttachVolumes, CreateSnapshot, CreateVolume, DeleteSnapshot, DeleteVolume, DetachVolumes, ExpandVolume,
             GetSnapshots, GetVolumes, ModifyVolume, VolumeLabels,
         };
-        let wants = |lacks: bool, what: &str| lacks.then(|| format!("{} wants {what}", function.name()));
+        let wants = |lacks: bool, what: &str| lacks.then(|| format!("{} needs {what}", function.name()));
         let one = matches!(
             function,
             DeleteVolume | ExpandVolume | CreateSnapshot | DeleteSnapshot | ModifyVolume

@@ -10,10 +10,10 @@ use crate::flags::args::Args;
 /// The flags of upstream with their defaults.
 const UPSTREAM: &str = include_str!("../../../../../tests/fixtures/upstream-flags.txt");
 
-const HEAD: &str = "# Flags\n\nWritten from the definitions in `runtime/manager/src` by a test; `cloudwit --help` tells the same. \
+const HEAD: &str = "# Flags\n\nWritten from the definitions in `runtime/manager/src` by a test; as `cloudwit --help` shows them. \
 Flags of upstream (kubernetes/cloud-provider v0.37.2, all 87) keep their names; the third column is upstream's default, a dash means that \
 upstream has no such flag.\nUnderscores in names count as dashes, durations are written as Go writes them, the last of a repeated flag \
-counts, lists grow. All mistakes are told at once, with exit code 1 and nothing changed.\n";
+counts, lists grow. All mistakes are reported at once, with exit code 1 and nothing changed.\n";
 
 fn upstream() -> BTreeMap<&'static str, &'static str> {
     let lines = UPSTREAM.lines().filter(|line| !line.starts_with('#'));

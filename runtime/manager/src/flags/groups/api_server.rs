@@ -26,7 +26,7 @@ pub struct ApiServerArgs {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = whole(0..=u32::MAX))]
     pub kube_api_burst: u32,
 
-    /// Accepted for compatibility: application/json or application/vnd.kubernetes.protobuf. Cloudwit speaks JSON in both cases.
+    /// Accepted for compatibility: application/json or application/vnd.kubernetes.protobuf. Cloudwit uses JSON in both cases.
     #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
     pub kube_api_content_type: String,
 
@@ -47,7 +47,7 @@ impl ApiServerArgs {
         }
         if self.kube_api_qps.is_nan() || (self.kube_api_qps > 0.0 && self.kube_api_burst == 0) {
             mistakes.push(format!(
-                "--kube-api-burst={}: with --kube-api-qps={} nothing could ever be asked; give at least 1",
+                "--kube-api-burst={}: with --kube-api-qps={} no request could ever be sent; give at least 1",
                 self.kube_api_burst, self.kube_api_qps
             ));
         }

@@ -47,12 +47,12 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=u16::MAX))]
     pub concurrent_service_syncs: u16,
 
-    /// How often the cloud is asked whether a finished load balancer is still there, with its address; one that was deleted
-    /// or changed outside is made right again. 0 never asks.
+    /// How often a finished load balancer is checked in the cloud, with its address (drift check); one that was deleted
+    /// or changed outside is ensured again. 0 never checks.
     #[arg(long, value_name = "DURATION", default_value = "10m0s")]
     pub service_drift_period: GoDuration,
 
-    /// How many of these questions are asked in a minute at most, for all Services together.
+    /// Most of these checks in a minute, for all Services together.
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = whole(1..=u16::MAX))]
     pub service_drift_per_minute: u16,
 
@@ -65,7 +65,7 @@ pub struct ControllerArgs {
     pub route_reconciliation_period: GoDuration,
 
     /// After a failure an object is tried again after pauses that double: for Nodes up to 1000s, for Services and routes up to 5m. No pause
-    /// will be longer than this, but for those that the cloud asks for. 0 leaves them as they are. Where a person has to mend something
+    /// will be longer than this, except pauses set by the cloud. 0 leaves them as they are. Where an operator has to fix something
     /// (missing rights, an impossible annotation) the pause is 1m for Nodes and 5m for Services.
     #[arg(long, value_name = "DURATION", default_value = "0s")]
     pub max_retry_pause: GoDuration,

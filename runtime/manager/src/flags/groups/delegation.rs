@@ -9,7 +9,7 @@ use crate::flags::values::go::{boolean, entries};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Authentication")]
 pub struct AuthenticationArgs {
-    /// Kubeconfig for TokenReviews. Without it the service account of the Pod; where there is none either, tokens count for nothing.
+    /// Kubeconfig for TokenReviews. Without it the service account of the Pod; where there is none either, tokens are not accepted.
     #[arg(long, value_name = "FILE")]
     pub authentication_kubeconfig: Option<PathBuf>,
 
@@ -17,11 +17,11 @@ pub struct AuthenticationArgs {
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub authentication_skip_lookup: bool,
 
-    /// Start even if they cannot be read; client certificates count for nothing until they can.
+    /// Start even if they cannot be read; client certificates are not accepted until they can.
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean)]
     pub authentication_tolerate_lookup_failure: bool,
 
-    /// How long the answer to a token is remembered.
+    /// How long the answer to a token is cached.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub authentication_token_webhook_cache_ttl: GoDuration,
 
@@ -29,7 +29,7 @@ pub struct AuthenticationArgs {
     #[arg(long, value_name = "FILE")]
     pub client_ca_file: Option<PathBuf>,
 
-    /// Authorities of the front proxy that speaks for users, as PEM; read again when it changes. Without it the cluster's.
+    /// Authorities of the front proxy that authenticates users, as PEM; read again when it changes. Without it the cluster's.
     #[arg(long, value_name = "FILE")]
     pub requestheader_client_ca_file: Option<PathBuf>,
 
@@ -63,7 +63,7 @@ pub struct AuthorizationArgs {
     #[arg(long, value_name = "FILE")]
     pub authorization_kubeconfig: Option<PathBuf>,
 
-    /// Paths that anybody may read; one that ends in * stands for all that begin so.
+    /// Paths served without authentication; one that ends in * stands for all that begin so.
     #[arg(
         long,
         value_name = "LIST",
@@ -72,11 +72,11 @@ pub struct AuthorizationArgs {
     )]
     pub authorization_always_allow_paths: Vec<String>,
 
-    /// How long a yes is remembered.
+    /// How long an allowed answer is cached.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub authorization_webhook_cache_authorized_ttl: GoDuration,
 
-    /// How long a no is remembered.
+    /// How long a denied answer is cached.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub authorization_webhook_cache_unauthorized_ttl: GoDuration,
 }

@@ -12,7 +12,7 @@ pub struct LoggingArgs {
     #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0, value_parser = whole(0..=u8::MAX))]
     pub verbosity: u8,
 
-    /// `text` for people, `json` for machines.
+    /// `text` or `json`.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub logging_format: LogFormat,
 

@@ -18,7 +18,7 @@ pub struct NoEffectArgs {
     #[arg(long, value_name = "NAME", default_value = "RangeAllocator")]
     pub cidr_allocator_type: String,
 
-    /// No effect: caches are not replayed on a period. What periodic looks there are have flags of their own.
+    /// No effect: caches are not replayed on a period. Periodic checks have flags of their own.
     #[arg(long, value_name = "DURATION", default_value = "12h0m0s")]
     pub min_resync_period: GoDuration,
 

@@ -38,7 +38,7 @@ pub struct NodeDeletionArgs {
     pub node_deletion_grace_period: GoDuration,
 
     /// The largest share of all Nodes, in percent, that is deleted within --node-deletion-window. When more are gone, nothing is
-    /// deleted until somebody looks.
+    /// deleted until an operator acts.
     #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = whole(1_u8..=100))]
     pub node_deletion_max_percent: u8,
 

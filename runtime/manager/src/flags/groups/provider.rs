@@ -26,7 +26,7 @@ pub struct ProviderArgs {
     #[arg(long, value_name = "FILE")]
     pub provider_settings: Option<PathBuf>,
 
-    /// Several providers with what each may do, and which Nodes and Services are whose: a CloudwitConfiguration, as YAML. Stands in
+    /// Several providers with their grants, and the assignment of Nodes and Services to them: a CloudwitConfiguration, as YAML. Stands in
     /// place of --cloud-provider, --cloud-config and --provider-settings.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub struct SecureServingArgs {
     #[arg(long, value_name = "FILE")]
     pub tls_private_key_file: Option<PathBuf>,
 
-    /// A further pair, for clients that ask for a name it is made for, or for one of NAMES (`*.example.com` too). May be repeated.
+    /// A further pair, for clients that request a name it is made for, or one of NAMES (`*.example.com` too). May be repeated.
     #[arg(long, value_name = "CERT,KEY[:NAMES]")]
     pub tls_sni_cert_key: Vec<String>,
 
@@ -98,7 +98,7 @@ impl SecureServingArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Serving on loopback")]
 pub struct AdminArgs {
-    /// Where the same pages are served over plain HTTP to this machine alone, for `cloudwit explain`; whoever may run programs here
+    /// Where the same pages are served over plain HTTP to this machine alone, for `cloudwit explain`; all programs of this machine
     /// can read them. Only loopback is accepted. Port 0 takes a free one; `off` serves nothing.
     #[arg(long, value_name = "IP:PORT", default_value = DEFAULT_ADMIN_ADDRESS, value_parser = AdminAddress::parse)]
     pub admin_address: AdminAddress,
@@ -118,7 +118,7 @@ impl AdminAddress {
         }
         match text.parse::<SocketAddr>() {
             Ok(address) if address.ip().is_loopback() => Ok(Self(Some(address))),
-            Ok(_) => Err("it is not on loopback, and these pages ask nobody who he is; give 127.0.0.1:PORT, or use --secure-port".into()),
+            Ok(_) => Err("it is not on loopback, and these pages need no authentication; give 127.0.0.1:PORT, or use --secure-port".into()),
             Err(_) => Err("it has to be IP:PORT on loopback, such as 127.0.0.1:10268, or off".into()),
         }
     }

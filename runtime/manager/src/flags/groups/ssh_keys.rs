@@ -11,11 +11,11 @@ use crate::ssh_keys::key_file::KeyFile;
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "SSH keys")]
 pub struct SshKeyArgs {
-    /// The user whom --ssh-keyfile lets in to all machines, where the provider can see to that (kube-apiserver had this flag).
+    /// The user with the key --ssh-keyfile on all machines, where the provider supports it (kube-apiserver had this flag).
     #[arg(long, value_name = "USER")]
     pub ssh_user: Option<String>,
 
-    /// The key that the leader gives to all machines for --ssh-user, and looks after every five minutes. Of a private key FILE the public half FILE.pub is
+    /// The key that the leader gives to all machines for --ssh-user, and checks every five minutes. Of a private key FILE the public half FILE.pub is
     /// read, and FILE itself never; a file whose name ends with .pub is the public half.
     #[arg(long, value_name = "FILE")]
     pub ssh_keyfile: Option<PathBuf>,

@@ -20,7 +20,7 @@ pub struct WebhookArgs {
     #[arg(long, value_name = "IP", default_value = "0.0.0.0", value_parser = address)]
     pub webhook_bind_address: IpAddr,
 
-    /// The port of webhooks. Whoever reaches it may ask; it tells nothing but labels of volumes.
+    /// The port of webhooks. Served without authentication; answers contain nothing but labels of volumes.
     #[arg(long, value_name = "PORT", default_value_t = 10260, value_parser = whole(0..=u16::MAX))]
     pub webhook_secure_port: u16,
 

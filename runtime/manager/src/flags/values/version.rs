@@ -10,7 +10,7 @@ pub const UPSTREAM: &str = "v1.37.2";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Version")]
 pub struct VersionArgs {
-    /// Print the version and exit; `raw` prints all that is known of it.
+    /// Print the version and exit; `raw` prints all details.
     #[arg(long, value_name = "true|false|raw", default_value = "false", action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub version: String,
 }

@@ -115,7 +115,7 @@ impl AccessMetrics {
         );
         registry.register(
             "authentication_token_cache_request_duration_seconds",
-            "Seconds to find out whose a token is, by whether the answer was known",
+            "Seconds to authenticate a token, by whether the answer was cached",
             self.look_durations.clone(),
         );
         registry.register(

@@ -46,7 +46,7 @@ pub struct ServiceTotals {
 #[serde(rename_all = "camelCase")]
 pub struct RouteTotals {
     /// Destinations of all Nodes.
-    pub wanted: usize,
+    pub desired: usize,
     /// Those whose route is not there yet.
     pub missing: usize,
 }

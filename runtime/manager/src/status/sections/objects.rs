@@ -25,7 +25,7 @@ pub fn totals(totals: &Totals) -> Markup {
                 &format!("{} with an address; {} Services in all", services.with_address, services.total),
             ))
             @match routes {
-                Some(routes) => (total("Routes", routes.wanted, &format!("{} missing", routes.missing))),
+                Some(routes) => (total("Routes", routes.desired, &format!("{} missing", routes.missing))),
                 None => (total("Routes", "\u{2013}", "not compared, or not made here")),
             }
         }
@@ -69,7 +69,7 @@ pub fn waiting(facts: &Facts) -> Markup {
     let waiting = &facts.waiting;
     if waiting.nodes.total + waiting.services.total == 0 {
         let text = match (&facts.search, facts.leadership.leads) {
-            (_, false) => "The leader knows.",
+            (_, false) => "See the leader's page.",
             (Some(_), true) => "Nothing of that name.",
             (None, true) => "Nothing: every Node and Service is done.",
         };

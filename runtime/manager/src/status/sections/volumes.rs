@@ -32,7 +32,10 @@ fn driver(driver: &DriverFacts, now: Moment) -> Markup {
 fn operations(operations: &Listed<VolumeOperation>, now: Moment) -> Markup {
     let texts = operations.shown.iter().map(|operation| {
         let next = operation.next.map_or_else(|| "now".to_owned(), Moment::clock);
-        let why = operation.waits_for.as_deref().unwrap_or("The cloud is being asked.");
+        let why = operation
+            .waits_for
+            .as_deref()
+            .unwrap_or("A call to the cloud is in flight.");
         (operation, why, next)
     });
     let texts: Vec<_> = texts.collect();
@@ -47,7 +50,7 @@ fn operations(operations: &Listed<VolumeOperation>, now: Moment) -> Markup {
         ],
     });
     let rows: Vec<_> = rows.collect();
-    let heads = ["Operation", "Lasts", "Waits for", "Asked again", "Requests"];
+    let heads = ["Operation", "Lasts", "Waits for", "Next call", "Requests"];
     table("Under way", &heads, &rows, operations.more(), now)
 }
 
@@ -64,6 +67,6 @@ fn failures(failures: &Listed<VolumeFailure>, now: Moment) -> Markup {
     let rows: Vec<_> = rows.collect();
     let heads = ["Operation", "Failed", "Answer of the cloud", "In a row"];
     html! {
-        (table("Failed; the sidecar asks again", &heads, &rows, failures.more(), now))
+        (table("Failed; the sidecar retries", &heads, &rows, failures.more(), now))
     }
 }

@@ -12,10 +12,10 @@ pub fn trouble(cause: &CauseFacts) -> Trouble {
     let (what, next_step) = match cause.kind {
         CauseKind::Unavailable => (
             format!("The cloud of provider {provider} does not answer as it should: {message}"),
-            "It is tried again by itself. Is the cloud up, and does this process reach it? API hosts below tell when it last answered.",
+            "It is retried automatically. Is the cloud up, and does this process reach it? API hosts below show when it last answered.",
         ),
         CauseKind::Denied => (
-            format!("The cloud denies what provider {provider} asks for: {message}"),
+            format!("The cloud denies requests of provider {provider}: {message}"),
             "Check the credentials and what they allow. A changed secret is taken without a restart.",
         ),
         CauseKind::Fault => (
@@ -27,16 +27,16 @@ pub fn trouble(cause: &CauseFacts) -> Trouble {
             "Check the rights of the service account, and admission webhooks.",
         ),
         CauseKind::RateLimited => (
-            format!("The cloud of provider {provider} asks to slow down: {message}"),
-            "It goes on by itself. If it happens often, set a lower requestsPerSecond in the grant, or ask for a higher quota.",
+            format!("The cloud throttles provider {provider}: {message}"),
+            "Requests resume by themselves. If it happens often, set a lower requestsPerSecond in the grant, or request a higher quota.",
         ),
         CauseKind::Cloud | CauseKind::Pending => (
             format!("{behind}: {message}"),
-            "Each is tried again by itself; what waits below tells all about each.",
+            "Each is retried automatically; details are below, under what waits.",
         ),
         CauseKind::Object => (
-            format!("{behind}, since it asks for what cannot be: {message}"),
-            "Whoever wrote it has an Event with these words. Nothing else is held up.",
+            format!("{behind}; the object is invalid: {message}"),
+            "The object has an Event with this message. Nothing else is blocked.",
         ),
     };
     let has_behind = !matches!(cause.kind, CauseKind::Cloud | CauseKind::Object | CauseKind::Pending);
@@ -184,7 +184,7 @@ mod tests {
         assert!(
             mistake
                 .what
-                .starts_with("1 Node waits to be initialised, since it asks for what cannot be: "),
+                .starts_with("1 Node waits to be initialised; the object is invalid: "),
             "{mistake:?}"
         );
         assert_eq!(mistake.behind, None);

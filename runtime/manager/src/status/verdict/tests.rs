@@ -141,7 +141,7 @@ fn idle_leader_is_healthy_in_two_words() {
 fn usual_work_is_no_trouble_and_what_takes_long_is() {
     let mut facts = facts();
     facts.waiting.groups = vec![group("cloud-node-controller", 3, 0)];
-    assert_eq!(of(&facts).summary, "All well. 3 objects are in hand.");
+    assert_eq!(of(&facts).summary, "All well. 3 objects are in progress.");
     facts.waiting.groups = vec![group("cloud-node-controller", 3, 1)];
     let verdict = of(&facts);
     assert_eq!(
@@ -261,7 +261,7 @@ fn the_mistake_of_one_user_is_a_notice_beside_all_well() {
         (verdict.state, verdict.summary.as_str()),
         (
             State::Notice,
-            "1 Service waits for its load balancer, since it asks for what cannot be: no."
+            "1 Service waits for its load balancer; the object is invalid: no."
         )
     );
     facts.causes.push(cause(CauseKind::Object, &[], at(2)));

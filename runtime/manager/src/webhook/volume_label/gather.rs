@@ -156,7 +156,7 @@ fn refused(source: &Source, volume: &InTreeVolume, error: &CloudError) -> String
 
 fn no_provider(volume: &InTreeVolume) -> String {
     format!(
-        "no provider knows labels of {} volumes, which the volume {:?} is",
+        "no provider has labels of {} volumes such as {:?}",
         volume.source.field(),
         volume.id
     )

@@ -183,7 +183,7 @@ async fn error_anywhere_forbids_and_names_the_volume() {
         (gce(""), "spec.gcePersistentDisk.pdName is empty"),
         (
             json!({"cinder": {"volumeID": "c"}}),
-            "no provider knows labels of cinder volumes",
+            "no provider has labels of cinder volumes",
         ),
     ] {
         let Answer::Forbidden(why) = of(spec).await else {

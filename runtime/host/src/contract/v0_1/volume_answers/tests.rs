@@ -152,13 +152,13 @@ fn answers_have_the_length_of_the_question() {
     let ids = ["d-1".to_owned(), "d-2".to_owned()];
     let answers = vec![Ok(None)];
     let error = run(volumes(Screen(&redactor), &mut Walk::default(), &ids, answers)).unwrap_err();
-    assert_eq!(error.0, "volumes.get has 1 answers for 2 questions");
+    assert_eq!(error.0, "volumes.get has 1 answers for 2 items");
     let node = NodeRef {
         name: "a".into(),
         ..NodeRef::default()
     };
     let error = run(nodes(Screen(&redactor), &mut Walk::default(), &[node], Vec::new())).unwrap_err();
-    assert_eq!(error.0, "volumes.nodes has 0 answers for 1 questions");
+    assert_eq!(error.0, "volumes.nodes has 0 answers for 1 items");
 }
 
 #[test]

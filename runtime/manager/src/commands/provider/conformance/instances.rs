@@ -101,7 +101,7 @@ async fn known(trial: &Trial, report: &mut Report) -> Vec<NodeRef> {
 async fn order(trial: &Trial, report: &mut Report) {
     let mut promise = Promise::of(
         PART,
-        "answers have the order of the question, also with a Node that is asked for twice",
+        "answers have the order of the request, also with a Node requested twice",
     );
     let stranger = NodeRef {
         name: "conformance-no-such-machine".into(),
@@ -131,10 +131,7 @@ fn same(one: &Result<Presence, Failure>, other: &Result<Presence, Failure>) -> b
 }
 
 async fn strangers(trial: &Trial, known: &[NodeRef], report: &mut Report) {
-    let mut promise = Promise::of(
-        PART,
-        "a name that the cloud does not know is absent by name, never by id",
-    );
+    let mut promise = Promise::of(PART, "an unknown name is absent by name, never by id");
     let stranger = NodeRef {
         name: "conformance-no-such-machine".into(),
         ..NodeRef::default()
@@ -155,7 +152,7 @@ async fn strangers(trial: &Trial, known: &[NodeRef], report: &mut Report) {
     let nodes: Vec<NodeRef> = [odd].into_iter().chain(known.iter().cloned()).collect();
     if let Some(answers) = promise.answered(trial.provider.lookup(&nodes).await) {
         let by_name = matches!(answers[0], Ok(Presence::Absent(Evidence::ByName)));
-        promise.holds(!by_name, || "it is absent by name, and was asked for by id".into());
+        promise.holds(!by_name, || "it is absent by name, and was looked up by id".into());
         for (node, answer) in known.iter().zip(&answers[1..]) {
             let found = answer.as_ref().is_ok_and(|presence| presence.instance().is_some());
             promise.holds(found, || format!("{}: {answer:?}", node.name));

@@ -23,7 +23,7 @@ const TRIES: usize = 60;
 /// Pending answers that one operation may have.
 const MOST_PENDING: usize = 200;
 
-/// The longest that is waited between them, whatever the provider asks for: a stand-in is quick.
+/// The longest pause between them, whatever `pending` requests: a stand-in is quick.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// A provider with its cloud.

@@ -30,7 +30,7 @@ pub async fn run(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
         modified(trial, made, report).await;
     }
     if abilities.capacity {
-        let mut promise = Promise::of("volume-capacity", "the room for volumes is told");
+        let mut promise = Promise::of("volume-capacity", "the capacity for volumes is reported");
         let at = trial.nodes.first().map(|node| node.topology.clone());
         let query = CapacityQuery {
             at,
@@ -75,7 +75,7 @@ async fn expanded(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
         promise.answered(trial.trial.until_done(expand).await);
         let found = trial.get(&made.id, &mut promise).await;
         let right = found.as_ref().is_some_and(|found| found.size >= larger);
-        promise.holds(right, || format!("wanted were {larger} bytes, found is {found:?}"));
+        promise.holds(right, || format!("desired were {larger} bytes, found is {found:?}"));
     }
     report.add(promise);
 
@@ -118,10 +118,7 @@ async fn listed(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
 }
 
 async fn modified(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
-    let mut promise = Promise::of(
-        "volume-modification",
-        "a parameter that the provider does not know is invalid",
-    );
+    let mut promise = Promise::of("volume-modification", "an unknown parameter is invalid");
     let parameters = BTreeMap::from([("cloudwit-no-such-parameter".to_owned(), "x".to_owned())]);
     let refused = trial.trial.provider.modify_volume(&made.id, &parameters, None).await;
     promise.holds(label(&refused) == "invalid", || format!("{refused:?}"));

@@ -197,10 +197,7 @@ impl VolumeTrial<'_> {
     }
 
     async fn found_in_order(&self, made: &Volume, report: &mut Report) {
-        let mut promise = Promise::of(
-            PART,
-            "get has the order of the question, and an id that is no volume's is none",
-        );
+        let mut promise = Promise::of(PART, "get has the order of the request, and an unknown id is not found");
         let ids = [FOREIGN, &made.id, "", &made.id].map(str::to_owned);
         if let Some(found) = promise.answered(self.trial.provider.get_volumes(&ids).await) {
             let right = |(id, answer): (&String, &Result<Option<Volume>, Failure>)| match answer {
@@ -214,10 +211,7 @@ impl VolumeTrial<'_> {
     }
 
     async fn unknown_parameter(&self, report: &mut Report) {
-        let mut promise = Promise::of(
-            PART,
-            "a parameter that the provider does not know is invalid, and makes nothing",
-        );
+        let mut promise = Promise::of(PART, "an unknown parameter is invalid, and makes nothing");
         let new = NewVolume {
             parameters: BTreeMap::from([("cloudwit-no-such-parameter".to_owned(), "x".to_owned())]),
             ..self.wanted("cloudwit-conformance-unknown")

@@ -106,7 +106,7 @@ pub fn run(args: NewArgs) -> anyhow::Result<ExitCode> {
     for command in next(args.lang, &args.name, &out) {
         println!("  {command}");
     }
-    println!("\nIts README.md goes on from there.");
+    println!("\nContinue with its README.md.");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -130,7 +130,7 @@ async fn call_that_fails_is_the_answer_to_each_of_its_volumes() {
     }
     let nobody = answers[2].as_ref().unwrap_err();
     assert!(
-        nobody.contains("no provider knows labels of azureDisk volumes"),
+        nobody.contains("no provider has labels of azureDisk volumes"),
         "{nobody}"
     );
 }
